@@ -1,8 +1,8 @@
 """The wire between a client and the engine: framing and messages, the one file that both processes share.
 
 A frame is a big-endian u32 length followed by that many bytes of msgpack: a map whose "type" names the message and
-whose other keys are its fields. Keys a reader does not know are ignored, so that fields can be added. A connection opens
-with Hello, answered by Welcome; after that any number of fills may be under way, told apart by `id`.
+whose other keys are its fields. Keys a reader does not know are ignored, so that fields can be added. A connection
+opens with Hello, answered by Welcome; after that any number of fills may be under way, told apart by `id`.
 """
 
 import asyncio
@@ -122,7 +122,7 @@ class Timings:
 
 @attrs.frozen
 class Filled:
-    """The answer to Fill. `steps` counts passes of the network; `cached_tokens` of `context_tokens` came from the cache."""
+    """The answer to Fill. `steps` counts passes of the network; `cached_tokens` of `context_tokens` were cached."""
 
     id: int
     candidates: list[Candidate]
@@ -180,9 +180,7 @@ class Failed:
     id: int | None = None
 
 
-Message = (
-    Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
-)
+Message = Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
 _TYPES: dict[str, type[Any]] = {
     "hello": Hello,
     "welcome": Welcome,
@@ -236,7 +234,9 @@ def unpack(body: bytes) -> Message:
         raise ProtocolError("unknown-type", f"unknown message type {fields['type'][:40]!r}")
     try:
         message: Message = _converter.structure(fields, cls)
-    except Exception as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError and its own
+    except (
+        Exception
+    ) as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError and its own
         raise ProtocolError("malformed", f"bad {fields['type']} message: {_reason(error)}") from None
     return message
 
@@ -247,7 +247,7 @@ def _reason(error: Exception) -> str:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Message | None:
-    """Read one message; None at a clean end of the stream. Raises ProtocolError, and leaves an oversized body unread."""
+    """Read one message; None at a clean end. Raises ProtocolError, and leaves an oversized body unread."""
     try:
         head = await reader.readexactly(_LENGTH.size)
     except asyncio.IncompleteReadError as error:
@@ -256,7 +256,9 @@ async def read_frame(reader: asyncio.StreamReader) -> Message | None:
         raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
     (length,) = _LENGTH.unpack(head)
     if length > MAX_FRAME_BYTES:
-        raise ProtocolError("too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed")
+        raise ProtocolError(
+            "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
+        )
     try:
         body = await reader.readexactly(length)
     except asyncio.IncompleteReadError:

@@ -1,0 +1,45 @@
+# Each target works from a fresh clone: the first one makes .venv and installs what constraints.txt pins.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup run test check lint bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
+	@echo "make run     fill holes in three sample files, and tell how to hook up an editor"
+	@echo "make test    linter, types and all tests"
+	@echo "make check   linter, types and the tests that need no editor session, in a fraction of the time"
+	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
+	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Midspan needs Python 3.11 or newer; try: make setup PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: setup
+	@$(BIN)/midspan demo
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest
+
+check: lint
+	$(BIN)/pytest tests --ignore=tests/e2e
+
+bench: setup
+	$(BIN)/python benchmarks/latency.py
+
+clean:
+	rm -rf build dist midspan.egg-info benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find engine lsp_server tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

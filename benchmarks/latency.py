@@ -1,0 +1,69 @@
+"""How long does a suggestion take? Types real files into a real midspan-lsp, and holds the commit rules side by side.
+
+Run it as `python benchmarks/latency.py` (or `make bench`); `--quick` takes a fraction of the holes. It starts an engine
+of its own in a runtime folder of its own, so that starts are cold and yours is left alone.
+"""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from commit_rules import compare_rules
+from machine import this_machine
+from report import Report, show, write
+from rich.console import Console
+from sources import block_holes, line_holes, typed_lines
+from startup import measure_starts, stop_engine
+from typing_session import replay
+
+from engine.cli.lsp_client import LspSession
+from engine.errors import MidspanError
+from engine.lifecycle import EngineOptions, connect_or_start
+
+_OUT = Path(__file__).resolve().parent / "out"
+
+
+def main(
+    quick: Annotated[bool, typer.Option("--quick", help="A few holes only: does it run, not how fast is it.")] = False,
+    model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    out: Annotated[Path, typer.Option(help="The folder for JSON and plot.")] = _OUT,
+) -> None:
+    """Measure starts, typing and the commit rules; print tables, write JSON and a plot."""
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
+        os.environ["MIDSPAN_RUNTIME_DIR"] = folder
+        try:
+            report = asyncio.run(_measure(model, 0.1 if quick else 1.0, console))
+        except MidspanError as error:
+            typer.echo(f"latency: {error}", err=True)
+            raise typer.Exit(1) from None
+    show(report, console)
+    for path in write(report, out):
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+async def _measure(model: str, share: float, console: Console) -> Report:
+    typed = typed_lines(round(40 * share))
+    holes = [*line_holes(round(60 * share)), *block_holes(round(60 * share))]
+    try:
+        with console.status("starting servers and a cold engine"):
+            starts = await measure_starts(model, typed[0], 5 if share == 1 else 1)
+        with console.status(f"typing {len(typed)} lines"):
+            async with LspSession(model) as session:
+                typing = await replay(session, typed)
+        client = await connect_or_start(EngineOptions(model=model), "midspan-bench")
+        try:
+            with console.status(f"filling {len(holes)} holes by each rule"):
+                rules = await compare_rules(client, holes)
+        finally:
+            await client.close()
+    finally:
+        await stop_engine(model)
+    return Report(this_machine(), client.welcome.model, starts, typing, rules)
+
+
+if __name__ == "__main__":
+    typer.run(main)

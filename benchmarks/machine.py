@@ -1,0 +1,55 @@
+"""What the figures were taken on: without it they say nothing."""
+
+import os
+import platform
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import attrs
+
+
+@attrs.frozen
+class Machine:
+    processor: str
+    cores: int
+    system: str
+    python: str
+    torch: str
+    midspan: str
+    commit: str
+
+
+def this_machine() -> Machine:
+    """Describe the machine and the versions; what cannot be found out is an empty text."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
+    return Machine(
+        processor=_processor(),
+        cores=cores,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        torch=metadata.version("torch"),
+        midspan=metadata.version("midspan"),
+        commit=_commit(),
+    )
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    match = re.search(r"model name\s*:\s*(.+)", path.read_text(errors="replace")) if path.exists() else None
+    return match[1].strip() if match else platform.processor()
+
+
+def _commit() -> str:
+    try:
+        run = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parent,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return run.stdout.strip()

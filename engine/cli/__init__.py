@@ -1,0 +1,54 @@
+"""The command line, `midspan`. Commands import what they need when they run, so that `midspan --help` stays quick."""
+
+from typing import Annotated
+
+import typer
+
+from engine import __version__
+from engine.cli import demo, doctor, fill
+from engine.cli import engine as engine_commands
+
+app = typer.Typer(
+    name="midspan",
+    help="Fill code in the middle with a diffusion language model, on this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+app.command("fill")(fill.fill)
+app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+app.add_typer(engine_commands.app, name="engine")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"midspan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    "train",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def train(context: typer.Context) -> None:
+    """Train, evaluate and export the embedded model: `midspan train --help`."""
+    # Training imports torch, which takes seconds: nobody who only fills a hole should wait for it.
+    from engine.training.cli import app as training
+
+    training(args=context.args, prog_name="midspan train")
+
+
+def main() -> None:
+    """Run the command line; the entry point of the `midspan` script."""
+    app()

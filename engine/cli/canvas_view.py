@@ -1,0 +1,69 @@
+"""How a hole is shown in a terminal: its surroundings dim, with line numbers, and the fill bright."""
+
+from rich.console import Group
+from rich.text import Text
+
+from engine.cli.cursor import Cursor
+from engine.cli.lsp_messages import FillAnswer
+
+MASK = "░"
+_CONTEXT_LINES = 3
+_TAB_SIZE = 4
+_DIM, _FILL, _MASKED, _NUMBER = "dim", "bold green", "cyan", "dim cyan"
+
+
+def canvas_text(canvas: list[str | None]) -> Text:
+    """Return a canvas under way: committed tokens bright, one placeholder for each masked position."""
+    return Text.assemble(*((MASK, _MASKED) if token is None else (token, _FILL) for token in canvas))
+
+
+def answer_text(answer: FillAnswer) -> Text:
+    """Return the fill of an answer, or words that say that there is none."""
+    return Text(answer.text, _FILL) if answer.text else Text("(nothing)", "italic yellow")
+
+
+def in_context(cursor: Cursor, start: int, end: int, middle: Text) -> Text:
+    """Return `middle` in the place of `cursor.text[start:end]`, with a few numbered lines around it.
+
+    `start` and `end` are indices of characters.
+    """
+    before = _unix(cursor.text[:start]).split("\n")
+    after = _unix(cursor.text[end:]).split("\n")
+    first_line = max(0, len(before) - 1 - _CONTEXT_LINES)
+    middle = middle.copy()
+    shown = Text.assemble(
+        ("\n".join(before[first_line:]), _DIM), middle, ("\n".join(after[: _CONTEXT_LINES + 1]), _DIM)
+    )
+    shown.expand_tabs(_TAB_SIZE)
+    lines = shown.split("\n", allow_blank=True)
+    width = len(str(first_line + len(lines)))
+    numbered = [
+        Text.assemble((f"{number:>{width}} │ ", _NUMBER), line) for number, line in enumerate(lines, first_line + 1)
+    ]
+    return Text("\n").join(numbered)
+
+
+def summary(answer: FillAnswer) -> Text:
+    """Return one line with what the fill cost and how it went."""
+    ms = answer.ms
+    parts = [
+        f"{len(answer.tokens)} tokens",
+        f"{answer.steps} steps",
+        f"{ms.total:.1f} ms (queue {ms.queue:.1f}, encode {ms.encode:.1f}, denoise {ms.denoise:.1f})",
+        f"rule {answer.rule}",
+        f"confidence {answer.confidence:.2f}",
+        answer.finish,
+        f"model {answer.model}",
+    ]
+    return Text(" · ".join(parts), "cyan")
+
+
+def filled_view(cursor: Cursor, answer: FillAnswer) -> Group:
+    """Return the filled hole in its context, and the line below it."""
+    start = cursor.offset(answer.range.start.line, answer.range.start.character)
+    end = cursor.offset(answer.range.end.line, answer.range.end.character)
+    return Group(in_context(cursor, start, end, answer_text(answer)), summary(answer))
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

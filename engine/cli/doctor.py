@@ -1,0 +1,88 @@
+"""`midspan doctor`: what is found, what is missing, and what to do about it."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+
+import attrs
+import typer
+from rich.text import Text
+
+from engine.address import make_private, place_of
+from engine.cli import checks
+from engine.cli.checks import Check, Verdict
+from engine.cli.console import FAILED, err, out
+from engine.cli.lsp_client import LspSession
+from engine.cli.options import AsJson
+from engine.client import EngineClient
+from engine.errors import EngineUnavailable, MidspanError
+from engine.lifecycle import EngineOptions, connect_running
+
+_STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check the installation, and say what to do where something is missing; exit with 1 if it cannot work."""
+    found = []
+    with err.status("looking"):
+        for check in _all_checks():
+            found.append(check)
+            if not as_json:
+                _show(check)
+    if as_json:
+        healthy = all(check.verdict != "fail" for check in found)
+        typer.echo(json.dumps({"healthy": healthy, "checks": [attrs.asdict(check) for check in found]}))
+    if any(check.verdict == "fail" for check in found):
+        raise typer.Exit(FAILED)
+
+
+def _all_checks() -> Iterator[Check]:
+    yield from checks.installation()
+    yield runtime_folder()
+    yield asyncio.run(language_server())
+    yield asyncio.run(engine())
+    yield checks.editors()
+
+
+def runtime_folder() -> Check:
+    """Check that the folder of socket, lock and log can be written, by this user alone."""
+    folder = place_of("embedded").directory
+    try:
+        make_private(folder)
+    except EngineUnavailable as error:
+        return Check("runtime folder", "fail", str(error))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check("runtime folder", "fail", f"{folder} cannot be written", f"chmod u+rwx {folder}")
+    return Check("runtime folder", "ok", str(folder))
+
+
+async def language_server() -> Check:
+    """Check that midspan-lsp starts and answers."""
+    try:
+        async with LspSession() as session:
+            milliseconds = session.initialize_ms
+    except MidspanError as error:
+        return Check("language server", "fail", str(error), "run `midspan-lsp --stdio` by hand and read what it says")
+    return Check("language server", "ok", f"answers {milliseconds:.0f} ms after its start")
+
+
+async def engine() -> Check:
+    """Check on a running engine; that none is running is well too."""
+    try:
+        client: EngineClient | None = await connect_running(EngineOptions(), "midspan-doctor")
+        if client is None:
+            return Check("engine", "ok", "not running; the first fill starts it")
+        status = await client.status()
+        await client.close()
+    except MidspanError as error:
+        return Check("engine", "warn", str(error), "midspan engine stop; the next fill starts a new one")
+    found = f"process {status.pid}, {status.model.name} on {status.model.device}, {status.fills} holes filled"
+    return Check("engine", "ok", found)
+
+
+def _show(check: Check) -> None:
+    style = _STYLES[check.verdict]
+    out.print(Text.assemble((f"{check.verdict:<5}", style), (f"{check.name:<16}", "cyan"), check.found), soft_wrap=True)
+    if check.advice:
+        out.print(Text.assemble(" " * 21, ("→ " + check.advice, style)), soft_wrap=True)

@@ -1,0 +1,116 @@
+"""`midspan engine start|status|stop`: the resident engine of this user."""
+
+import asyncio
+import json
+
+import attrs
+import typer
+from rich.table import Table
+
+from engine.cli.console import FAILED, err, leave, out
+from engine.cli.options import AsJson, Model
+from engine.client import EngineClient
+from engine.errors import MidspanError
+from engine.lifecycle import EngineOptions, connect_or_start, connect_running, log_path
+from engine.protocol import Status
+
+app = typer.Typer(help="The resident engine. The first fill starts it; you rarely need these.", no_args_is_help=True)
+
+_CLIENT = "midspan-cli"
+
+
+@app.command()
+def start(model: Model = "embedded", as_json: AsJson = False) -> None:
+    """Start the engine, or find it running, and show how it is doing."""
+    options = EngineOptions(model=model)
+    try:
+        with err.status("starting the engine"):
+            status = asyncio.run(_start(options))
+    except MidspanError as error:
+        leave(error, FAILED)
+    _show(status, options, as_json)
+
+
+@app.command("status")
+def show_status(model: Model = "embedded", as_json: AsJson = False) -> None:
+    """Show how the running engine is doing; exit with 1 when none is running."""
+    options = EngineOptions(model=model)
+    try:
+        status = asyncio.run(_status(options))
+    except MidspanError as error:
+        leave(error, FAILED)
+    _show(status, options, as_json)
+    if status is None:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def stop(model: Model = "embedded", as_json: AsJson = False) -> None:
+    """Ask the engine to finish and leave, and wait until it has."""
+    try:
+        stopped = asyncio.run(_stop(EngineOptions(model=model)))
+    except MidspanError as error:
+        leave(error, FAILED)
+    if as_json:
+        typer.echo(json.dumps({"running": False, "stopped": stopped}))
+    else:
+        out.print("the engine has stopped" if stopped else f"no engine is running for the model {model}")
+
+
+async def _start(options: EngineOptions) -> Status:
+    client = await connect_or_start(options, _CLIENT)
+    return await _ask(client)
+
+
+async def _status(options: EngineOptions) -> Status | None:
+    client = await connect_running(options, _CLIENT)
+    return None if client is None else await _ask(client)
+
+
+async def _ask(client: EngineClient) -> Status:
+    try:
+        return await client.status()
+    finally:
+        await client.close()
+
+
+async def _stop(options: EngineOptions) -> bool:
+    client = await connect_running(options, _CLIENT)
+    if client is None:
+        return False
+    try:
+        await client.shutdown()
+        return True
+    finally:
+        await client.close()
+
+
+def _show(status: Status | None, options: EngineOptions, as_json: bool) -> None:
+    if as_json:
+        fields = {} if status is None else attrs.asdict(status)
+        typer.echo(json.dumps({"running": status is not None, **fields}))
+    elif status is None:
+        out.print(f"no engine is running for the model {options.model}; the next fill starts one")
+    else:
+        out.print(_table(status, options))
+
+
+def _table(status: Status, options: EngineOptions) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    model = status.model
+    table.add_row("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes")
+    table.add_row("model", f"{model.name} ({model.family}, {model.parameters / 1e6:.1f}M parameters, {model.licence})")
+    table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
+    table.add_row("clients", str(status.clients))
+    table.add_row(
+        "holes",
+        f"{status.fills} filled, {status.cancelled} cancelled, {status.active} active, {status.waiting} waiting",
+    )
+    table.add_row("time", f"median {status.median_ms:.1f} ms a fill, {status.passes} passes of the network in all")
+    table.add_row(
+        "cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"
+    )
+    table.add_row("log", str(log_path(options)))
+    return table

@@ -1,0 +1,104 @@
+"""`midspan fill`: fill one hole of a file through the language server, as an editor would."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from engine.cli.canvas_view import canvas_text, filled_view, in_context
+from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
+from engine.cli.cursor import Cursor, CursorError
+from engine.cli.lsp_client import LspSession
+from engine.cli.lsp_messages import FillAnswer, FillProgress, FillWish
+from engine.cli.options import AsJson, MaybeModel
+from engine.errors import MidspanError
+from engine.protocol import RuleName
+
+# A denoising step takes a few milliseconds: shown as it runs, nobody would see it. The times printed are the real ones.
+_FRAME_SECONDS = 0.12
+
+
+def fill(
+    file: Annotated[Path, typer.Argument(help="The file with the hole. It is read, never written.")],
+    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="Where the hole is, both from 1.")],
+    watch: Annotated[bool, typer.Option("--watch", help="Show the canvas as its tokens lock in.")] = False,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Denoising steps; else as the budget allows.")
+    ] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=1, metavar="MS", help="Milliseconds at most.")] = None,
+    rule: Annotated[RuleName | None, typer.Option(help="The commit rule.")] = None,
+    left_to_right: Annotated[bool, typer.Option("--left-to-right", help="Short for --rule left-to-right.")] = False,
+    as_json: AsJson = False,
+    model: MaybeModel = None,
+) -> None:
+    """Fill the hole at LINE:COL of FILE and show it in its context."""
+    try:
+        if left_to_right and rule not in (None, "left-to-right"):
+            raise CursorError(f"--left-to-right and --rule {rule} exclude each other; give one of them")
+        cursor = Cursor.parse(file, at)
+    except CursorError as error:
+        leave(error, BAD_INPUT)
+    wish = FillWish("left-to-right" if left_to_right else rule, steps, budget)
+    try:
+        answer = asyncio.run(_fill(cursor, wish, model, _Animation(cursor) if watch and not as_json else None))
+    except MidspanError as error:
+        leave(error, FAILED)
+    if as_json:
+        typer.echo(_json(answer))
+    else:
+        out.print(filled_view(cursor, answer), soft_wrap=True)
+
+
+class _Animation:
+    """The canvas in its context, frame by frame, at a pace that a person can follow."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._offset = cursor.offset(cursor.line, cursor.character)
+        self._frames: asyncio.Queue[FillProgress | None] = asyncio.Queue()
+
+    def on_canvas(self, progress: FillProgress) -> None:
+        self._frames.put_nowait(progress)
+
+    def end(self) -> None:
+        self._frames.put_nowait(None)
+
+    async def play(self) -> None:
+        """Show every frame until `end`, then leave the terminal clean for the answer."""
+        with Live(console=out, transient=True, auto_refresh=False) as live:
+            while (frame := await self._frames.get()) is not None:
+                view = in_context(self._cursor, self._offset, self._offset, canvas_text(frame.canvas))
+                live.update(Text.assemble(view, "\n", (f"step {frame.step}", "cyan")), refresh=True)
+                await asyncio.sleep(_FRAME_SECONDS)
+
+
+async def _fill(cursor: Cursor, wish: FillWish, model: str | None, animation: _Animation | None) -> FillAnswer:
+    async with LspSession(model) as session:
+        await session.open(cursor.path, cursor.text)
+        if animation is None or not out.is_terminal:
+            with err.status("filling the hole (an engine that is not running yet takes a few seconds to start)"):
+                return await session.fill(cursor, wish)
+        player = asyncio.create_task(animation.play())
+        try:
+            return await session.fill(cursor, wish, animation.on_canvas)
+        finally:
+            animation.end()
+            await player
+
+
+def _json(answer: FillAnswer) -> str:
+    ms = answer.ms
+    fields = {
+        "text": answer.text,
+        "tokens": len(answer.tokens),
+        "steps": answer.steps,
+        "finish": answer.finish,
+        "confidence": round(answer.confidence, 4),
+        "ms": {"queue": ms.queue, "encode": ms.encode, "denoise": ms.denoise, "total": ms.total},
+        "model": answer.model,
+    }
+    return json.dumps(fields)

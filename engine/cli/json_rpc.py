@@ -1,0 +1,191 @@
+"""JSON-RPC with a language server over its standard streams.
+
+Written out here, not taken from pygls: importing pygls and lsprotocol takes the better part of a second, which every
+`midspan fill` would pay and which the latency benchmark would measure along with the server.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from engine.errors import MidspanError
+
+_T = TypeVar("_T")
+_EXIT_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 1.0
+
+
+class LanguageServerError(MidspanError):
+    """The language server could not be started, went away, or answered a request with an error."""
+
+    code = "language-server"
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _wire_converter() -> cattrs.Converter:
+    """Return a converter whose keys are camelCase and that leaves out whatever equals its default."""
+    converter = cattrs.Converter(detailed_validation=False)
+
+    def overrides(cls: type[Any]) -> dict[str, Any]:
+        return {field.name: override(rename=_camel(field.name)) for field in attrs.fields(cls)}
+
+    converter.register_unstructure_hook_factory(
+        attrs.has, lambda cls: make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True, **overrides(cls))
+    )
+    converter.register_structure_hook_factory(
+        attrs.has, lambda cls: make_dict_structure_fn(cls, converter, **overrides(cls))
+    )
+    return converter
+
+
+_converter = _wire_converter()
+
+
+@attrs.define
+class _Waiting:
+    answer: type[Any]
+    future: asyncio.Future[Any]
+
+
+class JsonRpc:
+    """One connection to a server process. Requests and notifications carry attrs objects; their keys are camelCase."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self._waiting: dict[int, _Waiting] = {}
+        self._listeners: dict[str, tuple[type[Any], Callable[[Any], None]]] = {}
+        self._last_id = 0
+        self._ended = False
+        self._stderr: deque[str] = deque(maxlen=20)
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._read_stderr())]
+
+    @classmethod
+    async def spawn(cls, command: list[str]) -> "JsonRpc":
+        """Start `command` and speak with it. Raises LanguageServerError when it cannot be started."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
+        except OSError as error:
+            raise LanguageServerError(f"cannot start the language server {command[0]}: {error.strerror}") from None
+        return cls(process)
+
+    def listen(self, method: str, params: type[_T], callback: Callable[[_T], None]) -> None:
+        """Call `callback` with the params of each notification of this method, in the order they arrive."""
+        self._listeners[method] = (params, callback)
+
+    async def request(self, method: str, params: object, answer: type[_T]) -> _T:
+        """Send a request and wait for its result. Raises LanguageServerError on an error answer or a lost server."""
+        self._last_id += 1
+        request_id = self._last_id
+        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = _Waiting(answer, future)
+        try:
+            await self._send({"id": request_id, "method": method, "params": _converter.unstructure(params)})
+            return await future
+        finally:
+            self._waiting.pop(request_id, None)
+            if future.done() and not future.cancelled():
+                # asyncio complains on stderr about an error that nobody looked at, such as when sending failed first.
+                future.exception()
+
+    async def notify(self, method: str, params: object) -> None:
+        """Send a notification. Raises LanguageServerError when the server is gone."""
+        await self._send({"method": method, "params": _converter.unstructure(params)})
+
+    async def close(self) -> None:
+        """Close the server's input and wait for it to leave; one that stays for 5 seconds is killed."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), _EXIT_SECONDS)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _send(self, fields: dict[str, Any]) -> None:
+        if self._ended:
+            raise self._gone()
+        try:
+            await self._write(fields)
+        except (ConnectionError, RuntimeError):
+            # What the server said last is still being read, and the error should tell it.
+            await asyncio.wait(self._tasks, timeout=_LAST_WORDS_SECONDS)
+            raise self._gone() from None
+
+    async def _write(self, fields: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **fields}, ensure_ascii=False).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        await self.process.stdin.drain()
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            while (length := await self._read_length(self.process.stdout)) is not None:
+                await self._take(json.loads(await self.process.stdout.readexactly(length)))
+        except (asyncio.IncompleteReadError, ValueError, ConnectionError, LanguageServerError):
+            # What follows cannot be trusted to be a message: as good as the end of the stream.
+            pass
+        finally:
+            self._ended = True
+            if self._waiting:
+                await asyncio.wait([self._tasks[1]], timeout=_LAST_WORDS_SECONDS)
+            for waiting in self._waiting.values():
+                if not waiting.future.done():
+                    waiting.future.set_exception(self._gone())
+
+    @staticmethod
+    async def _read_length(stream: asyncio.StreamReader) -> int | None:
+        length: int | None = None
+        while line := (await stream.readline()).strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        return length
+
+    async def _take(self, fields: dict[str, Any]) -> None:
+        method, message_id = fields.get("method"), fields.get("id")
+        if method is not None and message_id is not None:
+            # The few requests a server makes of us (create a progress, register a capability) need no more than a yes.
+            await self._write({"id": message_id, "result": None})
+        elif method is not None:
+            if method in self._listeners:
+                params, callback = self._listeners[method]
+                callback(_converter.structure(fields.get("params"), params))
+        elif (waiting := self._waiting.get(message_id or 0)) is not None and not waiting.future.done():
+            try:
+                waiting.future.set_result(_answer(fields, waiting.answer))
+            except LanguageServerError as error:
+                waiting.future.set_exception(error)
+
+    async def _read_stderr(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            if text := line.decode(errors="replace").strip():
+                self._stderr.append(text)
+
+    def _gone(self) -> LanguageServerError:
+        last = f"; its last words: {self._stderr[-1][:200]}" if self._stderr else ""
+        return LanguageServerError(f"the language server ended unexpectedly{last}")
+
+
+def _answer(fields: dict[str, Any], kind: type[_T]) -> _T:
+    """Return the typed result of a response. Raises LanguageServerError when it is an error or of another shape."""
+    if error := fields.get("error"):
+        raise LanguageServerError(str(error.get("message", "the language server gave no reason")).splitlines()[0])
+    try:
+        return _converter.structure(fields.get("result"), kind)
+    except Exception as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError
+        reason = f"{type(error).__name__}: {error}"[:120]
+        raise LanguageServerError(f"the language server's answer is not a {kind.__name__}: {reason}") from None

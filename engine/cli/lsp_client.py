@@ -1,0 +1,123 @@
+"""A session with `midspan-lsp` as an editor holds it, so that command line and benchmarks take the whole real path."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import NoneType
+
+from engine.cli import lsp_messages as lsp
+from engine.cli.cursor import Cursor
+from engine.cli.json_rpc import JsonRpc, LanguageServerError
+
+_PROGRESS_TOKEN = "midspan-cli"
+OnCanvas = Callable[[lsp.FillProgress], None]
+
+
+class LspSession:
+    """A running language server. Use it as an async context manager; leaving it ends the server.
+
+    Positions count code points (utf-32): that is how Python and the person who types LINE:COL count.
+    """
+
+    def __init__(self, model: str | None = None) -> None:
+        self._options = lsp.InitializationOptions(model)
+        self._rpc: JsonRpc | None = None
+        self._versions: dict[str, int] = {}
+        self.initialize_ms = 0.0
+
+    async def __aenter__(self) -> "LspSession":
+        """Start the server. Raises LanguageServerError when it does not start or does not answer."""
+        started = time.perf_counter()
+        # -P: the folder we stand in is the user's, and a module of theirs (types.py, json.py) must not become ours.
+        self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
+        capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities(["utf-32"]))
+        # The folder we stand in is the workspace: the model sees a file's path from there.
+        params = lsp.Initialize(os.getpid(), capabilities, Path.cwd().as_uri(), self._options)
+        try:
+            result = await self._rpc.request("initialize", params, lsp.InitializeResult)
+            self.initialize_ms = (time.perf_counter() - started) * 1000
+            if result.capabilities.position_encoding != "utf-32":
+                raise LanguageServerError("the language server does not count in code points; is it midspan-lsp?")
+            await self._rpc.notify("initialized", lsp.Initialized())
+        except LanguageServerError:
+            await self._rpc.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        rpc = self.rpc
+        try:
+            await rpc.request("shutdown", None, NoneType)
+            await rpc.notify("exit", None)
+        except LanguageServerError:
+            pass  # It is gone already, and whoever asked it something has been told why.
+        finally:
+            await rpc.close()
+
+    @property
+    def rpc(self) -> JsonRpc:
+        """The connection. Raises LanguageServerError outside of the context manager."""
+        if self._rpc is None:
+            raise LanguageServerError("the language server is not started; use `async with LspSession()`")
+        return self._rpc
+
+    @property
+    def pid(self) -> int:
+        return self.rpc.process.pid
+
+    async def open(self, path: Path, text: str) -> None:
+        """Show the server a document; the language is left for it to tell from the path."""
+        uri = _uri(path)
+        self._versions[uri] = 1
+        await self.rpc.notify("textDocument/didOpen", lsp.DidOpen(lsp.DocumentItem(uri, "", 1, text)))
+
+    async def close(self, path: Path) -> None:
+        """Tell the server that the document is no longer of interest."""
+        uri = _uri(path)
+        del self._versions[uri]
+        await self.rpc.notify("textDocument/didClose", lsp.DidClose(lsp.Document(uri)))
+
+    async def type_text(self, cursor: Cursor, text: str) -> None:
+        """Insert `text` at the place; `cursor.text` is the document before."""
+        uri = _uri(cursor.path)
+        self._versions[uri] += 1
+        position = _position(cursor)
+        change = lsp.ContentChange(text, lsp.Range(position, position))
+        document = lsp.VersionedDocument(uri, self._versions[uri])
+        await self.rpc.notify("textDocument/didChange", lsp.DidChange(document, [change]))
+
+    async def suggest(self, cursor: Cursor) -> list[lsp.InlineItem]:
+        """Ask for an inline completion as an editor does while its user types; an empty list is no suggestion."""
+        params = lsp.InlineCompletion(lsp.Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
+        return (await self.rpc.request("textDocument/inlineCompletion", params, lsp.InlineList)).items
+
+    async def fill(self, cursor: Cursor, wish: lsp.FillWish, on_canvas: OnCanvas | None = None) -> lsp.FillAnswer:
+        """Fill the hole at the cursor, waiting for the engine to start if it must.
+
+        Raises LanguageServerError with the server's one line when there is no answer.
+        """
+        if on_canvas is not None:
+            self.rpc.listen("midspan/fillProgress", lsp.FillProgress, on_canvas)
+        params = lsp.FillRequest(
+            lsp.Document(_uri(cursor.path)),
+            _position(cursor),
+            rule=wish.rule,
+            steps=wish.steps,
+            budget_ms=wish.budget_ms,
+            progress_token=None if on_canvas is None else _PROGRESS_TOKEN,
+        )
+        return await self.rpc.request("midspan/fill", params, lsp.FillAnswer)
+
+    async def status(self) -> lsp.StatusReport:
+        """Ask the server for its counts of this session, and the engine for its own."""
+        return await self.rpc.request("workspace/executeCommand", lsp.Command("midspan.status"), lsp.StatusReport)
+
+
+def _position(cursor: Cursor) -> lsp.Position:
+    return lsp.Position(cursor.line, cursor.character)
+
+
+def _uri(path: Path) -> str:
+    return path.resolve().as_uri()

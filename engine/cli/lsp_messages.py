@@ -1,0 +1,191 @@
+"""The few messages of the Language Server Protocol that the command line and the benchmarks speak, and midspan/fill."""
+
+from typing import Literal
+
+import attrs
+
+from engine.protocol import Finish, RuleName, Status, Timings
+
+
+@attrs.frozen
+class Position:
+    """A place in a text, 0-based; `character` counts in the agreed position encoding."""
+
+    line: int
+    character: int
+
+
+@attrs.frozen
+class Range:
+    start: Position
+    end: Position
+
+
+@attrs.frozen
+class Document:
+    uri: str
+
+
+@attrs.frozen
+class VersionedDocument:
+    uri: str
+    version: int
+
+
+@attrs.frozen
+class DocumentItem:
+    uri: str
+    language_id: str
+    version: int
+    text: str
+
+
+@attrs.frozen
+class DidOpen:
+    text_document: DocumentItem
+
+
+@attrs.frozen
+class DidClose:
+    text_document: Document
+
+
+@attrs.frozen
+class ContentChange:
+    text: str
+    range: Range
+
+
+@attrs.frozen
+class DidChange:
+    text_document: VersionedDocument
+    content_changes: list[ContentChange]
+
+
+@attrs.frozen
+class GeneralCapabilities:
+    position_encodings: list[str]
+
+
+@attrs.frozen
+class ClientCapabilities:
+    general: GeneralCapabilities
+
+
+@attrs.frozen
+class InitializationOptions:
+    """The settings that the command line chooses; None leaves the language server's default."""
+
+    model: str | None = None
+
+
+@attrs.frozen
+class Initialize:
+    process_id: int
+    capabilities: ClientCapabilities
+    root_uri: str
+    initialization_options: InitializationOptions
+
+
+@attrs.frozen
+class Initialized:
+    """The params of the notification of that name: an empty object, which is not the same as none."""
+
+
+@attrs.frozen
+class ServerCapabilities:
+    position_encoding: Literal["utf-8", "utf-16", "utf-32"] = "utf-16"
+
+
+@attrs.frozen
+class InitializeResult:
+    capabilities: ServerCapabilities
+
+
+@attrs.frozen
+class InlineContext:
+    """`trigger_kind` 1 is Invoked, 2 is Automatic."""
+
+    trigger_kind: int
+
+
+@attrs.frozen
+class InlineCompletion:
+    text_document: Document
+    position: Position
+    context: InlineContext
+
+
+@attrs.frozen
+class InlineItem:
+    insert_text: str
+    range: Range | None = None
+
+
+@attrs.frozen
+class InlineList:
+    items: list[InlineItem]
+
+
+@attrs.frozen
+class FillWish:
+    """How a hole is to be filled. What is None is left to the server's settings."""
+
+    rule: RuleName | None = None
+    steps: int | None = None
+    budget_ms: float | None = None
+
+
+@attrs.frozen
+class FillRequest:
+    """The params of midspan/fill: where, and a FillWish; progress is sent when there is a token to send it with."""
+
+    text_document: Document
+    position: Position
+    rule: RuleName | None = None
+    steps: int | None = None
+    budget_ms: float | None = None
+    progress_token: str | None = None
+
+
+@attrs.frozen
+class FillAnswer:
+    """The result of midspan/fill: the shaped `text` goes into `range`; `tokens` are the model's own, before shaping."""
+
+    text: str
+    tokens: list[str]
+    steps: int
+    finish: Finish
+    confidence: float
+    rule: RuleName
+    context_tokens: int
+    cached_tokens: int
+    ms: Timings
+    model: str
+    range: Range
+
+
+@attrs.frozen
+class FillProgress:
+    """The canvas after a denoising step: None where it is still masked."""
+
+    token: str
+    step: int
+    canvas: list[str | None]
+
+
+@attrs.frozen
+class Command:
+    """The params of workspace/executeCommand, for a command without arguments."""
+
+    command: str
+
+
+@attrs.frozen
+class StatusReport:
+    """The result of midspan.status: requests `asked` of the engine, and answered by `reused` suggestions instead."""
+
+    asked: int
+    reused: int
+    shown: int
+    engine: Status | None

@@ -1,0 +1,79 @@
+"""Filling a hole by denoising: a canvas of masks that see both sides and each other, committed in any order."""
+
+from torch import Tensor
+
+from engine.filling import Filling, Hole
+from engine.models.base import Context, Family, Pass
+from engine.protocol import Finish
+from engine.sampling.commit import CommitRule
+from engine.sampling.proposal import Drawing
+
+
+class Denoising(Filling):
+    """The masked-diffusion loop over a canvas of `width` positions that slides along.
+
+    The canvas stands behind the anchor. Its first position is predicted by the anchor's own row, exactly as left to
+    right would, so it is committed in every step, with whatever else the rule believes in. Committed tokens without a
+    gap before them move into the context, and the canvas grows at its other end until an end is committed in it: a long
+    hole needs no second canvas and an unknown length no guess. After every `cycle` steps the whole canvas is committed.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        context: Context,
+        hole: Hole,
+        drawing: Drawing,
+        rule: CommitRule,
+        width: int,
+        cycle: int,
+    ) -> None:
+        super().__init__(family, context, hole, drawing)
+        self._rule, self._width, self._cycle, self._ended = rule, width, cycle, False
+        self._canvas: list[int | None] = []
+        self._sure: list[float] = []
+        self._slide()
+
+    def _slide(self) -> None:
+        """Move the gapless start of the canvas to the committed tokens, cut it behind an end, and fill it up."""
+        while self._canvas and self._canvas[0] is not None and self.finish is None:
+            self.commit(self._canvas.pop(0) or 0, self._sure.pop(0))
+        for at, token in enumerate(self._canvas):
+            if token is not None and self.ends(token):
+                del self._canvas[at + 1 :], self._sure[at + 1 :]
+                self._ended = True
+                break
+        if not self._ended:
+            missing = min(self._width, self.hole.max_tokens - len(self.tokens)) - len(self._canvas)
+            self._canvas += [None] * missing
+            self._sure += [0.0] * missing
+
+    def _masked(self) -> list[int]:
+        return [at for at, token in enumerate(self._canvas) if token is None]
+
+    def next_pass(self) -> Pass:
+        unread = self.unread()
+        shown = [self.family.mask if token is None else token for token in self._canvas[:-1]]
+        return Pass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
+
+    def absorb(self, logits: Tensor, steps_left: int) -> None:
+        steps_left = min(steps_left, self._cycle - self.steps % self._cycle)
+        self.steps += 1
+        masked = self._masked()
+        proposal = self.drawing.propose(logits, [len(self.tokens) + at for at in masked])
+        stop = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(masked) - 1)
+        for rank in {0, *self._rule(proposal.first(stop + 1), steps_left)}:
+            self._canvas[masked[rank]] = proposal.tokens[rank]
+            self._sure[masked[rank]] = proposal.confidence[rank]
+        self._slide()
+
+    def close(self, finish: Finish) -> None:
+        """End with the gapless start of the canvas, which is committed already."""
+        self._canvas.clear()
+        super().close(finish)
+
+    def canvas(self) -> list[str | None]:
+        shown = super().canvas()
+        if self.finish is None:
+            shown += [None if token is None else self.family.texts_of([token])[0] for token in self._canvas]
+        return shown

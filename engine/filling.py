@@ -1,0 +1,83 @@
+"""One hole being filled: what is committed so far, and when it ends. denoise.py and causal.py are the ways to do it."""
+
+from abc import ABC, abstractmethod
+
+import attrs
+from torch import Tensor
+
+from engine.models.base import Context, Family, Pass
+from engine.protocol import Candidate, Extent, Finish
+from engine.sampling.proposal import Drawing
+
+
+@attrs.frozen
+class Hole:
+    """The laid-out context of a hole and the bounds of its fill."""
+
+    tokens: list[int]
+    extent: Extent
+    max_tokens: int
+
+
+class Filling(ABC):
+    """Fills one hole over one context, a pass at a time.
+
+    `next_pass` says which rows the network should run; `absorb` takes their logits. Between the two a scheduler may run
+    the passes of other holes beside this one. The last token that the context does not hold yet is the anchor: <middle>
+    at first, later the last committed token.
+    """
+
+    def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
+        self.family, self.context, self.hole, self.drawing = family, context, hole, drawing
+        self.tokens: list[int] = []
+        self.confidence: list[float] = []
+        self.finish: Finish | None = None
+        self.steps = 0
+
+    @property
+    def anchor(self) -> int:
+        return self.tokens[-1] if self.tokens else self.family.middle
+
+    def unread(self) -> list[int]:
+        """Return the tokens up to and with the anchor that the context does not hold yet."""
+        stream = [*self.hole.tokens, self.family.middle, *self.tokens]
+        return stream[len(self.context.tokens) :]
+
+    def ends(self, token: int) -> bool:
+        """Tell whether the fill stops at `token`: at <end>, and for a hole in one line at a newline."""
+        return token == self.family.end or (self.hole.extent == "line" and self.family.breaks_line(token))
+
+    def commit(self, token: int, confidence: float) -> None:
+        """Append a token; the end closes the fill and is not part of it."""
+        if self.ends(token):
+            self.finish = "complete"
+            return
+        self.tokens.append(token)
+        self.confidence.append(confidence)
+        if len(self.tokens) >= self.hole.max_tokens:
+            self.finish = "canvas full"
+
+    def close(self, finish: Finish) -> None:
+        """End the fill with what is committed."""
+        self.finish = self.finish or finish
+
+    def answer(self) -> Candidate:
+        """Return what is committed; the text ends at the first gap."""
+        return Candidate(
+            text="".join(texts := self.family.texts_of(self.tokens)),
+            tokens=texts,
+            confidence=[round(value, 4) for value in self.confidence],
+            finish=self.finish or "deadline",
+        )
+
+    def canvas(self) -> list[str | None]:
+        """Return the fill as it stands for someone who watches: one string a position, None where it is masked."""
+        return list(self.family.texts_of(self.tokens))
+
+    @abstractmethod
+    def next_pass(self) -> Pass:
+        """Return the rows of the next pass."""
+
+    @abstractmethod
+    def absorb(self, logits: Tensor, steps_left: int) -> None:
+        """Take the logits [wanted, vocabulary] of the last pass; with this step `steps_left` are left in the budget."""

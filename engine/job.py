@@ -1,0 +1,128 @@
+"""A fill under way: its context being read, then its candidates being filled, with their times."""
+
+import time
+
+from torch import Tensor
+
+from engine.causal import DraftAndVerify, LeftToRight
+from engine.context_cache import ContextCache
+from engine.denoise import Denoising
+from engine.filling import Filling, Hole
+from engine.models.base import Context, Family, Pass
+from engine.protocol import Fill, Filled, Progress, RuleName, Timings
+from engine.sampling.commit import by_entropy, by_threshold
+from engine.sampling.proposal import Drawing
+from engine.step_clock import StepClock
+
+DEFAULT_RULE: RuleName = "verify"
+"""The rule with the best exact match at equal milliseconds on held-out holes; benchmarks/latency.py measures it."""
+JOINT_ROWS = 48
+"""A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
+MAX_STEPS = 1 << 30
+
+
+def warm_up_fill() -> Fill:
+    """Return a fill that touches all memory a user's first one will."""
+    line = "    value = compute(value, other)\n"
+    return Fill(id=0, prefix=line * 60, suffix="\n" + line * 20, budget_ms=5000.0, max_tokens=16, candidates=2)
+
+
+class Job:
+    """Built on the worker thread, because laying out and taking a context cost time."""
+
+    def __init__(self, fill: Fill, family: Family, cache: ContextCache, submitted: float) -> None:
+        self.fill, self._family, self._submitted = fill, family, submitted
+        self._started = time.perf_counter()
+        self._deadline = submitted + fill.budget_ms / 1000
+        self._tokens = family.lay_out(fill)
+        self._context = cache.take(self._tokens)
+        self._cached = len(self._context.tokens)
+        self._fillings: list[Filling] = []
+        self._encode_ms = self._denoise_ms = 0.0
+        self._ended = 0.0
+        self.stepped = False
+
+    def passes(self, encode_rows: int) -> list[Pass]:
+        """Return what to run next: a piece of the context, or a pass for every candidate that is not done."""
+        self.stepped = False
+        unread = self._tokens[len(self._context.tokens) :]
+        if not self._fillings and len(unread) > JOINT_ROWS:
+            return [Pass(self._context, unread[:encode_rows], [], [])]
+        if not self._fillings:
+            self._fillings = [self._filling(number) for number in range(self.fill.candidates)]
+        self._running = [filling for filling in self._fillings if filling.finish is None]
+        self._passes = [filling.next_pass() for filling in self._running]
+        return self._passes
+
+    def absorb(self, item: Pass, logits: Tensor, elapsed_ms: float) -> None:
+        """Take the logits of one of the passes; `elapsed_ms` is what the whole batch took."""
+        if not item.wanted:
+            self._encode_ms += elapsed_ms
+            return
+        number = next(at for at, known in enumerate(self._passes) if known is item)
+        left_ms = (self._deadline - time.perf_counter()) * 1000
+        self._running[number].absorb(logits, 1 + int(left_ms / max(elapsed_ms, 0.1)))
+        self.stepped = True
+        if number == 0:
+            self._denoise_ms += elapsed_ms
+
+    def done(self, clock: StepClock) -> bool:
+        """Close what is past its deadline, or would be after one more pass; tell whether nothing is left to do."""
+        unfinished = [filling for filling in self._fillings if filling.finish is None]
+        expected = clock.expect(self._family.info.canvas_tokens) / 1000
+        late = time.perf_counter() + expected > self._deadline
+        if late:
+            for filling in unfinished:
+                filling.close("deadline")
+        over = late or (bool(self._fillings) and not unfinished)
+        if over:
+            self._ended = time.perf_counter()
+        return over
+
+    def _filling(self, number: int) -> Filling:
+        fill, family = self.fill, self._family
+        context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
+        hole = Hole(self._tokens, fill.extent, fill.max_tokens)
+        temperature = 0.0 if number == 0 else fill.temperature
+        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never)
+        width = family.info.canvas_tokens
+        rule = DEFAULT_RULE if fill.rule == "default" else fill.rule
+        match rule:
+            case "left-to-right":
+                return LeftToRight(family, context, hole, drawing)
+            case "threshold":
+                return Denoising(family, context, hole, drawing, by_threshold, width, fill.steps or MAX_STEPS)
+            case "entropy":
+                return Denoising(family, context, hole, drawing, by_entropy, width, fill.steps or MAX_STEPS)
+            case _:
+                return DraftAndVerify(family, context, hole, drawing, width)
+
+    def progress(self) -> Progress:
+        """Return the first candidate's canvas as it stands."""
+        first = self._fillings[0] if self._fillings else None
+        return Progress(self.fill.id, first.steps if first else 0, first.canvas() if first else [])
+
+    def filled(self) -> Filled:
+        """Return the answer; different candidates with equal text are given once."""
+        answers = [filling.answer() for filling in self._fillings]
+        distinct = list({answer.text: answer for answer in reversed(answers)}.values())[::-1]
+        ended = self._ended or time.perf_counter()
+        return Filled(
+            id=self.fill.id,
+            candidates=distinct,
+            steps=self._fillings[0].steps if self._fillings else 0,
+            rule=DEFAULT_RULE if self.fill.rule == "default" else self.fill.rule,
+            context_tokens=len(self._tokens),
+            cached_tokens=self._cached,
+            ms=Timings(
+                queue=round((self._started - self._submitted) * 1000, 3),
+                encode=round(self._encode_ms, 3),
+                denoise=round(self._denoise_ms, 3),
+                total=round((ended - self._submitted) * 1000, 3),
+            ),
+        )
+
+    def release(self, cache: ContextCache) -> None:
+        """Give the context back, cut to the hole's own tokens: the fill's would never be asked for again."""
+        self._context.truncate(len(self._tokens))
+        cache.give_back(self._context)

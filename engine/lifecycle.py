@@ -1,0 +1,178 @@
+"""Find the running engine of this user and model, or start one: detached, shared, and only one however many ask."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import attrs
+
+from engine.address import Address, Place, make_private, place_of, resolve_model
+from engine.client import EngineClient, EngineSilent
+from engine.errors import EngineUnavailable
+from engine.exits import ALREADY_RUNNING, ERROR_MARK
+from engine.lock import is_held, read_record
+
+START_TIMEOUT_S = 60.0
+_POLL_S = 0.05
+
+
+@attrs.frozen
+class EngineOptions:
+    """How an engine is started; only `model` decides which engine it is.
+
+    `threads` 0 is all cores, `idle_minutes` 0 is never, `log_level` is one of engine.log.LEVELS.
+    """
+
+    model: str = "embedded"
+    threads: int = 0
+    device: str = "auto"
+    idle_minutes: float = 30.0
+    log_level: str = "info"
+
+
+@attrs.frozen
+class _Started:
+    """An engine process of ours. `output` is what it writes its last words to, from `words_at` on."""
+
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
+    words_at: int
+
+
+def log_path(options: EngineOptions) -> Path:
+    """Return the file that the engine of these options logs to."""
+    return place_of(options.model).log
+
+
+async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
+    """Connect to the running engine of these options; None when there is none that answers yet.
+
+    Raises ProtocolError when it refuses us, and EngineSilent when it is there and says nothing.
+    """
+    place = place_of(options.model)
+    address = _address(place)
+    if address is None:
+        return None
+    try:
+        return await EngineClient.connect(address, client)
+    except EngineSilent:
+        raise
+    except EngineUnavailable:  # what is there is of an engine that has gone or is going
+        return None
+
+
+async def connect_or_start(
+    options: EngineOptions, client: str, on_state: Callable[[str], None] | None = None
+) -> EngineClient:
+    """Connect to the engine of these options, starting one when there is none, and wait up to 60 s until it answers.
+
+    `on_state` hears "starting" (a process is being started), "loading" (one loads its model) and "ready". Raises
+    EngineUnavailable with the engine's own last line when it cannot run, and ProtocolError when it refuses us.
+    """
+    tell = on_state or (lambda _: None)
+    place = place_of(options.model)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    started: _Started | None = None
+    state, why = "", "it is still loading"
+    try:
+        while True:
+            try:
+                found = await connect_running(options, client)
+            except EngineSilent as error:  # it may only be stopped for a while
+                found, why = None, str(error)
+            if found is not None:
+                tell("ready")
+                return found
+            code = started.process.poll() if started else None
+            if started is not None and code not in (None, 0, ALREADY_RUNNING):
+                raise EngineUnavailable(_last_words(started, place))
+            if (started is None or code is not None) and not is_held(place.lock):
+                tell(state := "starting")
+                _forget(started)
+                started = _start(options, place)
+            elif state != "loading" and read_record(place.lock) is not None:
+                tell(state := "loading")
+            if time.monotonic() > deadline:
+                raise EngineUnavailable(f"no engine within {START_TIMEOUT_S:.0f} s: {why}; see its log {place.log}")
+            await asyncio.sleep(_POLL_S)
+    finally:
+        _forget(started)
+
+
+def _address(place: Place) -> Address | None:
+    record = read_record(place.lock)
+    # Somebody else may by now have the port of an engine that died: only a lock that is held makes its record true.
+    if record is None or not record.answers or not is_held(place.lock):
+        return None
+    if record.socket:
+        return Address(path=record.socket)
+    try:
+        return Address(port=record.port, token=place.token.read_text())
+    except OSError:
+        return None
+
+
+def _start(options: EngineOptions, place: Place) -> _Started:
+    make_private(place.directory)
+    output = _output(place)
+    words_at = output.seek(0, os.SEEK_END)
+    arguments = [
+        *("--model", resolve_model(options.model)),
+        *("--threads", str(options.threads)),
+        *("--device", options.device),
+        *("--idle-minutes", str(options.idle_minutes)),
+        *("--log-level", options.log_level),
+    ]
+    try:
+        process = subprocess.Popen(
+            # -P: a folder named `engine` in the user's project must not be taken for ours.
+            [sys.executable, "-P", "-m", "engine", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=place.directory,
+            start_new_session=True,
+            creationflags=_DETACHED,
+        )
+    except OSError as error:
+        output.close()
+        raise EngineUnavailable(f"cannot start the engine with {sys.executable}: {error.strerror}") from None
+    # The engine outlives this call and often this process; the thread keeps it from lingering as a zombie until then.
+    threading.Thread(target=process.wait, name="midspan-engine-reaper", daemon=True).start()
+    return _Started(process, output, words_at)
+
+
+def _output(place: Place) -> IO[bytes]:
+    try:
+        place.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place.log.open("ab+")
+    except OSError:
+        return tempfile.TemporaryFile()
+
+
+def _forget(started: _Started | None) -> None:
+    if started is not None:
+        started.output.close()
+
+
+def _last_words(started: _Started, place: Place) -> str:
+    started.output.seek(started.words_at)
+    lines = started.output.read().decode(errors="replace").splitlines()
+    marked = [line.removeprefix(ERROR_MARK) for line in lines if line.startswith(ERROR_MARK)]
+    if marked:
+        return marked[-1]
+    return (
+        f"the engine ended with status {started.process.returncode} while it started; its log {place.log} may say why"
+    )
+
+
+_DETACHED = 0
+if sys.platform == "win32":
+    _DETACHED = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP

@@ -1,0 +1,238 @@
+"""The embedded family: our own small model, run row by row over each hole's own context, without transformers."""
+
+import codecs
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional as F
+
+from engine.errors import ModelError
+from engine.models.base import Context, Pass
+from engine.models.network import Network, Shape
+from engine.models.stream import Limits, Marks, lay_out
+from engine.protocol import Fill, ModelInfo
+
+FAMILY = "midspan"
+CLIP = 16_384
+"""Characters of a prefix or suffix beyond which no context of this family reaches, and which are not even tokenized."""
+
+
+@attrs.frozen
+class Card:
+    """config.json of an embedded-family model."""
+
+    family: str
+    name: str
+    licence: str
+    shape: Shape
+    marks: Marks
+    below_tokens: int
+    tail_tokens: int
+
+
+class KeyValues:
+    """A context of the embedded family: keys and values [layers, 2, heads, capacity, head_width] of its tokens.
+
+    Rows of a running canvas are written behind the tokens, where the next pass overwrites them.
+    """
+
+    def __init__(self, buffer: Tensor) -> None:
+        self.tokens: list[int] = []
+        self.buffer = buffer
+
+    @property
+    def bytes(self) -> int:
+        return self.buffer.nbytes
+
+    def truncate(self, length: int) -> None:
+        del self.tokens[length:]
+
+    def fork(self, length: int) -> "KeyValues":
+        copy = KeyValues(torch.empty_like(self.buffer))
+        copy.tokens = self.tokens[:length]
+        copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
+        return copy
+
+
+class EmbeddedFamily:
+    """Implements models.base.Family. Rows of all holes share the matrix products; attention is each hole's own, so that
+    no hole's answer depends on what else is in the batch and nothing is padded."""
+
+    def __init__(self, card: Card, network: Network, tokenizer: Tokenizer, device: torch.device, threads: int) -> None:
+        self.card, self.threads = card, threads
+        self._network, self._tokenizer, self._device = network, tokenizer, device
+        self._dtype = network.embed.weight.dtype
+        self.mask, self.end, self.middle = card.marks.mask, card.marks.end, card.marks.middle
+        self.never = tuple(mark for mark in attrs.astuple(card.marks) if mark != card.marks.end)
+        self.info = ModelInfo(
+            name=card.name,
+            family=FAMILY,
+            licence=card.licence,
+            parameters=sum(weight.numel() for weight in network.parameters()),
+            context_tokens=card.shape.context_tokens,
+            canvas_tokens=card.shape.canvas_tokens,
+            noise="absorbing",
+            device=device.type,
+            dtype=str(self._dtype).removeprefix("torch."),
+        )
+        self._pieces = _byte_pieces(tokenizer)
+        self._line_tokens: dict[str, list[int]] = {}
+
+    def lay_out(self, fill: Fill) -> list[int]:
+        shape = self.card.shape
+        room = shape.context_tokens - min(fill.max_tokens, shape.context_tokens // 4) - 1
+        limits = Limits(room, below=self.card.below_tokens, tail=self.card.tail_tokens)
+        prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
+        return lay_out(self._encode, self.card.marks, limits, prefix, suffix, fill.path, fill.snippets).tokens
+
+    def _encode(self, text: str) -> list[int]:
+        """Tokenize line by line, remembering each line: between two keystrokes all but one are the same."""
+        if len(self._line_tokens) > 20_000:
+            self._line_tokens.clear()
+        tokens: list[int] = []
+        first, *others = text.split("\n")
+        for line in (first, *("\n" + other for other in others)):
+            known = self._line_tokens.get(line)
+            if known is None:
+                known = self._line_tokens[line] = self._tokenizer.encode(line, add_special_tokens=False).ids
+            tokens += known
+        return tokens
+
+    def new_context(self) -> KeyValues:
+        shape = self.card.shape
+        capacity = self._network.cosine.shape[0]
+        size = (shape.layers, 2, shape.heads, capacity, shape.head_width)
+        return KeyValues(torch.empty(size, dtype=self._dtype, device=self._device))
+
+    @torch.inference_mode()
+    def run(self, passes: Sequence[Pass]) -> list[Tensor]:
+        contexts = [_own(item.context) for item in passes]
+        counts = [item.rows for item in passes]
+        starts = [len(context.tokens) for context in contexts]
+        for start, count in zip(starts, counts, strict=True):
+            if start + count > self._network.cosine.shape[0]:
+                raise ModelError(
+                    f"a hole needs {start + count} positions; the model has {self._network.cosine.shape[0]}"
+                )
+        tokens = torch.tensor([token for item in passes for token in (*item.append, *item.canvas)], device=self._device)
+        positions = torch.cat(
+            [torch.arange(s, s + c, device=self._device) for s, c in zip(starts, counts, strict=True)]
+        )
+        masks = [
+            _visible(start, len(item.append), len(item.canvas), self._device)
+            for start, item in zip(starts, passes, strict=True)
+        ]
+
+        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            mixed, at = [], 0
+            for context, start, count, mask in zip(contexts, starts, counts, masks, strict=True):
+                keys, values = context.buffer[layer].unbind(0)
+                keys[:, start : start + count] = key[at : at + count].transpose(0, 1)
+                values[:, start : start + count] = value[at : at + count].transpose(0, 1)
+                asked = query[at : at + count].transpose(0, 1)
+                seen = slice(0, start + count)
+                rows = F.scaled_dot_product_attention(asked[None], keys[None, :, seen], values[None, :, seen], mask)
+                mixed.append(rows[0].transpose(0, 1))
+                at += count
+            return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
+
+        rows = self._network.trunk(tokens, positions, attend)
+        offsets = [sum(counts[:index]) for index in range(len(counts))]
+        wanted = [offset + row for offset, item in zip(offsets, passes, strict=True) for row in item.wanted]
+        for context, item in zip(contexts, passes, strict=True):
+            context.tokens += item.append
+        if not wanted:
+            return [torch.empty(0, self.card.shape.vocabulary) for _ in passes]
+        logits = self._network.logits(rows[torch.tensor(wanted, device=self._device)]).cpu()
+        return list(torch.split(logits, [len(item.wanted) for item in passes]))
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return [decoder.decode(self._pieces[token], at == len(tokens) - 1) for at, token in enumerate(tokens)]
+
+    def breaks_line(self, token: int) -> bool:
+        return b"\n" in self._pieces[token]
+
+
+def _own(context: Context) -> KeyValues:
+    if not isinstance(context, KeyValues):
+        raise TypeError(f"the embedded family got a context of another family: {type(context).__name__}")
+    return context
+
+
+def _clip(prefix: str) -> str:
+    """Drop the start of a very long prefix in large strides, so that typing in it leaves the cut where it was."""
+    return prefix[max(0, len(prefix) - CLIP) // CLIP * CLIP :] if len(prefix) > 2 * CLIP else prefix
+
+
+def _visible(start: int, append: int, canvas: int, device: torch.device) -> Tensor | None:
+    """Return which keys each row sees, bool [rows, start + rows], or None when all rows see all keys."""
+    if append <= 1 and (append == 0 or canvas == 0):
+        return None
+    rows = append + canvas
+    visible = torch.ones(rows, start + rows, dtype=torch.bool, device=device).tril(start)
+    visible[append:] = True
+    return visible
+
+
+def _byte_pieces(tokenizer: Tokenizer) -> list[bytes]:
+    """Return the bytes of every token; special tokens have none. The table is GPT-2's byte-to-unicode one."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
+    special = set(tokenizer.get_added_tokens_decoder())
+    pieces = [b""] * tokenizer.get_vocab_size()
+    for text, token in tokenizer.get_vocab().items():
+        if token not in special:
+            pieces[token] = bytes(table[character] for character in text)
+    return pieces
+
+
+def processor_has_bf16() -> bool:
+    """Tell whether the processor multiplies bf16 matrices natively; without, bf16 is several times slower than fp32."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedFamily:
+    """Load a model of this family from a folder; raises ModelError with one line."""
+    try:
+        card = cattrs.Converter(detailed_validation=False).structure(config, Card)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        weights = load_file(folder / "model.safetensors")
+    except FileNotFoundError as error:
+        raise ModelError(f"the model in {folder} lacks {Path(str(error.filename or error)).name}") from None
+    except SafetensorError as error:
+        raise ModelError(f"the weights in {folder} are damaged ({error}); install the model again") from None
+    except Exception as error:
+        raise ModelError(f"the model in {folder} cannot be read: {type(error).__name__}: {error}") from None
+    with torch.device("meta"):
+        network = Network(card.shape)
+    network = network.to_empty(device="cpu")
+    network.reset_tables()
+    try:
+        network.load_state_dict({name: value.float() for name, value in weights.items()})
+    except RuntimeError as error:
+        lines = str(error).splitlines()
+        raise ModelError(f"the weights in {folder} do not fit its config.json: {lines[-1].strip()}") from None
+    native = device.type == "cuda" or (device.type == "cpu" and processor_has_bf16())
+    network = network.to(device=device, dtype=torch.bfloat16 if native else torch.float32).eval()
+    network.reset_tables()
+    return EmbeddedFamily(card, network, tokenizer, device, threads)
+
+
+def config_of(card: Card) -> str:
+    """Return config.json's text for a card."""
+    return json.dumps(attrs.asdict(card), indent=2) + "\n"

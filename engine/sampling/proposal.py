@@ -1,0 +1,58 @@
+"""What a pass proposes for each asked position: a token, how sure the model is of it, and how undecided it is."""
+
+import attrs
+import torch
+from torch import Tensor
+
+
+@attrs.frozen
+class Proposal:
+    """For n positions: tokens (ids), confidence (the token's probability) and entropy (nats), lists of length n."""
+
+    tokens: list[int]
+    confidence: list[float]
+    entropy: list[float]
+
+    def first(self, count: int) -> "Proposal":
+        """Return the first `count` proposals."""
+        return Proposal(self.tokens[:count], self.confidence[:count], self.entropy[:count])
+
+
+class Drawing:
+    """How proposals are drawn from logits: greedily, or with temperature and top-p from a seed.
+
+    The noise of a position depends on nothing but the seed and the position, so that the same position draws the same
+    token in every pass from equal logits: a draft and its verification agree as far as their logits do, a verified draw
+    is exactly the left-to-right draw, and no answer depends on what else is in the batch.
+    """
+
+    def __init__(
+        self, temperature: float = 0.0, top_p: float = 1.0, seed: int = 0, forbidden: tuple[int, ...] = ()
+    ) -> None:
+        self._temperature, self._top_p, self._seed = temperature, top_p, seed
+        self._forbidden = torch.tensor(forbidden, dtype=torch.long)
+
+    def propose(self, logits: Tensor, positions: list[int]) -> Proposal:
+        """Return the proposals for logits [n, vocabulary] at n positions of the middle."""
+        logarithms = torch.log_softmax(logits.index_fill(-1, self._forbidden, -torch.inf), dim=-1)
+        probabilities = logarithms.exp()
+        entropy = torch.special.entr(probabilities).sum(-1)
+        scores = logarithms if self._temperature <= 0 else self._perturbed(logarithms, positions)
+        tokens = scores.argmax(-1)
+        confidence = probabilities.gather(-1, tokens[:, None])[:, 0]
+        return Proposal(tokens.tolist(), confidence.tolist(), entropy.tolist())
+
+    def _perturbed(self, logarithms: Tensor, positions: list[int]) -> Tensor:
+        """Gumbel-max: the largest of log-probability plus noise is a draw from the distribution."""
+        scores = torch.log_softmax(logarithms / self._temperature, dim=-1)
+        if self._top_p < 1:
+            ordered, order = scores.sort(dim=-1, descending=True)
+            outside = ordered.exp().cumsum(-1) - ordered.exp() >= self._top_p
+            scores = scores.scatter(-1, order, ordered.masked_fill(outside, -torch.inf))
+        noise = torch.stack([self._noise(position, scores.shape[-1]) for position in positions])
+        return scores + noise
+
+    def _noise(self, position: int, vocabulary: int) -> Tensor:
+        generator = torch.Generator().manual_seed((self._seed * 1_000_003 + position) & 0x7FFF_FFFF_FFFF_FFFF)
+        uniform = torch.rand(vocabulary, generator=generator).clamp_(1e-12, 1 - 1e-7)
+        return -(-uniform.log()).log()

@@ -1,0 +1,213 @@
+"""Which holes take the next step together: batching by step, deadlines, cancellation.
+
+Everything that waits lives on the event loop. The model runs on one worker thread, one pass at a time; between two
+passes the scheduler looks up: new holes join, cancelled ones leave, one at its deadline is closed with what it has.
+"""
+
+import asyncio
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import attrs
+
+from engine.context_cache import ContextCache
+from engine.errors import MidspanError
+from engine.job import Job, warm_up_fill
+from engine.models.base import Family, Pass
+from engine.protocol import Fill, Filled, Progress
+from engine.step_clock import StepClock
+
+CACHE_BYTES = 256 * 1024 * 1024
+MAX_BATCH = 16
+ENCODE_ROWS = 256
+"""A long context is read in pieces of this many tokens, so that other holes get their steps in between."""
+
+
+class CancelledFill(MidspanError):
+    """The fill was cancelled before it was done."""
+
+    code = "cancelled"
+
+
+@attrs.frozen
+class SchedulerReport:
+    active: int
+    waiting: int
+    fills: int
+    cancelled: int
+    passes: int
+    median_ms: float
+    cache_hit_rate: float
+    cache_bytes: int
+    threads: int
+    step_ms: dict[str, float]
+
+
+@attrs.define(eq=False)
+class Ticket:
+    """A submitted fill. `result` gets the answer, or CancelledFill, or what went wrong."""
+
+    fill: Fill
+    result: asyncio.Future[Filled]
+    on_progress: Callable[[Progress], None] | None
+    submitted: float
+    cancelled: bool = False
+    error: Exception | None = None
+    job: Job | None = None
+
+
+class Scheduler:
+    """Owns the worker thread, the context cache and all holes under way. Construct it inside the event loop."""
+
+    def __init__(self, family: Family, cache_bytes: int = CACHE_BYTES) -> None:
+        self._family = family
+        self._cache = ContextCache(family, cache_bytes)
+        self._clock = StepClock()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._waiting: deque[Ticket] = deque()
+        self._active: list[Ticket] = []
+        self._wake = asyncio.Event()
+        self._loop_task: asyncio.Task[None] | None = None
+        self._latencies: deque[float] = deque(maxlen=200)
+        self._fills = self._cancelled = self._passes = 0
+
+    async def start(self) -> None:
+        """Warm the model up, so that no user's first fill pays for fresh memory, and begin to serve."""
+        self._loop_task = asyncio.create_task(self._serve())
+        await self.submit(warm_up_fill(), None).result
+        self._latencies.clear()
+        self._fills = 0
+
+    async def stop(self) -> None:
+        """Cancel all fills and end the worker."""
+        for ticket in [*self._waiting, *self._active]:
+            self.cancel(ticket)
+        if self._loop_task is not None:
+            self._loop_task.cancel()
+            await asyncio.gather(self._loop_task, return_exceptions=True)
+        self._worker.shutdown(wait=True)
+        for ticket in [*self._waiting, *self._active]:
+            self._settle(ticket)
+
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
+        """Queue a fill; it joins at the next step."""
+        future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
+        ticket = Ticket(fill, future, on_progress, time.perf_counter())
+        self._waiting.append(ticket)
+        self._wake.set()
+        return ticket
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Drop a fill; if it is under way it leaves at the next step."""
+        ticket.cancelled = True
+        self._wake.set()
+
+    def report(self) -> SchedulerReport:
+        return SchedulerReport(
+            active=len(self._active),
+            waiting=len(self._waiting),
+            fills=self._fills,
+            cancelled=self._cancelled,
+            passes=self._passes,
+            median_ms=round(statistics.median(self._latencies), 2) if self._latencies else 0.0,
+            cache_hit_rate=round(self._cache.hit_rate, 4),
+            cache_bytes=self._cache.bytes,
+            threads=self._family.threads,
+            step_ms=self._clock.table(),
+        )
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._waiting and not self._active:
+                self._wake.clear()
+                await self._wake.wait()
+            self._admit()
+            if not self._active:
+                continue
+            finished = await loop.run_in_executor(self._worker, self._step, list(self._active))
+            for ticket in finished:
+                self._active.remove(ticket)
+                self._settle(ticket)
+            for ticket in self._active:
+                if ticket.job is not None and ticket.job.stepped:
+                    _show_progress(ticket, ticket.job)
+
+    def _admit(self) -> None:
+        for ticket in [ticket for ticket in (*self._waiting, *self._active) if ticket.cancelled]:
+            (self._active if ticket in self._active else self._waiting).remove(ticket)
+            self._settle(ticket)
+        while self._waiting and len(self._active) < MAX_BATCH:
+            self._active.append(self._waiting.popleft())
+
+    def _step(self, tickets: list[Ticket]) -> list[Ticket]:
+        """Run one pass for all tickets on the worker thread; return those that are done."""
+        passes: list[tuple[Ticket, Pass]] = []
+        for ticket in tickets:
+            try:
+                if ticket.job is None:
+                    ticket.job = Job(ticket.fill, self._family, self._cache, ticket.submitted)
+                passes += [(ticket, item) for item in ticket.job.passes(ENCODE_ROWS)]
+            except Exception as error:
+                ticket.error = error
+        self._run(passes)
+        return [
+            ticket for ticket in tickets if ticket.error is not None or (ticket.job and ticket.job.done(self._clock))
+        ]
+
+    def _run(self, passes: list[tuple[Ticket, Pass]]) -> None:
+        """Run passes together. When that fails each is run alone, so that only the hole that is at fault is dropped."""
+        if not passes:
+            return
+        started = time.perf_counter()
+        try:
+            logits = self._family.run([item for _, item in passes])
+        except Exception as error:
+            if len(passes) == 1:
+                passes[0][0].error = error
+            else:
+                for one in passes:
+                    self._run([one])
+            return
+        elapsed = (time.perf_counter() - started) * 1000
+        self._passes += 1
+        self._clock.record(sum(item.rows for _, item in passes), elapsed)
+        for (ticket, item), rows in zip(passes, logits, strict=True):
+            try:
+                if ticket.job is not None:
+                    ticket.job.absorb(item, rows, elapsed)
+            except Exception as error:
+                ticket.error = error
+
+    def _settle(self, ticket: Ticket) -> None:
+        """Answer a ticket that has left, and give its contexts back to the cache."""
+        job, ticket.job = ticket.job, None
+        if job is not None and ticket.error is None:
+            job.release(self._cache)
+        if ticket.result.done():
+            return
+        if ticket.error is not None:
+            ticket.result.set_exception(ticket.error)
+            return
+        if ticket.cancelled or job is None:
+            self._cancelled += 1
+            ticket.result.set_exception(CancelledFill("the fill was cancelled"))
+            return
+        filled = job.filled()
+        self._fills += 1
+        self._latencies.append(filled.ms.total)
+        _show_progress(ticket, job)
+        ticket.result.set_result(filled)
+
+
+def _show_progress(ticket: Ticket, job: Job) -> None:
+    """Tell whoever watches; one that fails to listen is not told again, and harms no one else's fill."""
+    if ticket.on_progress is None:
+        return
+    try:
+        ticket.on_progress(job.progress())
+    except Exception:
+        ticket.on_progress = None

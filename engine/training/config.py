@@ -1,0 +1,85 @@
+"""The numbers of a training run, read from a TOML file in which each has its reason beside it."""
+
+import tomllib
+from pathlib import Path
+
+import attrs
+import cattrs
+
+from engine.errors import MidspanError
+from engine.models.network import Shape
+
+
+class ConfigError(MidspanError):
+    """A training config that is missing, broken or holds a wrong key."""
+
+    code = "config"
+
+
+@attrs.frozen
+class Corpus:
+    manifest: str
+    shares: dict[str, float]
+    held_out_files: int = 400
+
+
+@attrs.frozen
+class Holes:
+    """Sizes in tokens; `weights` are the odds of each kind of hole."""
+
+    suffix_tokens: int
+    middle_tokens: int
+    weights: dict[str, float]
+    no_suffix: float
+    no_path: float
+
+
+@attrs.frozen
+class Objective:
+    """Canvases a sequence in the first and in the second part of the run, their length, and the loss weights."""
+
+    canvases_early: int
+    canvases_late: int
+    late_from: float
+    canvas_tokens: int
+    hole_share: float
+    fully_masked: float
+    canvas_weight: float
+    padding_weight: float
+
+
+@attrs.frozen
+class Optimizer:
+    batch: int
+    muon_lr: float
+    embed_lr: float
+    head_lr: float
+    warmup: float
+    cooldown: float
+    weight_decay: float
+    checkpoint_minutes: float
+    seed: int = 0
+
+
+@attrs.frozen
+class Config:
+    name: str
+    model: Shape
+    corpus: Corpus
+    holes: Holes
+    objective: Objective
+    optimizer: Optimizer
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a config file; raises ConfigError with one line."""
+    try:
+        fields = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"no such training config: {path}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    try:
+        return cattrs.Converter(forbid_extra_keys=True, detailed_validation=False).structure(fields, Config)
+    except Exception as error:
+        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from None

@@ -1,0 +1,32 @@
+"""What the tests share: a tiny randomly initialised model of the real family, in its real file layout."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+import torch
+
+from engine.models.network import Network, Shape
+from engine.training import config as training_config
+from engine.training.export import export
+from engine.training.tokenizer import train_tokenizer
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model of 60,000 random weights whose tokenizer has read this project's own sources."""
+    folder = tmp_path_factory.mktemp("tiny-model")
+    sources = sorted((ROOT / "engine").glob("*.py"))
+    tokenizer = train_tokenizer((path.read_text() for path in sources), 400)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    shape = Shape(vocabulary=400, width=32, layers=2, heads=2, context_tokens=192, canvas_tokens=8)
+    cpu = training_config.load_config(ROOT / "engine" / "training" / "cpu.toml")
+    config = attrs.evolve(cpu, name="tiny", model=shape)
+    torch.manual_seed(1)
+    network = Network(shape)
+    for matrix in network.parameters():
+        torch.nn.init.normal_(matrix, std=0.3)
+    export(config, network, folder / "tokenizer.json", folder)
+    return folder

@@ -1,0 +1,66 @@
+"""Runtime directories and engine processes for the tests of the engine process."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.address import Place, place_of
+from engine.lifecycle import EngineOptions, connect_or_start
+from engine.lock import is_held, read_record
+
+PATIENCE_S = 30.0
+
+
+def poll(true: Callable[[], bool]) -> None:
+    """Wait until `true` is, and fail when it does not come."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline, "what the test waits for did not happen"
+        time.sleep(0.01)
+
+
+def end(place: Place) -> None:
+    """End the engine of `place`, if it runs, and wait until it is gone."""
+    record = read_record(place.lock)
+    if record is not None and is_held(place.lock):
+        os.kill(record.pid, signal.SIGTERM)
+        poll(lambda: not is_held(place.lock))
+
+
+@pytest.fixture
+def options(tiny_model: Path) -> EngineOptions:
+    return EngineOptions(model=str(tiny_model), threads=1)
+
+
+@pytest.fixture
+def place(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A runtime directory of the test's own; an engine that it started there is ended."""
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
+    place = place_of(options.model)
+    yield place
+    end(place)
+
+
+@pytest.fixture(scope="module")
+def running(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineOptions]:
+    """A real engine process that the tests of a module share."""
+    options = EngineOptions(model=str(tiny_model), threads=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+
+        async def start() -> None:
+            await (await connect_or_start(options, "fixture")).close()
+
+        asyncio.run(start())
+        yield options
+        end(place_of(options.model))
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    return poll
