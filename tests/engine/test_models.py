@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import attrs
@@ -42,7 +43,7 @@ def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
     limits = Limits(120, below=20, tail=10)
     streams = [lay_out(characters, MARKS, limits, "y" * length, "", "", []).tokens for length in range(300, 400)]
     assert all(len(tokens) <= 120 for tokens in streams)
-    kept = [common_prefix(one, other) / len(one) for one, other in zip(streams, streams[1:], strict=False)]
+    kept = [common_prefix(one, other) / len(one) for one, other in pairwise(streams)]
     edges = [tuple(tokens[:2]) for tokens in streams]
     assert len(edges) == 100
     assert sum(share > 0.95 for share in kept) >= 90

@@ -1,4 +1,4 @@
-"""The training chain at the size of a test: holes, objective, a short run, export, and the engine loading the result."""
+"""The training chain at the size of a test: holes, objective, a short run, export, loading by the engine."""
 
 import json
 import random

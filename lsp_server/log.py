@@ -1,0 +1,78 @@
+"""Where log lines go: ours to the editor's log, all others to stderr without what may be the user's code."""
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+_OURS = ("lsp_server", "engine")
+_PLACEHOLDER = re.compile(r"%[a-z]")
+_TO_LSP = {
+    logging.DEBUG: types.MessageType.Debug,
+    logging.INFO: types.MessageType.Info,
+    logging.WARNING: types.MessageType.Warning,
+    logging.ERROR: types.MessageType.Error,
+}
+
+
+class ClientLog(logging.Handler):
+    """Sends our own log lines as window/logMessage."""
+
+    def __init__(self, send: Callable[[types.LogMessageParams], None]) -> None:
+        super().__init__()
+        self._send = send
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = _TO_LSP.get(record.levelno, types.MessageType.Error)
+        self._send(types.LogMessageParams(kind, record.getMessage()))
+
+
+def fit_for_stderr(record: logging.LogRecord) -> bool:
+    """Strip a foreign record of its arguments and traceback; a logging filter.
+
+    pygls logs the messages that it fails on, and those hold the text of the user's files. It also logs each error that
+    we answer a request with, which needs no second telling.
+    """
+    if record.name.split(".")[0] in _OURS:
+        return True
+    if record.exc_info and isinstance(record.exc_info[1], JsonRpcException):
+        return False
+    record.msg = _PLACEHOLDER.sub("...", str(record.msg)).splitlines()[0]
+    record.args = ()
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg += f" ({describe(record.exc_info[1])})"
+    record.exc_info = record.exc_text = None
+    return True
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type and where it was raised, but not its text, which may quote the user's code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return type(error).__name__
+    return f"{type(error).__name__} at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+
+
+def log_to_stderr() -> None:
+    """Set up logging for the process, before an editor is there."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(fit_for_stderr)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+def log_to_client(send: Callable[[types.LogMessageParams], None]) -> None:
+    """From now on send our own lines to the editor, and only there."""
+    ours = logging.getLogger("lsp_server")
+    ours.handlers = [ClientLog(send)]
+    ours.propagate = False
+
+
+def set_level(level: str) -> None:
+    """Log our own lines from `level` ("debug", "info", "warning", "error") on."""
+    logging.getLogger("lsp_server").setLevel(level.upper())

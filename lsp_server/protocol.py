@@ -1,0 +1,48 @@
+"""pygls' protocol, less its own copy of every document, and with our messages typed."""
+
+from collections.abc import Generator
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from lsp_server.wire import FILL, FillRequest
+
+_Handled = Generator[Any, Any, None]
+
+
+class MidspanProtocol(LanguageServerProtocol):
+    """Document notifications go to the server's handlers only.
+
+    pygls would keep each text in its own workspace too, and split all of it into lines again at every keystroke.
+    """
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> _Handled:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> _Handled:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> _Handled:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return the typed message; a request that cannot be read is refused, where pygls would let its sender wait.
+
+        Called for every object inside a message too: those are returned as they are.
+        """
+        if "jsonrpc" not in data:
+            return data
+        try:
+            if "id" in data and data.get("method") == FILL:
+                return self._converter.structure(data, FillRequest)
+            return super().structure_message(data)
+        except Exception:
+            if isinstance(data.get("id"), int | str) and isinstance(data.get("method"), str):
+                refusal = JsonRpcInvalidParams(f"the params of {data['method']} are not what the protocol says")
+                self._send_response(data["id"], error=refusal.to_response_error())
+            raise

@@ -1,0 +1,223 @@
+"""The language server: what it answers to, and its life from initialize to shutdown."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from engine import __version__
+from engine.errors import MidspanError
+from engine.protocol import Status
+from lsp_server import log, wire
+from lsp_server.configuration import Configuration
+from lsp_server.documents import Documents
+from lsp_server.engine_link import EngineLink
+from lsp_server.fill_request import fill_request
+from lsp_server.inline import ACCEPTED, InlineCompletions
+from lsp_server.protocol import MidspanProtocol
+from lsp_server.session import Session
+from lsp_server.settings import SECTION, Reading, setting_names
+from lsp_server.start_progress import StartProgress
+from lsp_server.status import StatusBoard, readable
+
+_logger = logging.getLogger(__name__)
+
+RESTART_ENGINE = "midspan.restartEngine"
+SHOW_STATUS = "midspan.status"
+TOGGLE = "midspan.toggle"
+_CONFIGURATION_TIMEOUT_S = 3.0
+_STATUS_TIMEOUT_S = 2.0
+
+
+class MidspanServer(LanguageServer):
+    """One editor's server. `session` is what its features share."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "midspan-lsp",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            protocol_cls=MidspanProtocol,
+            converter_factory=wire.converter,
+        )
+        board = StatusBoard(self._show_state)
+        self._told_errors: set[str] = set()
+        link = EngineLink(board, lambda: StartProgress(self))
+        self.session = Session(Configuration(), Documents(), board, link)
+        self.inline = InlineCompletions(self.session)
+        for method, handler in _FEATURES.items():
+            self.feature(method)(handler)
+        # Without the options pygls does not announce the capability.
+        inline_completion = self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
+        inline_completion(_inline_completion)
+        for name, command in _COMMANDS.items():
+            self.command(name)(command)
+
+    def report_server_error(self, error: Exception, source: type[Exception]) -> None:
+        """Log what went wrong. pygls would show it to the user, who can do nothing about it, and quote the message."""
+        if source is FeatureRequestError:
+            return  # Whoever asked has been answered with the error.
+        _logger.error("%s: %s", source.__name__, log.describe(error))
+
+    async def load_configuration(self, pushed: object = None) -> None:
+        """Read the settings: asked of the editor where it can be asked, else as `pushed` with its notification."""
+        layer = pushed
+        workspace = self.client_capabilities.workspace
+        if workspace is not None and workspace.configuration:
+            layer = await self._pull_configuration()
+        self.apply(self.session.configuration.update(layer))
+
+    def apply(self, reading: Reading) -> None:
+        """Put new settings to work, and tell the user what is wrong with them."""
+        for problem in reading.problems:
+            self._warn(problem)
+        if reading.unknown:
+            _logger.warning("unknown settings %s; there are %s", ", ".join(reading.unknown), ", ".join(setting_names()))
+        log.set_level(reading.settings.log_level)
+        self.session.board.switch(self.session.configuration.is_on())
+        self.session.link.configure(reading.settings.engine_options)
+
+    def _show_state(self, status: wire.StatusParams) -> None:
+        self.protocol.notify(wire.STATUS, status)
+        # Many editors have no status item, and silence would look like a model with nothing to say.
+        if status.state == "error" and status.message not in self._told_errors:
+            self._told_errors.add(status.message)
+            self._warn(status.message)
+
+    def _warn(self, line: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Midspan: {line}"))
+
+    async def _pull_configuration(self) -> object:
+        params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+        asking = asyncio.ensure_future(self.workspace_configuration_async(params))
+        # An editor that never answers must not keep the engine from starting.
+        await asyncio.wait({asking}, timeout=_CONFIGURATION_TIMEOUT_S)
+        if not asking.done():
+            _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
+            return None
+        try:
+            answer = asking.result()
+        except JsonRpcException as error:
+            _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
+            return None
+        return answer[0] if answer else None
+
+
+def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
+    ls.session.configuration.begin(params.initialization_options)
+    ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
+    ls.session.folders = [path for uri in uris if (path := to_fs_path(uri))]
+
+
+async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
+    log.log_to_client(ls.window_log_message)
+    await ls.load_configuration()
+    workspace = ls.client_capabilities.workspace
+    changes = workspace.did_change_configuration if workspace is not None else None
+    if changes is not None and changes.dynamic_registration:
+        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        registration = types.Registration(id=method, method=method, register_options=options)
+        try:
+            await ls.client_register_capability_async(types.RegistrationParams([registration]))
+        except JsonRpcException as error:
+            _logger.warning("the editor will not tell of changed settings (%d)", error.code)
+
+
+async def _configuration_changed(ls: MidspanServer, params: types.DidChangeConfigurationParams) -> None:
+    await ls.load_configuration(params.settings)
+
+
+def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
+    paths = [to_fs_path(uri) for uri in ls.workspace.folders]
+    ls.session.folders = [path for path in paths if path]
+
+
+def _opened(ls: MidspanServer, params: types.DidOpenTextDocumentParams) -> None:
+    ls.session.open(params.text_document)
+    if ls.session.served(params.text_document.uri) is not None:
+        ls.session.link.wake()
+
+
+def _changed(ls: MidspanServer, params: types.DidChangeTextDocumentParams) -> None:
+    ls.inline.drop(params.text_document.uri)
+    ls.session.change(params)
+
+
+def _closed(ls: MidspanServer, params: types.DidCloseTextDocumentParams) -> None:
+    ls.inline.forget(params.text_document.uri)
+    ls.session.close(params.text_document.uri)
+
+
+async def _inline_completion(ls: MidspanServer, params: types.InlineCompletionParams) -> types.InlineCompletionList:
+    return await ls.inline.complete(params)
+
+
+async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
+    return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(wire.FILL_PROGRESS, progress))
+
+
+async def _shutdown(ls: MidspanServer, *_: Any) -> None:
+    ls.inline.drop_all()
+    await ls.session.link.close()
+
+
+async def _restart_engine(ls: MidspanServer) -> None:
+    ls.inline.drop_all()
+    try:
+        await ls.session.link.restart()
+    except MidspanError as error:
+        raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+
+
+async def _show_status(ls: MidspanServer) -> wire.StatusReport:
+    engine: Status | None = None
+    client = ls.session.link.connected
+    if client is not None:
+        try:
+            async with asyncio.timeout(_STATUS_TIMEOUT_S):
+                engine = await client.status()
+        except (MidspanError, TimeoutError):
+            _logger.warning("the engine does not tell its status; the command %s may help", RESTART_ENGINE)
+    report = ls.session.board.report(ls.session.configuration.settings.model, engine)
+    _logger.info("%s", readable(report))
+    return report
+
+
+def _toggle(ls: MidspanServer, *language: Any) -> wire.ToggleResult:
+    chosen = language[0] if language else None
+    if chosen is not None and not isinstance(chosen, str):
+        raise JsonRpcException(f"{TOGGLE} takes a language id or nothing, not {type(chosen).__name__}", code=-32602)
+    enabled = ls.session.configuration.toggle(chosen)
+    ls.inline.drop_all()
+    ls.session.board.switch(ls.session.configuration.is_on())
+    return wire.ToggleResult(enabled, chosen)
+
+
+def _accepted(ls: MidspanServer, *_: Any) -> None:
+    ls.session.board.counts.accepted += 1
+
+
+_FEATURES: dict[str, Callable[..., Any]] = {
+    types.INITIALIZE: _initialize,
+    types.INITIALIZED: _initialized,
+    types.SHUTDOWN: _shutdown,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
+    types.TEXT_DOCUMENT_DID_OPEN: _opened,
+    types.TEXT_DOCUMENT_DID_CHANGE: _changed,
+    types.TEXT_DOCUMENT_DID_CLOSE: _closed,
+    wire.FILL: _fill,
+}
+_COMMANDS: dict[str, Callable[..., Any]] = {
+    RESTART_ENGINE: _restart_engine,
+    SHOW_STATUS: _show_status,
+    TOGGLE: _toggle,
+    ACCEPTED: _accepted,
+}

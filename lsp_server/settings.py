@@ -1,0 +1,226 @@
+"""The settings: each typed, with a default and a line that says what it is for; a wrong one is told once, in one line.
+
+The documented names are camelCase (`budgetMs`); snake_case is taken as well. In the editor they stand under "midspan".
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import attrs
+
+from engine.lifecycle import EngineOptions
+from engine.protocol import RuleName
+from lsp_server.wire import camel_case
+
+SECTION = "midspan"
+DEFAULT_GATE = 0.35  # Set by measurement on held-out holes; lower shows more and is wrong more often.
+SECRET_FILES = (
+    ".env",
+    ".env.*",
+    "*.pem",
+    "*.key",
+    "*.pfx",
+    "*.p12",
+    "*.keystore",
+    "*.jks",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "credentials*",
+    "secrets.*",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".htpasswd",
+)
+
+
+@attrs.frozen
+class Kind:
+    """What a setting may be: `read` returns the value, or raises ValueError where it is not what `allowed` says."""
+
+    allowed: str
+    read: Callable[[object], Any]
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _flags(value: object) -> dict[str, bool]:
+    if not isinstance(value, Mapping) or not all(isinstance(on, bool) for on in value.values()):
+        raise ValueError
+    return {str(key): on for key, on in value.items()}
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _integer(low: int, high: int) -> Kind:
+    def read(value: object) -> int:
+        # Lua and some JSON writers send 150.0 for 150, and True is an int to Python alone.
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise ValueError
+        if not low <= value <= high:
+            raise ValueError
+        return int(value)
+
+    return Kind(f"a whole number from {low} to {high}", read)
+
+
+def _number(low: float, high: float) -> Kind:
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise ValueError
+        return float(value)
+
+    return Kind(f"a number from {low:g} to {high:g}", read)
+
+
+def _choice(*choices: str) -> Kind:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise ValueError
+        return value
+
+    return Kind("one of " + ", ".join(choices), read)
+
+
+_FLAG = Kind("true or false", _flag)
+_FLAGS = Kind("an object of language ids and true or false", _flags)
+_TEXT = Kind("a text that is not empty", _text)
+_GLOBS = Kind("a list of file name patterns", _texts)
+
+
+def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
+    return {"kind": kind, "doc": doc}
+
+
+@attrs.frozen
+class Settings:
+    """All settings. The `doc` of a field's metadata is what users read; `kind` says what is allowed."""
+
+    enabled: bool = attrs.field(default=True, metadata=_about(_FLAG, "Whether anything is suggested at all."))
+    languages: dict[str, bool] = attrs.field(
+        factory=dict, metadata=_about(_FLAGS, "Languages to switch off, by language id; one that is not named is on.")
+    )
+    budget_ms: int = attrs.field(
+        default=150,
+        metadata=_about(_integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
+    )
+    max_lines: int = attrs.field(
+        default=8, metadata=_about(_integer(1, 64), "The most lines that a suggestion may have.")
+    )
+    max_tokens: int = attrs.field(
+        default=64, metadata=_about(_integer(1, 512), "The most tokens that the model may write for a suggestion.")
+    )
+    model: str = attrs.field(
+        default="embedded", metadata=_about(_TEXT, 'The model: "embedded", or the folder of another one.')
+    )
+    gate: float = attrs.field(
+        default=DEFAULT_GATE, metadata=_about(_number(0, 1), "The confidence below which a suggestion is not shown.")
+    )
+    rule: RuleName = attrs.field(
+        default="default",
+        metadata=_about(_choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+    )
+    threads: int = attrs.field(
+        default=0, metadata=_about(_integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
+    )
+    device: str = attrs.field(
+        default="auto",
+        metadata=_about(_choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
+    )
+    idle_minutes: float = attrs.field(
+        default=30.0, metadata=_about(_number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
+    )
+    log_level: str = attrs.field(
+        default="info", metadata=_about(_choice("debug", "info", "warning", "error"), "How much is logged.")
+    )
+    exclude: tuple[str, ...] = attrs.field(
+        default=SECRET_FILES,
+        metadata=_about(_GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+    )
+
+    @property
+    def engine_options(self) -> EngineOptions:
+        """What of it the engine is started with."""
+        return EngineOptions(
+            model=self.model,
+            threads=self.threads,
+            device=self.device,
+            idle_minutes=self.idle_minutes,
+            log_level=self.log_level,
+        )
+
+
+@attrs.frozen
+class Reading:
+    """Settings as read, a line for each wrong value, and the names that we do not know."""
+
+    settings: Settings
+    problems: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def read_settings(*layers: object) -> Reading:
+    """Read settings from what editors sent, a later layer going over an earlier one; None is skipped.
+
+    A layer is the object of settings, or an object that has it under "midspan". Never raises: where a value is wrong
+    the one below it, in the end the default, is kept and a problem says so.
+    """
+    fields = {field.name: field for field in attrs.fields(Settings)}
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    unknown: list[str] = []
+    for layer in layers:
+        section = layer.get(SECTION, layer) if isinstance(layer, Mapping) else layer
+        if section is None:
+            continue
+        if not isinstance(section, Mapping):
+            problems.append(
+                f"the settings under {SECTION} are {_shown(section)}; an object is allowed; defaults are used"
+            )
+            continue
+        for key, value in section.items():
+            name = _snake_case(str(key))
+            if name not in fields:
+                unknown.append(str(key))
+            elif value is not None:
+                kind: Kind = fields[name].metadata["kind"]
+                try:
+                    values[name] = kind.read(value)
+                except (ValueError, OverflowError):
+                    kept = values.get(name, getattr(Settings(), name))
+                    problems.append(
+                        f"the setting {SECTION}.{camel_case(name)} is {_shown(value)}; allowed is {kind.allowed}; "
+                        f"{_shown(kept)} is used"
+                    )
+    return Reading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
+
+
+def setting_names() -> list[str]:
+    """Return the names of all settings as they are documented."""
+    return [camel_case(field.name) for field in attrs.fields(Settings)]
+
+
+def _snake_case(key: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, default=lambda other: type(other).__name__)
+    return text if len(text) <= 60 else text[:57] + "..."

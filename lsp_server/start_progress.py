@@ -1,0 +1,53 @@
+"""The editor's progress bar ($/progress) while the engine starts."""
+
+import asyncio
+import uuid
+from types import TracebackType
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+_TITLE = "Starting the Midspan engine"
+
+
+class StartProgress:
+    """Open as a context manager while the engine starts. The start never waits for the editor's answer."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._token = f"midspan-{uuid.uuid4()}"
+        self._message: str | None = None
+        self._begun = False
+        self._over = False
+        self._creating: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> "StartProgress":
+        window = self._server.client_capabilities.window
+        if window is not None and window.work_done_progress:
+            self._creating = asyncio.create_task(self._create())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        if self._begun:
+            self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
+            self._server.work_done_progress.tokens.pop(self._token, None)
+
+    def report(self, message: str) -> None:
+        """Show `message` on the bar, at once or when it is there."""
+        self._message = message
+        if self._begun and not self._over:
+            self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=message))
+
+    async def _create(self) -> None:
+        try:
+            await self._server.work_done_progress.create_async(self._token)
+        except JsonRpcException:
+            return
+        if not self._over:
+            self._begun = True
+            begin = types.WorkDoneProgressBegin(title=_TITLE, message=self._message, cancellable=False)
+            self._server.work_done_progress.begin(self._token, begin)

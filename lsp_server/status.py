@@ -1,0 +1,114 @@
+"""What the status item of an editor shows, and what is counted for the command midspan.status."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import attrs
+
+from engine.protocol import Status
+from lsp_server.wire import State, StatusParams, StatusReport
+
+_RECENT_FILLS = 101
+
+
+@attrs.define
+class Counts:
+    """Of this session: fills asked of the engine, suggestions that were typed along, shown, and accepted."""
+
+    asked: int = 0
+    reused: int = 0
+    shown: int = 0
+    accepted: int = 0
+
+
+class StatusBoard:
+    """Keeps the state and sends it to the editor, as midspan/status, whenever it changes."""
+
+    def __init__(self, send: Callable[[StatusParams], None]) -> None:
+        self.counts = Counts()
+        self._send = send
+        self._sent: StatusParams | None = None
+        self._state: State = "off"
+        self._message = "The engine starts when it is first needed."
+        self._model: str | None = None
+        self._enabled = True
+        self._filling = 0
+        self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
+
+    @property
+    def median_ms(self) -> float | None:
+        """The median of the recent fills in milliseconds, request to answer; None before the first."""
+        return round(sorted(self._recent_ms)[len(self._recent_ms) // 2], 1) if self._recent_ms else None
+
+    def show(self, state: State, message: str, model: str | None = None) -> None:
+        """Tell how the engine is."""
+        self._state, self._message, self._model = state, message, model
+        self.refresh()
+
+    def switch(self, enabled: bool) -> None:
+        """Tell whether the user wants suggestions at all."""
+        self._enabled = enabled
+        self.refresh()
+
+    def took(self, milliseconds: float) -> None:
+        """Count the time of a fill, request to answer."""
+        self._recent_ms.append(milliseconds)
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Be busy inside; fills may overlap."""
+        self._filling += 1
+        self.refresh()
+        try:
+            yield
+        finally:
+            self._filling -= 1
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Send the state, unless the editor has it already."""
+        current = self._current()
+        if self._sent is None or _without_median(current) != _without_median(self._sent):
+            self._sent = current
+            self._send(current)
+
+    def report(self, model: str, engine: Status | None) -> StatusReport:
+        """Return everything there is to tell; `model` is the one of the settings."""
+        current = self._current()
+        return StatusReport(
+            state=current.state,
+            message=current.message,
+            enabled=self._enabled,
+            model=model,
+            asked=self.counts.asked,
+            reused=self.counts.reused,
+            shown=self.counts.shown,
+            accepted=self.counts.accepted,
+            median_ms=self.median_ms,
+            engine=engine,
+        )
+
+    def _current(self) -> StatusParams:
+        if not self._enabled:
+            return StatusParams("off", "Suggestions are off.")
+        if self._state == "ready" and self._filling:
+            return StatusParams("busy", "Filling a hole.", self._model, self.median_ms)
+        return StatusParams(self._state, self._message, self._model, self.median_ms)
+
+
+def _without_median(params: StatusParams) -> StatusParams:
+    """A new median alone is not worth a notification; it rides along with the next change."""
+    return attrs.evolve(params, median_ms=None)
+
+
+def readable(report: StatusReport) -> str:
+    """Return a report as the one line that goes to the log."""
+    parts = [f"{report.state} ({report.message.rstrip('.')})", f"model {report.model}"]
+    if report.engine is not None:
+        parts[-1] = f"model {report.engine.model.name} on {report.engine.model.device}"
+        parts.append(f"engine {report.engine.pid}, cache hit rate {report.engine.cache_hit_rate:.0%}")
+    parts.append(f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted")
+    if report.median_ms is not None:
+        parts.append(f"median {report.median_ms:g} ms")
+    return "; ".join(parts)

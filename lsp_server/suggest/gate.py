@@ -1,0 +1,32 @@
+"""When to stay silent: a suggestion is shown only if the model believes in it."""
+
+import math
+
+from engine.protocol import Candidate
+
+
+def believes(candidate: Candidate, shown_text: str, threshold: float) -> bool:
+    """Return whether the confidence in what is shown of `candidate` reaches `threshold`, between 0 and 1."""
+    return confidence_of(candidate, shown_text) >= threshold
+
+
+def confidence_of(candidate: Candidate, shown_text: str) -> float:
+    """Return the geometric mean of the probabilities of the tokens that the first shown line was made of.
+
+    The first line is what the user reads first and takes or leaves; a doubtful fifth line should not hide a good first.
+    Tokens that were cut off when shaping do not count. 0.0 when there is nothing to judge by.
+    """
+    line = shown_text.lstrip().split("\n", 1)[0].rstrip()
+    start = candidate.text.find(line) if line else -1
+    if start < 0:
+        start, line = 0, candidate.text
+    end = start + len(line)
+    logs: list[float] = []
+    position = 0
+    for token, probability in zip(candidate.tokens, candidate.confidence, strict=False):
+        if position < end and position + len(token) > start:
+            if probability <= 0.0:
+                return 0.0
+            logs.append(math.log(probability))
+        position += len(token)
+    return math.exp(sum(logs) / len(logs)) if logs else 0.0

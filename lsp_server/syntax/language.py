@@ -1,0 +1,98 @@
+"""What Midspan knows of a language: its grammar, and how its strings, comments, bodies and brackets look."""
+
+import functools
+import importlib
+import logging
+import re
+import time
+
+import attrs
+import tree_sitter
+
+log = logging.getLogger("midspan.syntax")
+
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_READ_BYTES = 16384
+
+
+@attrs.frozen
+class Grammar:
+    """A grammar wheel: the module to import and the function in it that gives the grammar."""
+
+    module: str
+    function: str = "language"
+
+
+@attrs.frozen
+class Opener:
+    """How a line ends that opens a body, as a regular expression, and the text that would close the body again.
+
+    `closing` is empty where closing the brackets is enough, or where a body may be missing.
+    """
+
+    pattern: str
+    closing: str = ""
+
+
+@attrs.frozen
+class Language:
+    """One language. Node types are the grammar's; `quotes` are tried in order, longest first.
+
+    `indentation_is_syntax` says that a body ends where its indentation does. `indent_width` counts spaces and stands in
+    where a file shows no indentation of its own.
+    """
+
+    id: str
+    extensions: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    grammar: Grammar | None = None
+    line_comments: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
+    strings: frozenset[str] = frozenset()
+    comments: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset()
+    openers: tuple[Opener, ...] = ()
+    indent_width: int = 4
+    indentation_is_syntax: bool = False
+
+    def parse(self, source: bytes, edited: tree_sitter.Tree | None, seconds: float) -> tree_sitter.Tree | None:
+        """Parse UTF-8 `source`, from an earlier tree whose edits are noted in it if there is one.
+
+        Returns None without a grammar, and when it takes longer than `seconds`: on some broken texts, such as a comment
+        without its end in TSX, a grammar's error recovery never comes to an end, and the server would hang with it.
+        """
+        parser = _parser(self.grammar) if self.grammar is not None else None
+        if parser is None:
+            return None
+        until = time.perf_counter() + seconds
+
+        def read(byte: int, _: tree_sitter.Point) -> bytes:
+            return source[byte : byte + _READ_BYTES]
+
+        def give_up(_: int, __: bool) -> bool:
+            return time.perf_counter() > until
+
+        try:
+            if edited is None:
+                return parser.parse(read, progress_callback=give_up)
+            return parser.parse(read, edited, progress_callback=give_up)
+        except ValueError:
+            parser.reset()
+            return None
+
+    def opener_of(self, line: str) -> Opener | None:
+        """Return how `line`, without its comment and trailing blanks, opens a body, if it does."""
+        return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
+
+
+@functools.cache
+def _parser(grammar: Grammar) -> tree_sitter.Parser | None:
+    """Load a grammar when its first document is parsed: loading all of them would delay the server's start."""
+    try:
+        module = importlib.import_module(grammar.module)
+        return tree_sitter.Parser(tree_sitter.Language(getattr(module, grammar.function)()))
+    except (ImportError, AttributeError, ValueError) as error:
+        log.warning(
+            "grammar %s cannot be loaded (%s); suggestions go by lines; reinstall midspan", grammar.module, error
+        )
+        return None

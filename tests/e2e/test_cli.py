@@ -1,0 +1,190 @@
+"""The command line against a real language server and a real engine, with the tiny model."""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
+SOURCES = {
+    "area.py": "import math\n\n\ndef area(radius):\n    return \n",
+    "area.ts": "export function area(radius: number): number {\n  return \n}\n",
+    "area.go": "package shapes\n\nfunc Area(radius float64) float64 {\n\treturn \n}\n",
+}
+HOLES = {"area.py": "5:12", "area.ts": "2:10", "area.go": "4:9"}
+_TIMEOUT_S = 90
+
+
+@attrs.frozen
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+@attrs.frozen
+class CommandLine:
+    """The installed `midspan` script, with its engines in a folder of their own and files in `folder`."""
+
+    script: str
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, *arguments: str) -> Ended:
+        run = subprocess.run(
+            [self.script, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            cwd=self.folder,
+            env=self.environment,
+            check=False,
+        )
+        return Ended(run.returncode, run.stdout, run.stderr)
+
+    def run_in_terminal(self, *arguments: str) -> str:
+        """Return all that was written to the terminal."""
+        ours, theirs = pty.openpty()
+        environment = {**self.environment, "TERM": "xterm-256color", "COLUMNS": "100"}
+        with subprocess.Popen([self.script, *arguments], stdout=theirs, cwd=self.folder, env=environment) as process:
+            os.close(theirs)
+            written = b"".join(iter(lambda: _read(ours), b""))
+            assert process.wait(_TIMEOUT_S) == 0
+        os.close(ours)
+        return written.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux says so when the other side has closed
+        return b""
+
+
+@pytest.fixture(scope="module")
+def midspan(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[CommandLine]:
+    script = shutil.which("midspan", path=str(Path(sys.executable).parent))
+    assert script is not None, "midspan is not installed beside this Python; run `make setup`"
+    folder = tmp_path_factory.mktemp("project")
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text)
+    environment = {**os.environ, "MIDSPAN_RUNTIME_DIR": str(tmp_path_factory.mktemp("runtime"))}
+    environment.pop("NO_COLOR", None)
+    command_line = CommandLine(script, folder, environment)
+    yield command_line
+    command_line.run("engine", "stop", "--model", str(tiny_model))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_fill_answers_json_and_leaves_the_file_alone(midspan: CommandLine, tiny_model: Path, name: str) -> None:
+    ended = midspan.run("fill", name, "--at", HOLES[name], "--json", "--budget", "5000", "--model", str(tiny_model))
+    assert ended.status == 0, ended.err
+    answer = json.loads(ended.out)
+    assert set(answer) == JSON_FIELDS
+    assert set(answer["ms"]) == {"queue", "encode", "denoise", "total"}
+    assert isinstance(answer["tokens"], int)
+    assert answer["steps"] >= 1
+    assert answer["ms"]["total"] > 0
+    assert (midspan.folder / name).read_text() == SOURCES[name]
+
+
+def test_fill_shows_the_hole_between_numbered_lines(midspan: CommandLine, tiny_model: Path) -> None:
+    ended = midspan.run("fill", "area.py", "--at", "5:12", "--left-to-right", "--model", str(tiny_model))
+    assert ended.status == 0, ended.err
+    assert "4 │ def area(radius):" in ended.out
+    assert "5 │     return " in ended.out
+    assert "rule left-to-right" in ended.out
+    assert "denoise" in ended.out
+
+
+def test_watch_shows_the_steps_in_a_terminal_and_then_the_answer(midspan: CommandLine, tiny_model: Path) -> None:
+    arguments = ("--rule", "threshold", "--steps", "4", "--budget", "5000", "--model", str(tiny_model))
+    written = midspan.run_in_terminal("fill", "area.py", "--at", "5:12", "--watch", *arguments)
+    assert "step 1" in written
+    assert "rule threshold" in written.rpartition("step")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("missing.py", "--at", "1:1"), "no such file"),
+        ((".", "--at", "1:1"), "not a file"),
+        (("area.py", "--at", "five"), "give a line and a column"),
+        (("area.py", "--at", "99:1"), "lines 1 to 6"),
+        (("area.py", "--at", "5:13"), "columns 1 to 12"),
+        (("area.py", "--at", "0:1"), "lines 1 to 6"),
+        (("picture.png", "--at", "1:1"), "UTF-8"),
+        (("zero.py", "--at", "1:1"), "zero byte"),
+        (("huge.py", "--at", "1:1"), "MB"),
+        (("area.py", "--at", "5:12", "--rule", "verify", "--left-to-right"), "exclude"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(midspan: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+    (midspan.folder / "picture.png").write_bytes(b"\x89PNG\r\n")
+    (midspan.folder / "zero.py").write_text("a = '\0'\n")
+    (midspan.folder / "huge.py").write_text("a = 1\n" * 500_000)
+    ended = midspan.run("fill", *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert words in _only_line(ended.err)
+
+
+def test_a_model_that_is_not_there_is_told_in_one_line(midspan: CommandLine) -> None:
+    ended = midspan.run("fill", "area.py", "--at", "5:12", "--model", str(midspan.folder / "no-model"))
+    assert (ended.status, ended.out) == (1, "")
+    assert "no-model" in _only_line(ended.err)
+
+
+def test_demo_fills_the_samples_and_names_the_server_for_editors(midspan: CommandLine, tiny_model: Path) -> None:
+    ended = midspan.run("demo", "--model", str(tiny_model))
+    assert ended.status == 0, ended.err
+    for words in ("cart.ts", "inventory.py", "wordcount.go", "its author wrote", "midspan-lsp"):
+        assert words in ended.out
+    assert "⟨" not in ended.out
+
+
+def test_the_engine_starts_tells_its_status_and_stops(midspan: CommandLine, tiny_model: Path) -> None:
+    model = ("--model", str(tiny_model), "--json")
+    started = json.loads(midspan.run("engine", "start", *model).out)
+    assert started["running"]
+    assert json.loads(midspan.run("engine", "start", *model).out)["pid"] == started["pid"]
+
+    filled = midspan.run("fill", "area.py", "--at", "5:12", *model)
+    assert filled.status == 0, filled.err
+    status = json.loads(midspan.run("engine", "status", *model).out)
+    assert (status["pid"], status["fills"]) == (started["pid"], started["fills"] + 1)
+
+    assert json.loads(midspan.run("engine", "stop", *model).out)["stopped"]
+    gone = midspan.run("engine", "status", *model)
+    assert (gone.status, json.loads(gone.out)) == (1, {"running": False})
+    again = midspan.run("engine", "stop", *model)
+    assert (again.status, json.loads(again.out)["stopped"]) == (0, False)
+
+
+def test_doctor_gives_every_finding_a_verdict_and_its_exit_status_says_the_worst(midspan: CommandLine) -> None:
+    ended = midspan.run("doctor", "--json")
+    report = json.loads(ended.out)
+    verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
+    for name in ("Python", "packages", "grammars", "torch", "runtime folder", "language server", "engine"):
+        assert verdicts[name] == "ok", report
+    assert set(verdicts.values()) <= {"ok", "warn", "fail"}
+    assert all(check["advice"] for check in report["checks"] if check["verdict"] == "warn")
+    assert (ended.status == 0) == report["healthy"] == ("fail" not in verdicts.values())
+
+
+def test_the_command_line_starts_without_torch() -> None:
+    question = "import engine.cli, sys; print({'torch', 'transformers', 'lsprotocol'} & set(sys.modules))"
+    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, timeout=60, check=True)
+    assert asked.stdout.strip() == "set()"
+
+
+def _only_line(text: str) -> str:
+    lines = text.splitlines()
+    assert len(lines) == 1, text
+    return lines[0]

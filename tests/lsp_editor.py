@@ -1,0 +1,167 @@
+"""An editor for tests: a real `midspan-lsp` process on stdio, an open document with a cursor, and what was received."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from lsprotocol import types
+from pytest_lsp.client import make_test_lsp_client
+
+from engine.address import place_of
+from engine.lock import is_held, read_record
+
+PATIENCE_S = 60.0
+AUTOMATIC = types.InlineCompletionTriggerKind.Automatic
+INVOKED = types.InlineCompletionTriggerKind.Invoked
+
+
+async def eventually(true: Callable[[], Any]) -> None:
+    """Wait until `true` is, and fail when it does not come."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline, "what the test waits for did not happen"
+        await asyncio.sleep(0.01)
+
+
+@contextmanager
+def engine_home(directory: Path, model: Path) -> Iterator[None]:
+    """Keep the engine's runtime files in `directory`; at the end the engine of `model` is ended, if one runs there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MIDSPAN_RUNTIME_DIR", str(directory))
+        yield
+        place = place_of(str(model))
+        record = read_record(place.lock)
+        if record is not None and is_held(place.lock):
+            psutil.Process(record.pid).terminate()
+            deadline = time.monotonic() + PATIENCE_S
+            while is_held(place.lock):
+                assert time.monotonic() < deadline, "the engine does not leave"
+                time.sleep(0.01)
+
+
+class Editor:
+    """One document at a time. Columns are counted in `encoding`; text and cursor are kept as an editor keeps them."""
+
+    def __init__(self, encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16) -> None:
+        self.client = make_test_lsp_client()
+        self.encoding = encoding
+        self.states: list[str] = []
+        self.canvases: list[list[str | None]] = []
+        self.uri = ""
+        self.text = ""
+        self.offset = 0
+        self.version = 0
+        self.client.feature("midspan/status")(lambda params: self.states.append(params.state))
+        self.client.feature("midspan/fillProgress")(lambda params: self.canvases.append(params.canvas))
+
+    async def start(self, options: object = None, *, pull: object = None) -> types.InitializeResult:
+        """Start the server with these initializationOptions; `pull` is what it gets when it asks for configuration."""
+        await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
+        workspace = None
+        if pull is not None:
+            self.client.set_configuration(pull, section="midspan")
+            workspace = types.WorkspaceClientCapabilities(configuration=True)
+        capabilities = types.ClientCapabilities(
+            general=types.GeneralClientCapabilities(position_encodings=[self.encoding]),
+            window=types.WindowClientCapabilities(work_done_progress=True),
+            workspace=workspace,
+        )
+        params = types.InitializeParams(capabilities=capabilities, initialization_options=options)
+        return await self.client.initialize_session(params)
+
+    async def stop(self) -> None:
+        await self.client.shutdown_session()
+        await self.client.stop()
+
+    @property
+    def pid(self) -> int:
+        assert self.client._server is not None
+        return self.client._server.pid
+
+    def open(self, text: str, uri: str = "file:///project/notes.txt", language: str = "plaintext") -> None:
+        """Open a document; "|" in `text` is the cursor."""
+        self.offset = text.index("|")
+        self.text = text.replace("|", "", 1)
+        self.uri, self.version = uri, 0
+        item = types.TextDocumentItem(uri, language, self.version, self.text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def type(self, typed: str) -> None:
+        """Insert `typed` at the cursor."""
+        here = self.position()
+        self.text = self.text[: self.offset] + typed + self.text[self.offset :]
+        self.offset += len(typed)
+        self.version += 1
+        change = types.TextDocumentContentChangePartial(types.Range(here, here), typed)
+        document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    def position(self, offset: int | None = None) -> types.Position:
+        """Return the cursor, or `offset`, as the server is told of it."""
+        before = self.text[: self.offset if offset is None else offset]
+        line_start = before.rfind("\n") + 1
+        name = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}[self.encoding.value]
+        width = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[self.encoding.value]
+        return types.Position(before.count("\n"), len(before[line_start:].encode(name)) // width)
+
+    async def suggest(
+        self,
+        trigger: types.InlineCompletionTriggerKind = AUTOMATIC,
+        selected: types.SelectedCompletionInfo | None = None,
+    ) -> list[types.InlineCompletionItem]:
+        """Ask for inline completions at the cursor."""
+        answer = await self.client.text_document_inline_completion_async(self.question(trigger, selected))
+        assert isinstance(answer, types.InlineCompletionList), "an answer is a list, never null"
+        return list(answer.items)
+
+    def question(
+        self,
+        trigger: types.InlineCompletionTriggerKind = AUTOMATIC,
+        selected: types.SelectedCompletionInfo | None = None,
+    ) -> types.InlineCompletionParams:
+        context = types.InlineCompletionContext(trigger, selected)
+        return types.InlineCompletionParams(context, types.TextDocumentIdentifier(self.uri), self.position())
+
+    async def offered(self) -> list[types.InlineCompletionItem]:
+        """Type until something is offered: a random model is silent here and there."""
+        for char in "abcdefghijklmnopqrstuvwxyz" * 4:
+            if items := await self.suggest():
+                return items
+            self.type(char)
+        raise AssertionError("nothing is ever offered")
+
+    async def fill(self, **wishes: object) -> Any:
+        """Send midspan/fill for the cursor."""
+        position = {"line": self.position().line, "character": self.position().character}
+        params = {"textDocument": {"uri": self.uri}, "position": position, **wishes}
+        return await self.client.protocol.send_request_async("midspan/fill", params)
+
+    async def command(self, name: str, *arguments: Any) -> Any:
+        return await self.client.workspace_execute_command_async(
+            types.ExecuteCommandParams(name, arguments=list(arguments) or None)
+        )
+
+    async def raw_request(self, method: str, params: object) -> Any:
+        """Send a request as it stands, right or wrong."""
+        answer: Future[Any] = Future()
+        self.client.protocol._request_futures["raw"] = answer
+        self.client.protocol._send_data({"jsonrpc": "2.0", "id": "raw", "method": method, "params": params})
+        return await asyncio.wrap_future(answer)
+
+    def raw_notification(self, method: str, params: object) -> None:
+        """Send a notification as it stands, right or wrong."""
+        self.client.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def until(self, state: str) -> None:
+        """Wait until the status item shows `state`."""
+        await eventually(lambda: self.states and self.states[-1] == state)
+
+    def warnings(self) -> list[str]:
+        return [message.message for message in self.client.messages]

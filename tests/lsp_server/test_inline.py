@@ -1,0 +1,240 @@
+"""Inline completion through a real server and a real engine with a tiny random model: the rules, whatever it says."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from lsp_editor import INVOKED, PATIENCE_S, Editor, engine_home, eventually
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+# So long that a request can be caught under way: each token a pass, hundreds of them.
+SLOW = {"rule": "left-to-right", "maxTokens": 512, "budgetMs": 5000, "maxLines": 64}
+
+
+@pytest.fixture(scope="module")
+def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Settings that use the tiny model and show all that it says."""
+    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
+        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
+
+
+@pytest_asyncio.fixture
+async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+    editor = Editor()
+    await editor.start(settings)
+    yield editor
+    await editor.stop()
+
+
+@pytest_asyncio.fixture
+async def slow_editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+    editor = Editor()
+    await editor.start({**settings, **SLOW})
+    yield editor
+    await editor.stop()
+
+
+async def engine_counts(editor: Editor) -> dict[str, Any]:
+    report = await editor.command("midspan.status")
+    return dict(report["engine"])
+
+
+async def until_cancelled(editor: Editor, count: int) -> None:
+    """Wait until the engine has seen so many fills cancelled: it looks up between two steps."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (seen := (await engine_counts(editor))["cancelled"]) != count:
+        assert time.monotonic() < deadline, f"{seen} fills were cancelled, not {count}"
+
+
+async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
+    settings: dict[str, Any], tiny_model: Path, tmp_path: Path
+) -> None:
+    with engine_home(tmp_path, tiny_model):
+        editor = Editor()
+        await editor.start(settings)
+        editor.open("To do:\n- |\n")
+
+        assert await editor.suggest() == [], "nobody waits for an engine that starts"
+        await editor.until("ready")
+
+        assert editor.states[0] == "off"
+        assert "starting" in editor.states
+        (bar,) = editor.client.progress_reports.values()
+        assert (bar[0].kind, bar[-1].kind) == ("begin", "end")
+        await editor.stop()
+
+
+@pytest.mark.parametrize("encoding", list(types.PositionEncodingKind))
+async def test_an_automatic_suggestion_is_one_item_at_the_cursor(
+    settings: dict[str, Any], encoding: types.PositionEncodingKind
+) -> None:
+    editor = Editor(encoding)
+    await editor.start(settings)
+    editor.open("🙂🙂 ä: |\r\nend\r\n")
+    await editor.until("ready")
+
+    (item,) = await editor.offered()
+
+    assert item.range == types.Range(editor.position(), editor.position())
+    assert isinstance(item.insert_text, str)
+    assert item.insert_text
+    assert item.command is not None
+    assert item.command.command == "midspan.accepted"
+    assert "\n" not in item.insert_text.replace("\r\n", "")
+    await editor.stop()
+
+
+async def test_asked_for_there_are_up_to_three_different_ones(editor: Editor) -> None:
+    editor.open("one two |\n")
+    await editor.until("ready")
+    await editor.offered()
+
+    items = await editor.suggest(INVOKED)
+
+    texts = [item.insert_text for item in items]
+    assert 1 <= len(texts) <= 3
+    assert len(set(texts)) == len(texts)
+
+
+async def test_typing_along_a_suggestion_asks_the_engine_nothing(editor: Editor) -> None:
+    editor.open("one two |\n")
+    await editor.until("ready")
+    (item,) = await editor.offered()
+    text = str(item.insert_text)
+    while len(text) < 2:
+        editor.type("z")
+        (item,) = await editor.offered()
+        text = str(item.insert_text)
+    asked = (await editor.command("midspan.status"))["asked"]
+
+    editor.type(text[0])
+    (rest,) = await editor.suggest()
+
+    assert rest.insert_text == text[1:]
+    assert rest.range == types.Range(editor.position(), editor.position())
+    report = await editor.command("midspan.status")
+    assert report["asked"] == asked
+    assert report["reused"] == 1
+
+
+async def test_the_newest_request_wins_and_the_older_leaves_the_engine(slow_editor: Editor) -> None:
+    editor = slow_editor
+    editor.open("one two |\n\n\n")
+    await editor.until("ready")
+    before = await engine_counts(editor)
+
+    older = asyncio.ensure_future(editor.suggest(INVOKED))
+    newer = asyncio.ensure_future(editor.suggest())
+
+    assert await older == []
+    await newer
+    await until_cancelled(editor, before["cancelled"] + 1)
+
+
+async def test_an_edit_ends_the_request_under_way(slow_editor: Editor) -> None:
+    editor = slow_editor
+    editor.open("one two |\n\n\n")
+    await editor.until("ready")
+    before = await engine_counts(editor)
+
+    running = asyncio.ensure_future(editor.suggest(INVOKED))
+    await editor.until("busy")
+    editor.type("x")
+
+    assert await running == []
+    await until_cancelled(editor, before["cancelled"] + 1)
+
+
+async def test_a_request_that_the_editor_cancels_leaves_the_engine(slow_editor: Editor) -> None:
+    editor = slow_editor
+    editor.open("one two |\n\n\n")
+    await editor.until("ready")
+    before = await engine_counts(editor)
+    protocol = editor.client.protocol
+
+    running = protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.question(INVOKED), msg_id="it")
+    running = asyncio.ensure_future(running)
+    await editor.until("busy")
+    editor.client.cancel_request(types.CancelParams("it"))
+
+    with pytest.raises(JsonRpcException) as refusal:
+        await running
+    assert refusal.value.code == types.LSPErrorCodes.RequestCancelled.value
+    await until_cancelled(editor, before["cancelled"] + 1)
+
+
+async def test_a_suggestion_extends_what_is_selected_in_the_menu(editor: Editor) -> None:
+    editor.open("list.app|\n")
+    await editor.until("ready")
+    replaced = types.Range(editor.position(5), editor.position())
+    items: list[types.InlineCompletionItem] = []
+    for number in range(200):
+        selected = f"append{number}"
+        if items := await editor.suggest(selected=types.SelectedCompletionInfo(replaced, selected)):
+            break
+
+    (item,) = items
+    assert str(item.insert_text).startswith(selected)
+    assert len(str(item.insert_text)) > len(selected)
+    assert item.range == replaced
+
+
+async def test_nothing_is_shown_that_the_gate_does_not_believe(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start({**settings, "gate": 1})
+    editor.open("one two |\n")
+    await editor.until("ready")
+
+    for char in "abc":
+        assert await editor.suggest(INVOKED) == []
+        editor.type(char)
+    assert (await editor.command("midspan.status"))["asked"] == 3
+    await editor.stop()
+
+
+async def test_a_language_that_is_off_and_a_secret_file_are_never_sent(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start({**settings, "languages": {"javascriptreact": False}})
+    editor.open("one two |\n")
+    await editor.until("ready")
+    asked = (await editor.command("midspan.status"))["asked"]
+
+    editor.open("PASSWORD=|\n", "file:///project/.env")
+    assert await editor.suggest(INVOKED) == []
+    editor.open("let a = |\n", "file:///project/a.jsx", "javascriptreact")
+    assert await editor.suggest(INVOKED) == []
+    assert (await editor.command("midspan.status"))["asked"] == asked
+    await editor.stop()
+
+
+async def test_a_killed_engine_costs_a_suggestion_and_no_more(editor: Editor) -> None:
+    editor.open("one two |\n")
+    await editor.until("ready")
+    pid = (await engine_counts(editor))["pid"]
+
+    psutil.Process(pid).kill()
+    await eventually(lambda: editor.states[-1] == "off")
+    assert await editor.suggest() == []
+    while editor.states[-1] != "ready":
+        await editor.suggest()
+        await asyncio.sleep(0.05)
+
+    assert (await engine_counts(editor))["pid"] != pid
+    assert await editor.offered()
+    assert editor.warnings() == []
+
+
+async def test_the_engine_can_be_restarted_by_command(editor: Editor) -> None:
+    editor.open("one two |\n")
+    await editor.until("ready")
+    before = (await engine_counts(editor))["pid"]
+
+    await editor.command("midspan.restartEngine")
+
+    assert (await engine_counts(editor))["pid"] != before

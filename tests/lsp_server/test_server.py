@@ -1,0 +1,213 @@
+"""The server process by itself: how it introduces itself, its settings and its switches. No engine is needed."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+from lsp_editor import Editor, eventually
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+OFF = {"midspan": {"enabled": False}}
+
+
+@pytest_asyncio.fixture
+async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Editor]:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
+    editor = Editor()
+    yield editor
+    await editor.stop()
+
+
+async def test_it_announces_what_it_can_do(editor: Editor) -> None:
+    capabilities = (await editor.start(OFF)).capabilities
+
+    assert capabilities.inline_completion_provider
+    assert capabilities.execute_command_provider is not None
+    assert set(capabilities.execute_command_provider.commands) == {
+        "midspan.restartEngine",
+        "midspan.status",
+        "midspan.toggle",
+        "midspan.accepted",
+    }
+    sync = capabilities.text_document_sync
+    assert isinstance(sync, types.TextDocumentSyncOptions)
+    assert sync.change == types.TextDocumentSyncKind.Incremental
+
+
+@pytest.mark.parametrize("encoding", list(types.PositionEncodingKind))
+async def test_it_counts_columns_as_the_editor_does(encoding: types.PositionEncodingKind) -> None:
+    editor = Editor(encoding)
+
+    assert (await editor.start(OFF)).capabilities.position_encoding == encoding
+    await editor.stop()
+
+
+async def test_it_is_light(editor: Editor) -> None:
+    await editor.start(OFF)
+    editor.open("def f():\n    return |\n", "file:///project/a.py", "python")
+    await editor.suggest()
+
+    assert psutil.Process(editor.pid).memory_info().rss < 90e6
+
+
+def test_it_never_imports_torch() -> None:
+    heavy = "torch", "transformers", "tokenizers", "safetensors", "numpy", "rich", "typer"
+    code = f"import sys, lsp_server.__main__; print([name for name in {heavy!r} if name in sys.modules])"
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_it_tells_its_version() -> None:
+    out = subprocess.check_output([sys.executable, "-m", "lsp_server", "--version"], text=True)
+
+    assert out.startswith("midspan-lsp ")
+
+
+@pytest.mark.parametrize("address", ["nowhere", "localhost:", "localhost:70000", ":x"])
+def test_a_wrong_address_is_one_clear_line(address: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "lsp_server", "--tcp", address], capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert "is not HOST:PORT" in done.stderr.splitlines()[-1]
+
+
+async def test_a_wrong_setting_is_told_once_and_the_rest_holds(editor: Editor) -> None:
+    await editor.start({"midspan": {"enabled": False, "budgetMs": "fast"}}, pull={"gate": 2, "budgetMs": "fast"})
+    await eventually(lambda: len(editor.warnings()) == 2)
+
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+    report = await editor.command("midspan.status")
+
+    assert report["enabled"] is False
+    assert any("midspan.budgetMs" in line and "from 20 to 5000" in line for line in editor.warnings())
+    assert any("midspan.gate" in line and "from 0 to 1" in line for line in editor.warnings())
+    assert len(editor.warnings()) == 2
+
+
+async def test_an_unknown_setting_is_logged_and_no_toast(editor: Editor) -> None:
+    await editor.start({"midspan": {"enabled": False, "colour": "red"}})
+
+    await eventually(lambda: any("colour" in line.message for line in editor.client.log_messages))
+    assert editor.warnings() == []
+
+
+async def test_settings_can_be_pushed_by_an_editor_that_cannot_be_asked(editor: Editor) -> None:
+    await editor.start(OFF)
+    pushed = {"midspan": {"model": "elsewhere"}}
+
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=pushed))
+
+    assert (await editor.command("midspan.status"))["model"] == "elsewhere"
+
+
+async def test_the_status_item_follows_the_switch(editor: Editor) -> None:
+    await editor.start()
+    await editor.until("off")
+
+    assert await editor.command("midspan.toggle") == {"enabled": False, "language": None}
+    assert (await editor.command("midspan.status"))["message"] == "Suggestions are off."
+    assert await editor.command("midspan.toggle") == {"enabled": True, "language": None}
+    assert (await editor.command("midspan.status"))["enabled"] is True
+    assert await editor.command("midspan.toggle", "go") == {"enabled": False, "language": "go"}
+
+
+async def test_accepting_a_suggestion_is_counted(editor: Editor) -> None:
+    await editor.start(OFF)
+    await editor.command("midspan.accepted")
+    await editor.command("midspan.accepted")
+
+    assert (await editor.command("midspan.status"))["accepted"] == 2
+
+
+async def test_switched_off_it_answers_with_an_empty_list(editor: Editor) -> None:
+    await editor.start(OFF)
+    editor.open("def f():\n    return |\n", "file:///project/a.py", "python")
+
+    assert await editor.suggest() == []
+    assert (await editor.command("midspan.status"))["asked"] == 0
+
+
+async def test_a_document_that_is_not_open_gets_an_empty_list(editor: Editor) -> None:
+    await editor.start(OFF)
+    editor.uri = "file:///project/never-opened.py"
+
+    assert await editor.suggest() == []
+
+
+async def test_a_fill_that_cannot_be_is_refused_in_one_line(editor: Editor) -> None:
+    await editor.start(OFF)
+
+    async def refusal(**wishes: object) -> str:
+        with pytest.raises(JsonRpcException) as refused:
+            await editor.fill(**wishes)
+        assert "\n" not in refused.value.message
+        return refused.value.message
+
+    editor.open("PASSWORD=|", "file:///project/.env")
+    assert "midspan.exclude" in await refusal()
+    editor.open("\0|")
+    assert "binary" in await refusal()
+    editor.open("|" + "x" * (2 * 1024 * 1024 + 1))
+    assert "2 MB" in await refusal()
+    editor.uri = "file:///project/never-opened.py"
+    assert "didOpen" in await refusal()
+    editor.open("a |")
+    assert "no rule is called 'hope'; there are default, threshold" in await refusal(rule="hope")
+
+
+async def test_a_request_that_cannot_be_read_is_answered(editor: Editor) -> None:
+    await editor.start(OFF)
+
+    for method in "midspan/fill", "textDocument/inlineCompletion":
+        with pytest.raises(JsonRpcException, match=f"the params of {method} are not what the protocol says"):
+            await editor.raw_request(method, {"position": "here"})
+    assert await editor.command("midspan.status")
+
+
+async def test_no_line_of_the_users_code_is_logged(editor: Editor, capfd: pytest.CaptureFixture[str]) -> None:
+    await editor.start({"midspan": {"enabled": False, "logLevel": "debug"}})
+    editor.open("launch_code = 4711 |")
+    editor.type("# also 4711")
+    broken = {"textDocument": {"uri": editor.uri}, "contentChanges": [{"text": 4711, "range": "launch_code"}]}
+    editor.raw_notification("textDocument/didChange", broken)
+    await editor.suggest()
+    await editor.command("midspan.status")
+
+    said = capfd.readouterr().err + "".join(line.message for line in editor.client.log_messages)
+    assert "4711" not in said
+    assert "launch_code" not in said
+
+
+async def test_it_serves_an_editor_over_tcp(unused_tcp_port: int) -> None:
+    address = f"127.0.0.1:{unused_tcp_port}"
+    server = await asyncio.create_subprocess_exec(sys.executable, "-m", "lsp_server", "--tcp", address)
+    editor = Editor()
+    for _ in range(1000):
+        try:
+            await editor.client.start_tcp("127.0.0.1", unused_tcp_port)
+            break
+        except OSError:
+            await asyncio.sleep(0.02)
+    result = await editor.client.initialize_session(types.InitializeParams(types.ClientCapabilities()))
+
+    assert result.server_info is not None
+    assert result.server_info.name == "midspan-lsp"
+    await editor.client.shutdown_async(None)
+    editor.client.exit(None)
+    assert await asyncio.wait_for(server.wait(), 20) == 0
+
+
+async def test_it_leaves_when_the_editor_is_gone() -> None:
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "lsp_server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert server.stdin is not None
+    server.stdin.close()
+
+    assert await asyncio.wait_for(server.wait(), 20) == 0
