@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from engine.models import registry
 from engine.training import corpus as corpora
 from engine.training import evaluate
+from engine.training.card import write_card
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.tokenizer import train_tokenizer
@@ -67,6 +68,12 @@ def run_all(
 def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
     """Write the newest checkpoint as a model's folder."""
     export_checkpoint(load_config(config), work, target)
+
+
+@app.command("card")
+def card(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
+    """Write the model card from the run and the evaluations in WORK/evaluation."""
+    typer.echo(f"card written to {write_card(load_config(config), config.parent, work, target)}")
 
 
 @app.command("eval")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 
+from engine.job import DEFAULT_RULE
 from engine.models.base import Family
 from engine.protocol import Extent, Fill, Filled, RuleName
 from engine.scheduler import Scheduler
@@ -163,9 +164,9 @@ def summarize(rows: list[Row]) -> list[Summary]:
     return summaries
 
 
-def gate_table(rows: list[Row], way: str) -> list[tuple[float, float, float]]:
+def gate_table(rows: list[Row]) -> list[tuple[float, float, float]]:
     """Return, for thresholds of confidence, (threshold, share of holes shown, share of the shown that are exact)."""
-    group = [row for row in rows if row.way == way]
+    group = [row for row in rows if row.way == DEFAULT_RULE]
     table = []
     for percent in range(0, 100, 5):
         shown = [row for row in group if row.confidence >= percent / 100]
@@ -181,5 +182,6 @@ def run(
     files = [file for file in corpus.load(corpus_folder, "held-out") if file.language == language]
     rows = asyncio.run(evaluate(family, holes(files, kind, count)))
     if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("".join(json.dumps(attrs.asdict(row)) + "\n" for row in rows))
     return summarize(rows)
