@@ -31,7 +31,7 @@ class DraftAndVerify(Filling):
 
     def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing, width: int) -> None:
         super().__init__(family, context, hole, drawing)
-        self._width = width
+        self._width, self._widest = max(1, width // 2), width
         self._draft: list[int] = []
 
     def next_pass(self) -> Pass:
@@ -54,6 +54,8 @@ class DraftAndVerify(Filling):
         if self.finish is None:
             end = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(logits) - 1)
             self._draft = proposal.tokens[1 : end + 1]
+            if not self.ends(proposal.tokens[end]):
+                self._width = self._widest
 
     def _verify(self, proposal: Proposal) -> None:
         anchored = len(self.context.tokens) - len(self._draft) + 1

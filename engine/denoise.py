@@ -10,7 +10,8 @@ from engine.sampling.proposal import Drawing
 
 
 class Denoising(Filling):
-    """The masked-diffusion loop over a canvas of `width` positions that slides along.
+    """The masked-diffusion loop over a canvas that slides along: of half of `width` positions at first, of all of them
+    once no end is in sight.
 
     The canvas stands behind the anchor. Its first position is predicted by the anchor's own row, exactly as left to
     right would, so it is committed in every step, with whatever else the rule believes in. Committed tokens without a
@@ -29,7 +30,8 @@ class Denoising(Filling):
         cycle: int,
     ) -> None:
         super().__init__(family, context, hole, drawing)
-        self._rule, self._width, self._cycle, self._ended = rule, width, cycle, False
+        self._rule, self._cycle, self._ended = rule, cycle, False
+        self._width, self._widest = max(1, width // 2), width
         self._canvas: list[int | None] = []
         self._sure: list[float] = []
         self._slide()
@@ -62,6 +64,8 @@ class Denoising(Filling):
         masked = self._masked()
         proposal = self.drawing.propose(logits, [len(self.tokens) + at for at in masked])
         stop = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(masked) - 1)
+        if not self._ended and not self.ends(proposal.tokens[stop]):
+            self._width = self._widest
         for rank in {0, *self._rule(proposal.first(stop + 1), steps_left)}:
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._sure[masked[rank]] = proposal.confidence[rank]

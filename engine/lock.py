@@ -52,7 +52,7 @@ class EngineLock:
             except OSError as error:
                 raise _unwritable(path, error) from None
             # A leaving engine removes the file: only a lock on the file that is still there counts.
-            if _try_lock(descriptor) and _is_file_of(descriptor, path):
+            if try_lock(descriptor) and _is_file_of(descriptor, path):
                 os.ftruncate(descriptor, 0)  # what a killed engine left there must not be taken for us
                 return cls(path, descriptor)
             os.close(descriptor)
@@ -97,7 +97,7 @@ def is_held(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _try_lock(descriptor)
+        return not try_lock(descriptor)
     finally:
         os.close(descriptor)
 
@@ -118,7 +118,8 @@ def _is_file_of(descriptor: int, path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock on an open file if nobody has it; closing the file frees it."""
         try:
             os.lseek(descriptor, _WINDOWS_LOCK_AT, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -129,7 +130,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Take the lock on an open file if nobody has it; closing the file frees it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

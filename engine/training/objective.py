@@ -25,12 +25,13 @@ from engine.training.holes import Hole
 
 @attrs.define
 class Batch:
-    """B sequences of T stream rows and K canvases of C rows each; a target of weight 0 does not count.
+    """B sequences of T stream rows and R canvas rows each; a target of weight 0 does not count.
 
     stream, stream_targets: int64 [B, T]; stream_weights: float32 [B, T]
-    canvas, canvas_positions, canvas_targets: int64 [B, K, C]; canvas_weights: float32 [B, K, C]
-    anchors: int64 [B, K], the stream position that each canvas stands behind
-    masked: float32 [B, K], the share of each canvas that is masked
+    canvas, canvas_positions, canvas_targets: int64 [B, R]; canvas_weights: float32 [B, R]
+    owners: int64 [B, R], the number of the canvas that a row belongs to
+    anchors: int64 [B, R], the stream position that a row's canvas stands behind
+    masked: float32 [B, R], the share of a row's canvas that is masked
     """
 
     stream: Tensor
@@ -40,6 +41,7 @@ class Batch:
     canvas_positions: Tensor
     canvas_targets: Tensor
     canvas_weights: Tensor
+    owners: Tensor
     anchors: Tensor
     masked: Tensor
 
@@ -61,36 +63,41 @@ class Collator:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
         self._tokenizer, self._rng = tokenizer, random.Random(seed)
         self._length = config.model.context_tokens
+        self._lengths = [int(length) for length in config.objective.canvas_lengths]
+        self._odds = list(config.objective.canvas_lengths.values())
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    def batch(self, holes: list[Hole], canvases: int) -> Batch:
-        """Lay out holes with `canvases` canvases each."""
-        size, length, width = len(holes), self._length, self._objective.canvas_tokens
-        pad = self._marks.pad
-        stream = np.full((size, length), pad, np.int64)
-        targets = np.full((size, length), pad, np.int64)
+    def batch(self, holes: list[Hole], rows: int) -> Batch:
+        """Lay out holes with `rows` canvas rows each."""
+        size, length, marks = len(holes), self._length, self._marks
+        stream = np.full((size, length), marks.pad, np.int64)
+        targets = np.full((size, length), marks.pad, np.int64)
         weights = np.zeros((size, length), np.float32)
-        canvas = np.full((size, canvases, width), pad, np.int64)
-        positions = np.zeros((size, canvases, width), np.int64)
-        canvas_targets = np.full((size, canvases, width), pad, np.int64)
-        canvas_weights = np.zeros((size, canvases, width), np.float32)
-        anchors = np.zeros((size, canvases), np.int64)
-        masked = np.zeros((size, canvases), np.float32)
+        canvas = np.full((size, rows), marks.mask, np.int64)
+        canvas_targets = np.full((size, rows), marks.pad, np.int64)
+        canvas_weights = np.zeros((size, rows), np.float32)
+        positions, owners, anchors = (np.zeros((size, rows), np.int64) for _ in range(3))
+        masked = np.zeros((size, rows), np.float32)
         for row, hole in enumerate(holes):
             tokens, counted, prefix, middle_at = self._lay_out(hole)
             stream[row, : len(tokens)] = tokens
             targets[row, : len(tokens) - 1] = tokens[1:]
             weights[row, : len(tokens) - 1] = counted[1:]
-            for k in range(canvases):
-                anchor = self._anchor(prefix, middle_at, len(tokens), k)
-                filled = self._canvas(tokens, anchor)
-                canvas[row, k], canvas_targets[row, k], canvas_weights[row, k], masked[row, k] = filled
-                anchors[row, k] = anchor
-                positions[row, k] = anchor + 1 + np.arange(width)
-        arrays = (stream, targets, weights, canvas, positions, canvas_targets, canvas_weights, anchors, masked)
+            at = number = 0
+            while at < rows:
+                width = min(self._rng.choices(self._lengths, self._odds)[0], rows - at)
+                anchor = middle_at if number == 0 else self._anchor(prefix, middle_at, len(tokens), width)
+                part = slice(at, at + width)
+                canvas[row, part], canvas_targets[row, part], canvas_weights[row, part], masked[row, part] = (
+                    self._canvas(tokens, anchor, width)
+                )
+                owners[row, part], anchors[row, part] = number, anchor
+                positions[row, part] = anchor + 1 + np.arange(width)
+                at, number = at + width, number + 1
+        arrays = (stream, targets, weights, canvas, positions, canvas_targets, canvas_weights, owners, anchors, masked)
         return Batch(*(torch.from_numpy(array) for array in arrays))
 
     def _lay_out(self, hole: Hole) -> tuple[list[int], NDArray[np.float32], slice, int]:
@@ -110,21 +117,17 @@ class Collator:
         counted[len(laid.tokens) + 1 :] = 1
         return tokens, counted, laid.prefix, len(laid.tokens)
 
-    def _anchor(self, prefix: slice, middle_at: int, length: int, k: int) -> int:
-        """Draw an anchor: the first is <middle>, the others lie inside the middle or anywhere in the prefix."""
-        width = self._objective.canvas_tokens
-        if k == 0:
-            return middle_at
+    def _anchor(self, prefix: slice, middle_at: int, length: int, width: int) -> int:
+        """Draw an anchor inside the middle or anywhere in the prefix; the first canvas's is always <middle>."""
         last = prefix.stop - width - 2
         if last <= prefix.start or self._rng.random() < self._objective.hole_share:
             return self._rng.randrange(middle_at, length - 1)
         return self._rng.randrange(prefix.start, last)
 
     def _canvas(
-        self, tokens: list[int], anchor: int
+        self, tokens: list[int], anchor: int, width: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], float]:
         objective, marks, rng = self._objective, self._marks, self._rng
-        width = objective.canvas_tokens
         known = np.full(width + 1, marks.end, np.int64)
         available = tokens[anchor + 1 : anchor + width + 2]
         known[: len(available)] = available
@@ -138,22 +141,18 @@ class Collator:
 
 
 def visibility(batch: Batch) -> Tensor:
-    """Return what canvas rows may see: bool [B, 1, K * C, T + K * C]."""
-    size, canvases, width = batch.canvas.shape
-    length = batch.stream.shape[1]
-    device = batch.stream.device
-    before = torch.arange(length, device=device) <= batch.anchors.repeat_interleave(width, 1)[..., None]
-    owner = torch.arange(canvases, device=device).repeat_interleave(width)
-    own = (owner[:, None] == owner).expand(size, -1, -1)
+    """Return what canvas rows may see: bool [B, 1, R, T + R]."""
+    before = torch.arange(batch.stream.shape[1], device=batch.stream.device) <= batch.anchors[..., None]
+    own = batch.owners[:, :, None] == batch.owners[:, None, :]
     return torch.cat((before, own), dim=-1)[:, None]
 
 
 def forward(network: Network, batch: Batch, visible: Tensor) -> tuple[Tensor, Tensor]:
-    """Return trunk rows of the stream [B, T, width] and of the canvases [B, K * C, width]."""
+    """Return trunk rows of the stream [B, T, width] and of the canvases [B, R, width]."""
     size, length = batch.stream.shape
-    tokens = torch.cat((batch.stream, batch.canvas.flatten(1)), 1)
+    tokens = torch.cat((batch.stream, batch.canvas), 1)
     steps = torch.arange(length, device=tokens.device).expand(size, -1)
-    positions = torch.cat((steps, batch.canvas_positions.flatten(1)), 1)
+    positions = torch.cat((steps, batch.canvas_positions), 1)
 
     def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
@@ -172,11 +171,11 @@ def losses(network: Network, batch: Batch) -> Losses:
     read, drawn = forward(network, batch, visibility(batch))
     counted = batch.stream_weights > 0
     stream = _cross_entropy(network, read[counted], batch.stream_targets[counted]).mean()
-    weights = batch.canvas_weights.flatten(1)
+    weights = batch.canvas_weights
     chosen = weights > 0
-    each = _cross_entropy(network, drawn[chosen], batch.canvas_targets.flatten(1)[chosen])
+    each = _cross_entropy(network, drawn[chosen], batch.canvas_targets[chosen])
     weight = weights[chosen]
-    full = (batch.masked == 1).repeat_interleave(batch.canvas.shape[2], 1)[chosen]
+    full = (batch.masked == 1)[chosen]
     canvas = (each * weight).sum() / weight.sum()
     detached = each.detach() * weight
 
@@ -192,6 +191,6 @@ def _cross_entropy(network: Network, rows: Tensor, targets: Tensor) -> Tensor:
     return torch.cat([F.cross_entropy(network.logits(part), wanted, reduction="none") for part, wanted in chunks])
 
 
-def canvases_at(objective: Objective, done: float) -> int:
-    """Return the canvases a sequence at `done` (0 to 1) of the run: few at first, many later."""
-    return objective.canvases_early if done < objective.late_from else objective.canvases_late
+def canvas_rows_at(objective: Objective, done: float) -> int:
+    """Return the canvas rows a sequence at `done` (0 to 1) of the run: few at first, many later."""
+    return objective.canvas_rows_early if done < objective.late_from else objective.canvas_rows_late

@@ -30,11 +30,9 @@ def marks_of(tokenizer: Tokenizer) -> Marks:
 class HoleBatches(IterableDataset[objective.Batch]):
     """An endless stream of batches, drawn in the loader's worker so that the model never waits for one."""
 
-    def __init__(
-        self, config: Config, folder: Path, tokenizer_path: Path, split: corpus.Split, seed: int, canvases: int
-    ):
+    def __init__(self, config: Config, folder: Path, tokenizer_path: Path, split: corpus.Split, seed: int, rows: int):
         self._config, self._folder, self._tokenizer_path = config, folder, tokenizer_path
-        self._split, self._seed, self._canvases = split, seed, canvases
+        self._split, self._seed, self._rows = split, seed, rows
 
     def __iter__(self) -> Iterator[objective.Batch]:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -46,13 +44,13 @@ class HoleBatches(IterableDataset[objective.Batch]):
         collator = objective.Collator(config, tokenizer, marks_of(tokenizer), seed)
         while True:
             holes = [sampler.draw() for _ in range(config.optimizer.batch)]
-            yield collator.batch(holes, self._canvases)
+            yield collator.batch(holes, self._rows)
 
 
 def _batches(
-    config: Config, folder: Path, tokenizer_path: Path, seed: int, canvases: int, workers: int
+    config: Config, folder: Path, tokenizer_path: Path, seed: int, rows: int, workers: int
 ) -> Iterator[objective.Batch]:
-    dataset = HoleBatches(config, folder, tokenizer_path, "train", seed, canvases)
+    dataset = HoleBatches(config, folder, tokenizer_path, "train", seed, rows)
     return iter(DataLoader(dataset, batch_size=None, num_workers=workers, prefetch_factor=4 if workers else None))
 
 
@@ -140,20 +138,20 @@ def train(config: Config, work: Path, minutes: float, workers: int, compiled: bo
         progress = Progress(**saved["progress"])
     if compiled:
         network.trunk = torch.compile(network.trunk, dynamic=False)  # type: ignore[method-assign]
-    held_out = HoleBatches(config, work / "corpus", work / "tokenizer.json", "held-out", 7, 4)
+    held_out = HoleBatches(config, work / "corpus", work / "tokenizer.json", "held-out", 7, 64)
     fixed = [move(batch, device) for batch, _ in zip(held_out, range(6), strict=False)]
     before, started, last_saved = progress.minutes, time.monotonic(), time.monotonic()
-    canvases = -1
+    rows = -1
     batches: Iterator[objective.Batch] = iter(())
     while True:
         progress.minutes = before + (time.monotonic() - started) / 60
         done = progress.minutes / minutes
         if done >= 1:
             break
-        if canvases != (wanted := objective.canvases_at(config.objective, done)):
-            canvases = wanted
+        if rows != (wanted := objective.canvas_rows_at(config.objective, done)):
+            rows = wanted
             batches = _batches(
-                config, work / "corpus", work / "tokenizer.json", numbers.seed + progress.step, canvases, workers
+                config, work / "corpus", work / "tokenizer.json", numbers.seed + progress.step, rows, workers
             )
         batch = move(next(batches), device)
         scale = rate(done, numbers)

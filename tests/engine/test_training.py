@@ -35,7 +35,7 @@ def config() -> Config:
         full,
         model=SHAPE,
         holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16),
-        objective=attrs.evolve(full.objective, canvas_tokens=8, canvases_early=2, canvases_late=4),
+        objective=attrs.evolve(full.objective, canvas_rows_early=16, canvas_rows_late=32),
         optimizer=attrs.evolve(full.optimizer, batch=4, checkpoint_minutes=0.02),
     )
 
@@ -61,7 +61,7 @@ def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Co
         torch.nn.init.normal_(matrix, std=0.2)
     rng = random.Random(4)
     holes = [hole for hole in (cut(file, "lines", rng) for file in source_files() * 4) if hole is not None]
-    batch = objective.Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes[:3], 3)
+    batch = objective.Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes[:3], 40)
     read, drawn = objective.forward(network, batch, objective.visibility(batch))
 
     other = attrs.evolve(batch, canvas=(batch.canvas + 1) % 400)
@@ -73,8 +73,8 @@ def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Co
     stream[0, anchor + 1 :] = (stream[0, anchor + 1 :] + 1) % 400
     other = attrs.evolve(batch, stream=stream)
     _, drawn_again = objective.forward(network, other, objective.visibility(other))
-    width = config.objective.canvas_tokens
-    assert torch.equal(drawn[0, :width], drawn_again[0, :width])
+    first = batch.owners[0] == 0
+    assert torch.equal(drawn[0][first], drawn_again[0][first])
 
 
 def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> None:
@@ -82,12 +82,14 @@ def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> No
     marks = marks_of(tokenizer)
     rng = random.Random(5)
     holes = [hole for hole in (cut(file, "rest of line", rng) for file in source_files() * 9) if hole is not None]
-    batch = objective.Collator(config, tokenizer, marks, 0).batch(holes[:16], 4)
+    batch = objective.Collator(config, tokenizer, marks, 0).batch(holes[:16], 64)
     asked, held = batch.canvas_weights > 0, batch.canvas
-    assert bool((held[:, :, 0] == marks.mask).all())
-    assert bool((held[:, :, 1:][asked[:, :, :-1]] == marks.mask).all())
-    shown = ~asked[:, :, :-1]
-    assert bool((held[:, :, 1:][shown] == batch.canvas_targets[:, :, :-1][shown]).all())
+    together = batch.owners[:, 1:] == batch.owners[:, :-1]
+    begins = batch.canvas_positions == batch.anchors + 1
+    assert bool((held[begins] == marks.mask).all())
+    assert bool((held[:, 1:][asked[:, :-1] & together] == marks.mask).all())
+    shown = ~asked[:, :-1] & together
+    assert bool((held[:, 1:][shown] == batch.canvas_targets[:, :-1][shown]).all())
 
 
 def test_a_short_run_learns_goes_on_and_loads_in_the_engine(tiny_model: Path, config: Config, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""`midspan stats`: what became of the suggestions, counted on this machine only."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import attrs
+import typer
+from rich.table import Table
+
+from engine.cli.console import FAILED, leave, out
+from engine.cli.options import AsJson
+from engine.errors import MidspanError
+from engine.statistics import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path
+
+
+class Grouping(StrEnum):
+    """What a line of the table stands for."""
+
+    LANGUAGE = "language"
+    DAY = "day"
+
+
+def stats(
+    by: Annotated[Grouping, typer.Option(help="A line for each language, or for each day.")] = Grouping.LANGUAGE,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget all that was counted.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how many suggestions were shown, accepted and dismissed. Nothing of it leaves this machine."""
+    file = StatisticsFile(statistics_path())
+    try:
+        if reset:
+            file.reset()
+        tallies = file.read()
+    except MidspanError as error:
+        leave(error, FAILED)
+    if as_json:
+        typer.echo(json.dumps(_as_json(tallies, file)))
+    elif reset:
+        out.print(f"forgotten: {file.path} is empty now", soft_wrap=True)
+    elif not tallies:
+        out.print(f"nothing has been counted yet; {file.path} fills as you are offered suggestions", soft_wrap=True)
+    else:
+        out.print(_table(tallies, by))
+        out.print(f"counted since {_first_day(tallies)} in {file.path}", style="dim", soft_wrap=True)
+
+
+def _as_json(tallies: Tallies, file: StatisticsFile) -> dict[str, object]:
+    return {
+        "file": str(file.path),
+        "total": attrs.asdict(_total(tallies)),
+        "languages": {name: attrs.asdict(tally) for name, tally in by_language(tallies).items()},
+        "days": {day: attrs.asdict(tally) for day, tally in sorted(by_day(tallies).items())},
+    }
+
+
+def _table(tallies: Tallies, by: Grouping) -> Table:
+    if by is Grouping.DAY:
+        rows = sorted(by_day(tallies).items(), key=lambda row: (row[0] != EARLIER, row[0]))
+    else:
+        rows = sorted(by_language(tallies).items(), key=lambda row: -row[1].shown)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
+    total = _total(tallies)
+    table.add_column(by.value, "all", style="cyan", footer_style="bold")
+    columns = zip(("shown", "accepted", "", "in part", "dismissed", "characters kept"), _cells(total), strict=True)
+    for header, footer in columns:
+        table.add_column(header, footer, justify="right", footer_style="bold")
+    for name, tally in rows:
+        table.add_row(name, *_cells(tally))
+    return table
+
+
+def _cells(tally: Tally) -> list[str]:
+    share = f"{tally.accepted / tally.shown:.0%}" if tally.shown else ""
+    numbers = (tally.shown, tally.accepted, share, tally.partial, tally.dismissed, tally.characters)
+    return [str(number) for number in numbers]
+
+
+def _total(tallies: Tallies) -> Tally:
+    return sum(tallies.values(), Tally())
+
+
+def _first_day(tallies: Tallies) -> str:
+    days = sorted(row.day for row in tallies if row.day != EARLIER)
+    return f"before {days[0]}" if days and EARLIER in by_day(tallies) else (days or ["long ago"])[0]
