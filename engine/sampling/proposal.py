@@ -4,6 +4,9 @@ import attrs
 import torch
 from torch import Tensor
 
+_NEVER = -1e9
+"""The logit of a token that must not come; finite, so that nothing times it is not a number."""
+
 
 @attrs.frozen
 class Proposal:
@@ -34,9 +37,9 @@ class Drawing:
 
     def propose(self, logits: Tensor, positions: list[int]) -> Proposal:
         """Return the proposals for logits [n, vocabulary] at n positions of the middle."""
-        logarithms = torch.log_softmax(logits.index_fill(-1, self._forbidden, -torch.inf), dim=-1)
+        logarithms = torch.log_softmax(logits.index_fill(-1, self._forbidden, _NEVER), dim=-1)
         probabilities = logarithms.exp()
-        entropy = torch.special.entr(probabilities).sum(-1)
+        entropy = -(probabilities * logarithms).sum(-1)
         scores = logarithms if self._temperature <= 0 else self._perturbed(logarithms, positions)
         tokens = scores.argmax(-1)
         confidence = probabilities.gather(-1, tokens[:, None])[:, 0]
