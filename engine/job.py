@@ -54,14 +54,17 @@ class Job:
         self._passes = [filling.next_pass() for filling in self._running]
         return self._passes
 
-    def absorb(self, item: Pass, logits: Tensor, elapsed_ms: float) -> None:
-        """Take the logits of one of the passes; `elapsed_ms` is what the whole batch took."""
+    def absorb(self, item: Pass, logits: Tensor, elapsed_ms: float, expected_ms: float) -> None:
+        """Take the logits of one of the passes.
+
+        `elapsed_ms` is what the whole batch took, `expected_ms` what the next such batch should take.
+        """
         if not item.wanted:
             self._encode_ms += elapsed_ms
             return
         number = next(at for at, known in enumerate(self._passes) if known is item)
         left_ms = (self._deadline - time.perf_counter()) * 1000
-        self._running[number].absorb(logits, 1 + int(left_ms / max(elapsed_ms, 0.1)))
+        self._running[number].absorb(logits, 1 + int(left_ms / max(expected_ms, 0.1)))
         self.stepped = True
         if number == 0:
             self._denoise_ms += elapsed_ms

@@ -174,11 +174,13 @@ class Scheduler:
             return
         elapsed = (time.perf_counter() - started) * 1000
         self._passes += 1
-        self._clock.record(sum(item.rows for _, item in passes), elapsed)
-        for (ticket, item), rows in zip(passes, logits, strict=True):
+        rows = sum(item.rows for _, item in passes)
+        self._clock.record(rows, elapsed)
+        expected = self._clock.expect(rows)
+        for (ticket, item), predicted in zip(passes, logits, strict=True):
             try:
                 if ticket.job is not None:
-                    ticket.job.absorb(item, rows, elapsed)
+                    ticket.job.absorb(item, predicted, elapsed, expected)
             except Exception as error:
                 ticket.error = error
 

@@ -1,0 +1,36 @@
+"""What README promises is what is there."""
+
+import json
+import re
+from pathlib import Path
+
+import attrs
+
+from lsp_server.settings import Settings
+from lsp_server.wire import camel_case
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_every_setting_stands_in_readme_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", README, re.MULTILINE))
+    fields = {camel_case(field.name): field.name for field in attrs.fields(Settings)}
+    assert set(rows) == set(fields)
+    defaults = attrs.asdict(Settings())
+    for shown, name in fields.items():
+        if name != "exclude":
+            assert json.loads(rows[shown]) == defaults[name], shown
+
+
+def test_every_link_in_the_documents_leads_somewhere() -> None:
+    for document in ROOT.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#][^)]*)\)", document.read_text()):
+            if not link.startswith("http"):
+                assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_every_command_that_readme_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`?make (\w+)", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
