@@ -11,6 +11,7 @@ import torch
 
 from engine.context_cache import ContextCache, common_prefix
 from engine.errors import ModelError
+from engine.models import embedded
 from engine.models.base import Family, Pass
 from engine.models.registry import load
 from engine.models.stream import Limits, Marks, lay_out, short_path
@@ -139,3 +140,18 @@ def test_a_carriage_return_changes_nothing_for_the_model(family: Family) -> None
     fill = Fill(id=1, prefix="a = 1\nb = ", suffix="\nc\n")
     dos = attrs.evolve(fill, prefix="a = 1\r\nb = ", suffix="\r\nc\r\n")
     assert family.lay_out(dos) == family.lay_out(fill)
+
+
+def test_bf16_weights_give_nearly_the_same_predictions(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of processors that have bf16; it works on all, only slowly."""
+    exact = load(str(tiny_model), threads=1, device="cpu")
+    monkeypatch.setattr(embedded, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
+    half = load(str(tiny_model), threads=1, device="cpu")
+    assert {exact.info.dtype, half.info.dtype} == {"float32", "bfloat16"}
+    tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n"))
+    found = []
+    for family in (exact, half):
+        context = family.new_context()
+        (logits,) = family.run([Pass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
+        found.append(torch.log_softmax(logits, -1))
+    assert torch.nn.functional.kl_div(found[1], found[0], log_target=True, reduction="batchmean") < 0.05
