@@ -34,7 +34,7 @@ def main(
     """Measure starts, typing and the commit rules; print tables, write JSON and a plot."""
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
-        os.environ["MIDSPAN_RUNTIME_DIR"] = folder
+        os.environ["MIDSPAN_RUNTIME_DIR"] = os.environ["MIDSPAN_DATA_DIR"] = folder
         try:
             report = asyncio.run(_measure(model, 0.1 if quick else 1.0, console))
         except MidspanError as error:

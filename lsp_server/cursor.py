@@ -1,4 +1,4 @@
-"""Where a suggestion goes: at the cursor, or behind the item that is selected in the completion menu."""
+"""Where a suggestion goes: at the cursor, behind the item selected in the completion menu, or behind a word."""
 
 import attrs
 from lsprotocol import types
@@ -48,3 +48,14 @@ def cursor_of(
         inserted=selected.text,
         replaced=snapshot.text[start:end],
     )
+
+
+def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> Cursor:
+    """Return where the hole of an ordinary completion is; its items replace the word before it by one that goes on."""
+    offset = offset_at(snapshot, position, encoding)
+    start = offset
+    while start > 0 and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
+        start -= 1
+    word = snapshot.text[start:offset]
+    span = types.Range(position_at(snapshot, start, encoding), position_at(snapshot, offset, encoding))
+    return Cursor(snapshot, offset, span, inserted=word, replaced=word)

@@ -111,6 +111,11 @@ class Documents:
     def close(self, uri: str) -> None:
         self._open.pop(uri, None)
 
+    def text(self, uri: str, language: Language) -> str | None:
+        """Return the text as it is now, without parsing it; None when it is not open, or in another language."""
+        document = self._open.get(uri)
+        return document.source.text if document is not None and document.language is language else None
+
     def snapshot(self, uri: str) -> Snapshot | None:
         """Return the document as it is now, parsed; None when it is not open."""
         document = self._open.get(uri)

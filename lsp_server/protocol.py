@@ -7,9 +7,10 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from lsp_server.wire import FILL, FillRequest
+from lsp_server.wire import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
 
 _Handled = Generator[Any, Any, None]
+_OURS: dict[str, type[Any]] = {FILL: FillRequest, SHOWN: ShownNotification, PARTLY_ACCEPTED: PartNotification}
 
 
 class MidspanProtocol(LanguageServerProtocol):
@@ -30,6 +31,18 @@ class MidspanProtocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> _Handled:
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
 
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> _Handled:
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> _Handled:
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> _Handled:
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE], (params,), None
+
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Return the typed message; a request that cannot be read is refused, where pygls would let its sender wait.
 
@@ -38,8 +51,9 @@ class MidspanProtocol(LanguageServerProtocol):
         if "jsonrpc" not in data:
             return data
         try:
-            if "id" in data and data.get("method") == FILL:
-                return self._converter.structure(data, FillRequest)
+            ours = _OURS.get(data.get("method", ""))
+            if ours is not None:
+                return self._converter.structure(data, ours)
             return super().structure_message(data)
         except Exception:
             if isinstance(data.get("id"), int | str) and isinstance(data.get("method"), str):

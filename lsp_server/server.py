@@ -13,23 +13,30 @@ from pygls.uris import to_fs_path
 from engine import __version__
 from engine.errors import MidspanError
 from engine.protocol import Status
-from lsp_server import log, wire
+from engine.statistics import StatisticsFile, statistics_path
+from lsp_server import document_sync, log, wire
+from lsp_server.completion import OPTIONS, CompletionItems
 from lsp_server.configuration import Configuration
-from lsp_server.documents import Documents
+from lsp_server.documents import Documents, offset_at
 from lsp_server.engine_link import EngineLink
 from lsp_server.fill_request import fill_request
-from lsp_server.inline import ACCEPTED, InlineCompletions
+from lsp_server.inline import InlineCompletions
+from lsp_server.ledger import Ledger
+from lsp_server.offers import Offers
 from lsp_server.protocol import MidspanProtocol
+from lsp_server.registration import CompletionSwitch, follow_configuration
 from lsp_server.session import Session
 from lsp_server.settings import SECTION, Reading, setting_names
 from lsp_server.start_progress import StartProgress
 from lsp_server.status import StatusBoard, readable
+from lsp_server.suggestions import Suggestions
 
 _logger = logging.getLogger(__name__)
 
 RESTART_ENGINE = "midspan.restartEngine"
 SHOW_STATUS = "midspan.status"
 TOGGLE = "midspan.toggle"
+DISMISSED = "midspan.dismissed"
 _CONFIGURATION_TIMEOUT_S = 3.0
 _STATUS_TIMEOUT_S = 2.0
 
@@ -42,14 +49,19 @@ class MidspanServer(LanguageServer):
             "midspan-lsp",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            notebook_document_sync=document_sync.NOTEBOOKS,
             protocol_cls=MidspanProtocol,
             converter_factory=wire.converter,
         )
         board = StatusBoard(self._show_state)
         self._told_errors: set[str] = set()
         link = EngineLink(board, lambda: StartProgress(self))
-        self.session = Session(Configuration(), Documents(), board, link)
-        self.inline = InlineCompletions(self.session)
+        self.ledger = Ledger(StatisticsFile(statistics_path()))
+        self.session = Session(Configuration(), Documents(), board, link, Offers(board.counts, self.ledger))
+        self.suggestions = Suggestions(self.session)
+        self.inline = InlineCompletions(self.session, self.suggestions)
+        self.completion = CompletionItems(self.session, self.suggestions)
+        self.completion_switch = CompletionSwitch(self, _completion, OPTIONS)
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
         # Without the options pygls does not announce the capability.
@@ -71,6 +83,7 @@ class MidspanServer(LanguageServer):
         if workspace is not None and workspace.configuration:
             layer = await self._pull_configuration()
         self.apply(self.session.configuration.update(layer))
+        await self.completion_switch.follow(self.session.configuration.settings.completion_items)
 
     def apply(self, reading: Reading) -> None:
         """Put new settings to work, and tell the user what is wrong with them."""
@@ -111,6 +124,8 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    if ls.session.configuration.settings.completion_items:
+        ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
     ls.session.folders = [path for uri in uris if (path := to_fs_path(uri))]
 
@@ -118,16 +133,7 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
     log.log_to_client(ls.window_log_message)
     await ls.load_configuration()
-    workspace = ls.client_capabilities.workspace
-    changes = workspace.did_change_configuration if workspace is not None else None
-    if changes is not None and changes.dynamic_registration:
-        options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
-        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
-        registration = types.Registration(id=method, method=method, register_options=options)
-        try:
-            await ls.client_register_capability_async(types.RegistrationParams([registration]))
-        except JsonRpcException as error:
-            _logger.warning("the editor will not tell of changed settings (%d)", error.code)
+    await follow_configuration(ls)
 
 
 async def _configuration_changed(ls: MidspanServer, params: types.DidChangeConfigurationParams) -> None:
@@ -139,24 +145,20 @@ def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams
     ls.session.folders = [path for path in paths if path]
 
 
-def _opened(ls: MidspanServer, params: types.DidOpenTextDocumentParams) -> None:
-    ls.session.open(params.text_document)
-    if ls.session.served(params.text_document.uri) is not None:
-        ls.session.link.wake()
-
-
-def _changed(ls: MidspanServer, params: types.DidChangeTextDocumentParams) -> None:
-    ls.inline.drop(params.text_document.uri)
-    ls.session.change(params)
-
-
-def _closed(ls: MidspanServer, params: types.DidCloseTextDocumentParams) -> None:
-    ls.inline.forget(params.text_document.uri)
-    ls.session.close(params.text_document.uri)
-
-
 async def _inline_completion(ls: MidspanServer, params: types.InlineCompletionParams) -> types.InlineCompletionList:
     return await ls.inline.complete(params)
+
+
+async def _completion(ls: MidspanServer, params: types.CompletionParams) -> types.CompletionList:
+    return await ls.completion.complete(params)
+
+
+def _shown(ls: MidspanServer, params: wire.ShownParams) -> None:
+    ls.inline.shown(params.item)
+
+
+def _partly_accepted(ls: MidspanServer, params: wire.PartParams) -> None:
+    ls.inline.partly_accepted(params)
 
 
 async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
@@ -164,12 +166,13 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
-    ls.inline.drop_all()
+    ls.suggestions.drop_all()
     await ls.session.link.close()
+    await ls.ledger.close()
 
 
 async def _restart_engine(ls: MidspanServer) -> None:
-    ls.inline.drop_all()
+    ls.suggestions.drop_all()
     try:
         await ls.session.link.restart()
     except MidspanError as error:
@@ -195,13 +198,29 @@ def _toggle(ls: MidspanServer, *language: Any) -> wire.ToggleResult:
     if chosen is not None and not isinstance(chosen, str):
         raise JsonRpcException(f"{TOGGLE} takes a language id or nothing, not {type(chosen).__name__}", code=-32602)
     enabled = ls.session.configuration.toggle(chosen)
-    ls.inline.drop_all()
+    ls.suggestions.drop_all()
     ls.session.board.switch(ls.session.configuration.is_on())
     return wire.ToggleResult(enabled, chosen)
 
 
-def _accepted(ls: MidspanServer, *_: Any) -> None:
-    ls.session.board.counts.accepted += 1
+def _accepted(ls: MidspanServer, *arguments: Any) -> None:
+    """Count an item that the user took; its one argument is the one that came with the item, wire.Mark."""
+    mark = wire.read_mark(arguments[0]) if arguments else None
+    if mark is not None:
+        ls.session.offers.accepted(mark)
+    else:
+        # Whoever left the argument out tells at least that something was taken.
+        ls.session.board.counts.accepted += 1
+
+
+def _dismissed(ls: MidspanServer, at: wire.Dismissal) -> None:
+    """Show nothing more at a place until the text there changes; the one argument is `{uri, position}`.
+
+    `position` is the cursor's, in the encoding agreed on. A document that is not open is ignored: it was just closed.
+    """
+    snapshot = ls.session.served(at.uri)
+    if snapshot is not None:
+        ls.suggestions.dismiss(snapshot, offset_at(snapshot, at.position, ls.session.encoding))
 
 
 _FEATURES: dict[str, Callable[..., Any]] = {
@@ -210,14 +229,20 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.SHUTDOWN: _shutdown,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
-    types.TEXT_DOCUMENT_DID_OPEN: _opened,
-    types.TEXT_DOCUMENT_DID_CHANGE: _changed,
-    types.TEXT_DOCUMENT_DID_CLOSE: _closed,
+    types.TEXT_DOCUMENT_DID_OPEN: document_sync.opened,
+    types.TEXT_DOCUMENT_DID_CHANGE: document_sync.changed,
+    types.TEXT_DOCUMENT_DID_CLOSE: document_sync.closed,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: document_sync.notebook_opened,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: document_sync.notebook_changed,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: document_sync.notebook_closed,
+    wire.SHOWN: _shown,
+    wire.PARTLY_ACCEPTED: _partly_accepted,
     wire.FILL: _fill,
 }
 _COMMANDS: dict[str, Callable[..., Any]] = {
     RESTART_ENGINE: _restart_engine,
     SHOW_STATUS: _show_status,
     TOGGLE: _toggle,
-    ACCEPTED: _accepted,
+    wire.ACCEPTED: _accepted,
+    DISMISSED: _dismissed,
 }

@@ -10,8 +10,11 @@ from lsp_server.configuration import Configuration
 from lsp_server.documents import Documents, Snapshot
 from lsp_server.engine_link import EngineLink
 from lsp_server.exclusion import why_secret, why_unfit
+from lsp_server.notebooks import Notebooks, as_script
+from lsp_server.offers import Offers
 from lsp_server.status import StatusBoard
 from lsp_server.syntax.hole import Hole
+from lsp_server.syntax.window import prefix_of
 
 
 @attrs.define
@@ -22,6 +25,8 @@ class Session:
     documents: Documents
     board: StatusBoard
     link: EngineLink
+    offers: Offers
+    notebooks: Notebooks = attrs.field(factory=Notebooks)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     folders: list[str] = attrs.field(factory=list)
     _language_ids: dict[str, str] = attrs.field(factory=dict)
@@ -71,9 +76,9 @@ class Session:
         settings = self.configuration.settings
         return Fill(
             id=0,
-            prefix=hole.prefix,
+            prefix=self._prefix(snapshot, hole),
             suffix=hole.suffix,
-            path=self._shown_path(snapshot.path),
+            path=self._shown_path(snapshot),
             language=snapshot.language.id,
             extent=hole.extent,
             budget_ms=float(settings.budget_ms),
@@ -82,9 +87,19 @@ class Session:
             candidates=candidates,
         )
 
-    def _shown_path(self, path: str) -> str:
-        """The path as the model sees it: inside its workspace folder, as in the repositories that it learned from."""
-        file = PurePath(path)
+    def _prefix(self, snapshot: Snapshot, hole: Hole) -> str:
+        texts = (self.documents.text(cell, snapshot.language) for cell in self.notebooks.above(snapshot.uri))
+        above = as_script((text for text in texts if text is not None), snapshot.language.id)
+        return prefix_of(snapshot.source, hole.offset, above) if above else hole.prefix
+
+    def _shown_path(self, snapshot: Snapshot) -> str:
+        """The path as the model sees it: inside its workspace folder, as in the repositories that it learned from.
+
+        A notebook passes for a script, as its cells do: models learn from those, and from hardly any notebook.
+        """
+        file = PurePath(snapshot.path)
+        if self.notebooks.has(snapshot.uri) and file.name and snapshot.language.extensions:
+            file = file.with_suffix(snapshot.language.extensions[0])
         for folder in self.folders:
             if file.is_relative_to(folder):
                 return file.relative_to(folder).as_posix()

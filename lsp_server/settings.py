@@ -147,6 +147,10 @@ class Settings:
     idle_minutes: float = attrs.field(
         default=30.0, metadata=_about(_number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
+    completion_items: bool = attrs.field(
+        default=False,
+        metadata=_about(_FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
+    )
     log_level: str = attrs.field(
         default="info", metadata=_about(_choice("debug", "info", "warning", "error"), "How much is logged.")
     )

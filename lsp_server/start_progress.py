@@ -33,8 +33,7 @@ class StartProgress:
     ) -> None:
         self._over = True
         if self._begun:
-            self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
-            self._server.work_done_progress.tokens.pop(self._token, None)
+            self._end()
 
     def report(self, message: str) -> None:
         """Show `message` on the bar, at once or when it is there."""
@@ -47,7 +46,13 @@ class StartProgress:
             await self._server.work_done_progress.create_async(self._token)
         except JsonRpcException:
             return
-        if not self._over:
-            self._begun = True
-            begin = types.WorkDoneProgressBegin(title=_TITLE, message=self._message, cancellable=False)
-            self._server.work_done_progress.begin(self._token, begin)
+        self._begun = True
+        begin = types.WorkDoneProgressBegin(title=_TITLE, message=self._message, cancellable=False)
+        self._server.work_done_progress.begin(self._token, begin)
+        if self._over:
+            # Helix shows a bar from when it is asked for until it ends, so one that never began would turn forever.
+            self._end()
+
+    def _end(self) -> None:
+        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
+        self._server.work_done_progress.tokens.pop(self._token, None)

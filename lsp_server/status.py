@@ -14,12 +14,14 @@ _RECENT_FILLS = 101
 
 @attrs.define
 class Counts:
-    """Of this session: fills asked of the engine, suggestions that were typed along, shown, and accepted."""
+    """Of this session: fills asked of the engine; suggestions typed along, shown, accepted, in part too, dismissed."""
 
     asked: int = 0
     reused: int = 0
     shown: int = 0
     accepted: int = 0
+    partial: int = 0
+    dismissed: int = 0
 
 
 class StatusBoard:
@@ -85,6 +87,8 @@ class StatusBoard:
             reused=self.counts.reused,
             shown=self.counts.shown,
             accepted=self.counts.accepted,
+            partial=self.counts.partial,
+            dismissed=self.counts.dismissed,
             median_ms=self.median_ms,
             engine=engine,
         )
@@ -108,7 +112,10 @@ def readable(report: StatusReport) -> str:
     if report.engine is not None:
         parts[-1] = f"model {report.engine.model.name} on {report.engine.model.device}"
         parts.append(f"engine {report.engine.pid}, cache hit rate {report.engine.cache_hit_rate:.0%}")
-    parts.append(f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted")
+    parts.append(
+        f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted, "
+        f"{report.partial} in part, {report.dismissed} dismissed"
+    )
     if report.median_ms is not None:
         parts.append(f"median {report.median_ms:g} ms")
     return "; ".join(parts)

@@ -1,9 +1,9 @@
-"""What Midspan says beside standard LSP: the request midspan/fill, its progress, and the status notification.
+"""What Midspan says beside standard LSP: the request midspan/fill, its progress, the status notification, commands.
 
 Fields are snake_case here and camelCase on the wire.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -17,6 +17,10 @@ from engine.protocol import Finish, ModelInfo, RuleName, Status, Timings
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
 STATUS = "midspan/status"
+# Copilot's language server made these two what such clients send.
+SHOWN = "textDocument/didShowCompletion"
+PARTLY_ACCEPTED = "textDocument/didPartiallyAcceptCompletion"
+ACCEPTED = "midspan.accepted"
 
 State = Literal["starting", "ready", "busy", "off", "error"]
 
@@ -91,6 +95,8 @@ class StatusReport:
     reused: int
     shown: int
     accepted: int
+    partial: int
+    dismissed: int
     median_ms: float | None
     engine: Status | None
 
@@ -103,6 +109,89 @@ class ToggleResult:
     language: str | None
 
 
+@attrs.frozen
+class Mark:
+    """The argument of the command midspan.accepted, which each item carries: whose item it is, and never its text.
+
+    `start` is how many characters of the offer were typed before the item, `characters` how many the item brings.
+    """
+
+    offer: int
+    language: str
+    start: int
+    characters: int
+
+    def command(self) -> types.Command:
+        """Return the command that an editor runs when the user takes the item."""
+        return types.Command("Count an accepted suggestion", ACCEPTED, arguments=[attrs.asdict(self)])
+
+
+def read_mark(argument: object) -> Mark | None:
+    """Return the mark in a command's argument; None where it is none of ours."""
+    if not isinstance(argument, Mapping) or not isinstance(argument.get("language"), str):
+        return None
+    numbers = [argument.get(name) for name in ("offer", "start", "characters")]
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        return None
+    return Mark(argument["offer"], argument["language"], argument["start"], argument["characters"])
+
+
+@attrs.frozen
+class ItemShown:
+    """An item of ours, as far as an editor sends it back."""
+
+    command: types.Command | None = None
+    insert_text: str | None = None
+
+    @property
+    def mark(self) -> Mark | None:
+        """Whose it is; None where it is none of ours."""
+        if self.command is None or self.command.command != ACCEPTED or not self.command.arguments:
+            return None
+        return read_mark(self.command.arguments[0])
+
+
+@attrs.frozen
+class ShownParams:
+    """The editor shows an item."""
+
+    item: ItemShown
+
+
+@attrs.frozen
+class ShownNotification:
+    """The JSON-RPC notification around ShownParams."""
+
+    params: ShownParams
+    method: str = SHOWN
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class PartParams:
+    """The user took the beginning of an item: `accepted_length` UTF-16 units of its text, parts before included."""
+
+    item: ItemShown
+    accepted_length: int
+
+
+@attrs.frozen
+class PartNotification:
+    """The JSON-RPC notification around PartParams."""
+
+    params: PartParams
+    method: str = PARTLY_ACCEPTED
+    jsonrpc: str = "2.0"
+
+
+@attrs.frozen
+class Dismissal:
+    """The argument of the command midspan.dismissed: where the cursor is, its column counted as the editor does."""
+
+    uri: str
+    position: types.Position
+
+
 _OURS: tuple[type[Any], ...] = (
     FillParams,
     FillResult,
@@ -110,6 +199,8 @@ _OURS: tuple[type[Any], ...] = (
     StatusParams,
     StatusReport,
     ToggleResult,
+    ItemShown,
+    PartParams,
     Status,
     Timings,
     ModelInfo,

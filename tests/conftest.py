@@ -1,5 +1,6 @@
 """What the tests share: a tiny randomly initialised model of the real family, in its real file layout."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -30,3 +31,11 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         torch.nn.init.normal_(matrix, std=0.3)
     export(config, network, folder / "tokenizer.json", folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statistics_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what the tests' servers count out of the user's own statistics."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MIDSPAN_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        yield

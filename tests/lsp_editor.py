@@ -61,7 +61,14 @@ class Editor:
         self.client.feature("midspan/status")(lambda params: self.states.append(params.state))
         self.client.feature("midspan/fillProgress")(lambda params: self.canvases.append(params.canvas))
 
-    async def start(self, options: object = None, *, pull: object = None) -> types.InitializeResult:
+    async def start(
+        self,
+        options: object = None,
+        *,
+        pull: object = None,
+        text_document: types.TextDocumentClientCapabilities | None = None,
+        notebook_document: types.NotebookDocumentClientCapabilities | None = None,
+    ) -> types.InitializeResult:
         """Start the server with these initializationOptions; `pull` is what it gets when it asks for configuration."""
         await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
         workspace = None
@@ -72,11 +79,16 @@ class Editor:
             general=types.GeneralClientCapabilities(position_encodings=[self.encoding]),
             window=types.WindowClientCapabilities(work_done_progress=True),
             workspace=workspace,
+            text_document=text_document,
+            notebook_document=notebook_document,
         )
         params = types.InitializeParams(capabilities=capabilities, initialization_options=options)
         return await self.client.initialize_session(params)
 
     async def stop(self) -> None:
+        """End the session, unless it has ended."""
+        if self.client.stopped:
+            return
         await self.client.shutdown_session()
         await self.client.stop()
 

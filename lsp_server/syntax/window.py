@@ -9,13 +9,15 @@ STRIDE = 2048
 _SNAP_CHARS = 1024
 
 
-def prefix_of(source: Source, offset: int) -> str:
-    """Return the text before the hole, its line ends as "\\n", with an anchored left edge.
+def prefix_of(source: Source, offset: int, above: str = "") -> str:
+    """Return the text before the hole, its line ends as "\\n", with an anchored left edge; `above` goes before it all.
 
     The engine keeps what it encoded as long as the beginning stays the same. So the edge does not follow the cursor: it
     moves in strides, to a line start, and between two moves typing only appends.
     """
-    return _plain(source.text[_left_edge(source.text, offset) : offset]).removeprefix("\ufeff")
+    text = above + source.text if above else source.text
+    end = len(above) + offset
+    return _plain(text[_left_edge(text, end) : end]).removeprefix("\ufeff")
 
 
 def suffix_of(source: Source, offset: int) -> str:

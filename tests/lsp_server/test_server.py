@@ -34,6 +34,7 @@ async def test_it_announces_what_it_can_do(editor: Editor) -> None:
         "midspan.status",
         "midspan.toggle",
         "midspan.accepted",
+        "midspan.dismissed",
     }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)

@@ -1,0 +1,136 @@
+--- The language server's client: how it is started, and what we see to on the way between it and Neovim.
+
+local ghost = require('midspan.ghost')
+local log = require('midspan.log')
+local status = require('midspan.status')
+local tell = require('midspan.tell')
+local toggle = require('midspan.toggle')
+
+local M = {}
+
+M.NAME = 'midspan'
+local INLINE_COMPLETION = 'textDocument/inlineCompletion'
+local INVOKED = vim.lsp.protocol.InlineCompletionTriggerKind.Invoked
+
+--- Buffers in which the next request is the user's own.
+---@type table<integer, true>
+local invoked = {}
+
+--- Return the client that serves a buffer, the current one when left out.
+---@param buf? integer
+---@return vim.lsp.Client?
+function M.of(buf)
+  return vim.lsp.get_clients({ name = M.NAME, bufnr = buf or 0 })[1]
+end
+
+--- Return the client of this buffer, or any other.
+---@return vim.lsp.Client?
+function M.any()
+  return M.of() or vim.lsp.get_clients({ name = M.NAME })[1]
+end
+
+--- Return why the language server cannot be started, with what to do, or nil when it can.
+---@param cmd string[]
+---@return string?
+function M.why_missing(cmd)
+  if vim.fn.executable(cmd[1]) == 1 then
+    return nil
+  end
+  return ('%s is not found; `pip install midspan` brings it, or name its path as cmd in setup()'):format(cmd[1])
+end
+
+--- Have the next request of a buffer ask for several candidates.
+---@param buf integer
+function M.invoke(buf)
+  invoked[buf] = true
+end
+
+--- Send a command to the server.
+---@param client vim.lsp.Client
+---@param name string
+---@param arguments any[]?
+---@param on_result? fun(result: any)
+function M.execute(client, name, arguments, on_result)
+  client:request('workspace/executeCommand', { command = name, arguments = arguments }, function(err, result)
+    if err then
+      tell.error(err.message)
+    elseif on_result then
+      on_result(result)
+    end
+  end)
+end
+
+--- Where the cursor is, and which text it is in: an answer holds for this alone.
+---@param buf integer
+---@return string
+local function moment(buf)
+  local window = vim.fn.bufwinid(buf)
+  local cursor = window > 0 and vim.api.nvim_win_get_cursor(window) or { 0, 0 }
+  return ('%d %d:%d'):format(vim.api.nvim_buf_get_changedtick(buf), cursor[1], cursor[2])
+end
+
+--- Neovim's requests go through here, because it shows late answers and keeps the old suggestion on an error.
+---@param client vim.lsp.Client
+local function guard_answers(client)
+  local request = client.request
+  client.request = function(self, method, params, handler, buf)
+    if method ~= INLINE_COMPLETION or not handler then
+      return request(self, method, params, handler, buf)
+    end
+    local asked = vim._resolve_bufnr(buf)
+    if toggle.is_off_in(asked) then
+      handler(nil, { items = {} }, { client_id = client.id, method = method, bufnr = asked, params = params })
+      return true
+    end
+    if invoked[asked] then
+      invoked[asked] = nil
+      params.context.triggerKind = INVOKED
+    end
+    local then_ = moment(asked)
+    return request(self, method, params, function(err, result, context)
+      if not vim.api.nvim_buf_is_valid(asked) or moment(asked) ~= then_ then
+        return
+      end
+      local items = not err and result and (result.items or result) or {}
+      ghost.remember(asked, client, items)
+      handler(nil, { items = items }, context)
+    end, buf)
+  end
+end
+
+---@param client vim.lsp.Client
+---@param buf integer
+local function attached(client, buf)
+  vim.lsp.inline_completion.enable(true, { bufnr = buf })
+  status.begin(client.id)
+end
+
+local LEVELS = { tell.error, tell.warn, tell.info, tell.info }
+
+--- Return what vim.lsp.config is told of the server, before the user's own.
+---@return vim.lsp.Config
+function M.config()
+  return {
+    cmd = { 'midspan-lsp' },
+    root_markers = { '.git' },
+    on_init = guard_answers,
+    on_attach = attached,
+    -- Neovim itself tells the user when a server ends badly, and where its log is.
+    on_exit = function(_, _, client_id)
+      status.forget(client_id)
+    end,
+    handlers = {
+      ['midspan/status'] = function(_, params, context)
+        status.update(context.client_id, params)
+      end,
+      ['window/logMessage'] = function(_, params)
+        log.add(params)
+      end,
+      ['window/showMessage'] = function(_, params)
+        (LEVELS[params.type] or tell.info)(params.message)
+      end,
+    },
+  }
+end
+
+return M

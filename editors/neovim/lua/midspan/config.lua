@@ -1,0 +1,95 @@
+--- What setup() takes, checked, and what of it the language server is started with.
+
+local M = {}
+
+---@class midspan.Options
+---@field cmd? string[] the language server's command line
+---@field filetypes? table<string, boolean> filetypes to turn off; one that is not named is on
+---@field keymaps? table<string, string> keys of insert mode by action; none is set unasked
+---@field settings? table<string, any> the language server's settings, such as budgetMs
+
+---@type midspan.Options
+local DEFAULTS = { cmd = { 'midspan-lsp' }, filetypes = {}, keymaps = {}, settings = {} }
+
+local ALLOWED = {
+  cmd = 'a list with a program and its arguments',
+  filetypes = 'a table of filetypes and true or false',
+  keymaps = 'a table of actions and keys',
+  settings = 'a table of settings',
+}
+
+--- The actions that a key may stand for.
+M.ACTIONS = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger' }
+
+---@type midspan.Options
+local current = vim.deepcopy(DEFAULTS)
+
+---@param name string
+---@param value any
+---@return boolean
+local function is_allowed(name, value)
+  if type(value) ~= 'table' then
+    return false
+  end
+  if name == 'cmd' then
+    return vim.islist(value) and type(value[1]) == 'string'
+  end
+  local wanted = ({ filetypes = 'boolean', keymaps = 'string' })[name]
+  return not wanted or vim.iter(pairs(value)):all(function(key, each)
+    return type(key) == 'string' and type(each) == wanted
+  end)
+end
+
+--- Return the options with defaults for what is left out or wrong, and one line about the first that is wrong.
+---@param options? midspan.Options
+---@return midspan.Options chosen
+---@return string? problem
+function M.read(options)
+  local problem ---@type string?
+  local function complain(line)
+    problem = problem or line
+  end
+  current = vim.deepcopy(DEFAULTS)
+  if type(options or {}) ~= 'table' then
+    complain(('setup() takes a table, not a %s; defaults are used'):format(type(options)))
+    options = {}
+  end
+  for name, value in pairs(options or {}) do
+    if not ALLOWED[name] then
+      local names = table.concat(vim.tbl_keys(DEFAULTS), ', ')
+      complain(('setup() has no option %s; there are %s'):format(name, names))
+    elseif not is_allowed(name, value) then
+      complain(('the option %s must be %s; the default is used'):format(name, ALLOWED[name]))
+    else
+      current[name] = value
+    end
+  end
+  for action in pairs(current.keymaps) do
+    if not vim.list_contains(M.ACTIONS, action) then
+      complain(('keymaps has no action %s; there are %s'):format(action, table.concat(M.ACTIONS, ', ')))
+      current.keymaps[action] = nil
+    end
+  end
+  return current, problem
+end
+
+--- Return the options that hold now.
+---@return midspan.Options
+function M.current()
+  return current
+end
+
+--- Return what vim.lsp.config is to know of these options.
+---@param options midspan.Options
+---@return vim.lsp.Config
+function M.for_client(options)
+  local settings = vim.deepcopy(options.settings)
+  if next(options.filetypes) then
+    -- Neovim tells the server the filetype as the language.
+    settings.languages = vim.tbl_extend('force', settings.languages or {}, options.filetypes)
+  end
+  -- An empty Lua table would be sent as a list.
+  return { cmd = options.cmd, settings = { midspan = next(settings) and settings or vim.empty_dict() } }
+end
+
+return M

@@ -1,0 +1,68 @@
+--- `:checkhealth midspan`.
+
+local M = {}
+
+local function check_neovim()
+  if vim.fn.has('nvim-0.12') == 1 then
+    vim.health.ok('Neovim ' .. tostring(vim.version()))
+    return true
+  end
+  vim.health.error('Neovim 0.12 or newer is needed', 'Update Neovim: inline completion came with 0.12.')
+  return false
+end
+
+---@param cmd string[]
+---@return boolean
+local function check_server(cmd)
+  local missing = require('midspan.client').why_missing(cmd)
+  if missing then
+    vim.health.error('The language server is missing: ' .. missing, {
+      'Run `pip install midspan` in an environment whose bin folder is on your PATH,',
+      "or tell where it is: require('midspan').setup({ cmd = { '/path/to/midspan-lsp' } })",
+    })
+    return false
+  end
+  local done = vim.system(vim.list_extend({ unpack(cmd) }, { '--version' }), { timeout = 10000 }):wait()
+  if done.code ~= 0 then
+    vim.health.error(('%s does not run (exit status %d)'):format(cmd[1], done.code), 'Run it by hand: it says why.')
+    return false
+  end
+  vim.health.ok(('%s (%s)'):format(vim.trim(done.stdout), vim.fn.exepath(cmd[1])))
+  return true
+end
+
+local function check_enabled()
+  if vim.lsp.is_enabled('midspan') then
+    vim.health.ok('Midspan is set up')
+  else
+    vim.health.error('Midspan is not set up', "Call require('midspan').setup() in your configuration.")
+  end
+end
+
+local function check_client()
+  local client = require('midspan.client').any()
+  if not client then
+    vim.health.info('No buffer is served yet: open a file, then `:Midspan status` tells more')
+    return
+  end
+  local status = require('midspan.status').of(client.id)
+  if status and status.state == 'error' then
+    vim.health.error('The engine: ' .. status.message, 'Run `midspan doctor` in a terminal, or `:Midspan restart`.')
+  elseif status then
+    vim.health.ok(('The engine: %s'):format(status.message))
+  end
+end
+
+function M.check()
+  vim.health.start('midspan')
+  if not check_neovim() then
+    return
+  end
+  local config = vim.lsp.config.midspan
+  if check_server(config and config.cmd or require('midspan.config').current().cmd) then
+    check_enabled()
+    check_client()
+  end
+end
+
+return M

@@ -1,0 +1,81 @@
+--- Midspan: ghost text at the cursor, filled in by a model on this machine.
+
+local M = {}
+
+--- Start Midspan in this and every later buffer that is a file.
+---@param options? midspan.Options see |midspan-setup|
+function M.setup(options)
+  local tell = require('midspan.tell')
+  if vim.fn.has('nvim-0.12') == 0 then
+    tell.error('this needs Neovim 0.12 or newer, the first with inline completion; please update')
+    return
+  end
+  local chosen, problem = require('midspan.config').read(options)
+  if problem then
+    tell.warn(problem)
+  end
+  require('midspan.keymaps').set(chosen.keymaps)
+  local missing = require('midspan.client').why_missing(chosen.cmd)
+  if missing then
+    tell.error(missing)
+    return
+  end
+  vim.lsp.config('midspan', require('midspan.config').for_client(chosen))
+  vim.lsp.enable('midspan')
+end
+
+--- Insert the suggestion that is shown. Returns false, and does nothing, when none is.
+---@return boolean
+function M.accept()
+  return require('midspan.accept').all()
+end
+
+--- Insert the next word of the suggestion; the rest stays. Returns false when none is shown.
+---@return boolean
+function M.accept_word()
+  return require('midspan.accept').word()
+end
+
+--- Insert the suggestion up to the end of its line; the rest stays. Returns false when none is shown.
+---@return boolean
+function M.accept_line()
+  return require('midspan.accept').line()
+end
+
+--- Take the suggestion away; it is not made again here until the text changes. Returns false when none is shown.
+---@return boolean
+function M.dismiss()
+  return require('midspan.accept').dismiss()
+end
+
+--- Show the next candidate, asking for more where there is but one.
+---@return boolean
+function M.next()
+  return require('midspan.choose').step(1)
+end
+
+--- Show the candidate before.
+---@return boolean
+function M.previous()
+  return require('midspan.choose').step(-1)
+end
+
+--- Ask for a suggestion here and now, of which there may be several.
+---@return boolean
+function M.trigger()
+  return require('midspan.choose').trigger()
+end
+
+--- Turn Midspan off, or on again: everywhere, for this buffer's filetype, or for this buffer.
+---@param scope? 'all'|'filetype'|'buffer' 'all' when left out
+function M.toggle(scope)
+  require('midspan.toggle').toggle(scope or 'all')
+end
+
+--- Return a short text for the status line: "Midspan 24 ms", "Midspan off", "" where Midspan has nothing to do.
+---@return string
+function M.statusline()
+  return require('midspan.status').line()
+end
+
+return M

@@ -1,0 +1,92 @@
+--- What the server says of itself, for the status line and `:Midspan status`.
+
+local M = {}
+
+---@class midspan.Status
+---@field state 'starting'|'ready'|'busy'|'off'|'error'
+---@field message string
+---@field model? string
+---@field medianMs? number
+
+---@type table<integer, midspan.Status>
+local statuses = {}
+
+---@param client_id integer
+local function changed(client_id)
+  vim.api.nvim_exec_autocmds('User', { pattern = 'MidspanStatus', data = M.of(client_id), modeline = false })
+  vim.cmd.redrawstatus()
+end
+
+--- Note that a client has come, unless it has told of itself already.
+---@param client_id integer
+function M.begin(client_id)
+  if not statuses[client_id] then
+    M.update(client_id, { state = 'starting', message = 'Starting the language server.' })
+  end
+end
+
+---@param client_id integer
+---@param status midspan.Status
+function M.update(client_id, status)
+  -- What the server does not know comes as vim.NIL, which is true to Lua.
+  statuses[client_id] = vim.iter(status):fold({}, function(known, name, value)
+    known[name] = value ~= vim.NIL and value or nil
+    return known
+  end)
+  changed(client_id)
+end
+
+---@param client_id integer
+function M.forget(client_id)
+  statuses[client_id] = nil
+  vim.schedule(vim.cmd.redrawstatus)
+end
+
+---@param client_id integer
+---@return midspan.Status?
+function M.of(client_id)
+  return statuses[client_id]
+end
+
+--- Return the status line's text for the current buffer.
+---@return string
+function M.line()
+  local client = require('midspan.client').of()
+  local status = client and statuses[client.id]
+  if not status then
+    return ''
+  end
+  if require('midspan.toggle').is_off_in(0) then
+    return 'Midspan off'
+  end
+  if status.state == 'ready' then
+    return status.medianMs and ('Midspan %d ms'):format(status.medianMs) or 'Midspan'
+  end
+  return ({ busy = 'Midspan ...', starting = 'Midspan starting', off = 'Midspan off', error = 'Midspan error' })[status.state]
+end
+
+--- Return a report of the server as lines for a reader.
+---@param report table the answer of the command midspan.status
+---@return string[]
+function M.readable(report)
+  local function known(value)
+    return value ~= vim.NIL and value or nil
+  end
+  local engine, median = known(report.engine), known(report.medianMs)
+  local model = engine and ('%s on %s'):format(engine.model.name, engine.model.device) or report.model
+  local counts = '%d asked of the engine, %d typed along, %d shown, %d accepted'
+  local lines = {
+    ('state    %s'):format(report.message),
+    ('model    %s'):format(model),
+    ('counts   ' .. counts):format(report.asked, report.reused, report.shown, report.accepted),
+  }
+  if median then
+    table.insert(lines, ('median   %g ms from request to answer'):format(median))
+  end
+  if engine then
+    table.insert(lines, ('engine   process %d'):format(engine.pid))
+  end
+  return lines
+end
+
+return M

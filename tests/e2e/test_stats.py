@@ -1,0 +1,73 @@
+"""`midspan stats` on the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.statistics import EARLIER, Row, StatisticsFile, Tally, statistics_path
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatisticsFile:
+    monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path))
+    return StatisticsFile(statistics_path())
+
+
+def stats(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine.cli", "stats", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def fill(file: StatisticsFile) -> None:
+    file.append({Row("2026-11-20", "go"): Tally(shown=10, accepted=4, dismissed=1, characters=80)})
+    file.append({Row("2026-11-21", "python"): Tally(shown=30, accepted=6, partial=2, characters=300)})
+    file.append({Row(EARLIER, "python"): Tally(shown=2)})
+
+
+def test_before_anything_was_counted_it_says_so(file: StatisticsFile) -> None:
+    assert "nothing has been counted yet" in stats().stdout
+
+
+def test_it_shows_a_line_for_each_language_and_the_sums(file: StatisticsFile) -> None:
+    fill(file)
+
+    lines = [line.split() for line in stats().stdout.splitlines()]
+    assert ["python", "32", "6", "19%", "2", "0", "300"] in lines
+    assert ["go", "10", "4", "40%", "0", "1", "80"] in lines
+    assert ["all", "42", "10", "24%", "2", "1", "380"] in lines
+
+
+def test_it_shows_a_line_for_each_day(file: StatisticsFile) -> None:
+    fill(file)
+
+    names = [line.split()[0] for line in stats("--by", "day").stdout.splitlines() if line.strip()]
+    assert names[:5] == ["day", "earlier", "2026-11-20", "2026-11-21", "all"]
+
+
+def test_it_has_all_of_it_as_json(file: StatisticsFile) -> None:
+    fill(file)
+
+    answer = json.loads(stats("--json").stdout)
+    assert answer["file"] == str(file.path)
+    assert answer["total"] == {"shown": 42, "accepted": 10, "partial": 2, "dismissed": 1, "characters": 380}
+    assert answer["languages"]["go"]["accepted"] == 4
+    assert answer["days"]["2026-11-21"]["characters"] == 300
+
+
+def test_it_can_be_reset(file: StatisticsFile) -> None:
+    fill(file)
+
+    assert "forgotten" in stats("--reset").stdout
+    assert json.loads(stats("--json").stdout)["total"]["shown"] == 0
+
+
+def test_a_file_that_cannot_be_read_is_one_clear_line(file: StatisticsFile) -> None:
+    file.path.mkdir()
+    ended = stats()
+
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert "cannot use the statistics in" in ended.stderr

@@ -1,0 +1,156 @@
+"""Suggestions as ordinary completion items, through a real server: when they are offered, and what they look like."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsp_editor import Editor, engine_home, eventually
+from lsprotocol import types
+
+DYNAMIC = types.TextDocumentClientCapabilities(completion=types.CompletionClientCapabilities(dynamic_registration=True))
+ON = {"completionItems": True}
+
+
+@pytest.fixture(scope="module")
+def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
+        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
+
+
+@pytest_asyncio.fixture
+async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+    editor = Editor()
+    yield editor
+    await editor.stop()
+
+
+async def complete(editor: Editor) -> types.CompletionList:
+    document = types.TextDocumentIdentifier(editor.uri)
+    params = types.CompletionParams(document, editor.position())
+    answer = await editor.client.text_document_completion_async(params)
+    assert isinstance(answer, types.CompletionList)
+    return answer
+
+
+async def completed(editor: Editor) -> types.CompletionItem:
+    """Type until there is an item: a random model is silent here and there."""
+    for char in "abcdefghijklmnopqrstuvwxyz" * 4:
+        if items := (await complete(editor)).items:
+            return items[0]
+        editor.type(char)
+    raise AssertionError("nothing is ever offered")
+
+
+def rest_of(item: types.CompletionItem) -> str:
+    """Return what an item brings, less the word that it replaces."""
+    assert isinstance(item.text_edit, types.TextEdit)
+    replaced = item.text_edit.range
+    return item.text_edit.new_text[replaced.end.character - replaced.start.character :]
+
+
+def registrations(editor: Editor) -> list[str]:
+    """Note each registration and its end, as they come."""
+    seen: list[str] = []
+
+    @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def register(params: types.RegistrationParams) -> None:
+        seen.extend(f"+{one.method}" for one in params.registrations)
+
+    @editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)
+    def unregister(params: types.UnregistrationParams) -> None:
+        seen.extend(f"-{one.method}" for one in params.unregisterations)
+
+    return seen
+
+
+async def test_it_is_not_offered_unless_wanted(editor: Editor) -> None:
+    assert (await editor.start({"enabled": False})).capabilities.completion_provider is None
+
+
+async def test_wanted_from_the_start_it_is_announced(editor: Editor) -> None:
+    provider = (await editor.start({"enabled": False, **ON})).capabilities.completion_provider
+
+    assert provider is not None
+    assert " " not in (provider.trigger_characters or [])
+
+
+async def test_wanted_later_it_is_registered_and_taken_back(editor: Editor) -> None:
+    seen = registrations(editor)
+    await editor.start({"enabled": False}, pull=ON, text_document=DYNAMIC)
+    await eventually(lambda: seen == ["+textDocument/completion"])
+
+    editor.client.set_configuration({"completionItems": False}, section="midspan")
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+
+    await eventually(lambda: seen == ["+textDocument/completion", "-textDocument/completion"])
+
+
+async def test_an_editor_that_it_comes_too_late_for_is_told_what_to_do(editor: Editor) -> None:
+    await editor.start({"enabled": False}, pull=ON)
+
+    await eventually(lambda: any("initializationOptions" in line.message for line in editor.client.log_messages))
+
+
+async def test_an_item_replaces_the_word_before_the_cursor(editor: Editor, settings: dict[str, Any]) -> None:
+    await editor.start({**settings, **ON})
+    editor.open("🙂 total_pr|\n")
+    await editor.until("ready")
+
+    item = await completed(editor)
+
+    word = editor.text[2 : editor.offset]
+    assert word.startswith("total_pr")
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.text_edit.range == types.Range(editor.position(2), editor.position())
+    assert item.text_edit.new_text.startswith(word)
+    assert len(item.text_edit.new_text) > len(word)
+    assert item.filter_text == item.text_edit.new_text
+    assert item.label.startswith(word)
+    assert "\n" not in item.label
+    assert item.sort_text is not None
+    assert item.sort_text > "zzz"
+    assert not item.preselect
+    assert item.command is not None
+    assert item.command.command == "midspan.accepted"
+
+
+async def test_the_editor_asks_again_and_typing_along_costs_nothing(editor: Editor, settings: dict[str, Any]) -> None:
+    await editor.start({**settings, **ON})
+    editor.open("one two |\n")
+    await editor.until("ready")
+    item = await completed(editor)
+    while len(rest := rest_of(item)) < 2:
+        editor.type("z")
+        item = await completed(editor)
+    asked = (await editor.command("midspan.status"))["asked"]
+
+    editor.type(rest[0])
+    answer = await complete(editor)
+
+    assert answer.is_incomplete
+    assert [rest_of(item) for item in answer.items] == [rest[1:]]
+    assert (await editor.command("midspan.status"))["asked"] == asked
+
+
+async def test_switched_off_there_is_no_item(editor: Editor, settings: dict[str, Any]) -> None:
+    await editor.start({**settings, **ON})
+    editor.open("one two |\n")
+    await editor.until("ready")
+    await completed(editor)
+
+    await editor.command("midspan.toggle")
+
+    assert not (await complete(editor)).items
+
+
+async def test_inline_completion_is_there_all_the_same(editor: Editor, settings: dict[str, Any]) -> None:
+    await editor.start({**settings, **ON})
+    editor.open("one two |\n")
+    await editor.until("ready")
+    (item,) = await editor.offered()
+
+    (same,) = (await complete(editor)).items
+
+    assert rest_of(same) == item.insert_text
