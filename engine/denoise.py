@@ -5,7 +5,7 @@ from torch import Tensor
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Family, Pass
 from engine.protocol import Finish
-from engine.sampling.commit import CommitRule
+from engine.sampling.commit import CommitRule, floor
 from engine.sampling.proposal import Drawing
 
 
@@ -66,7 +66,10 @@ class Denoising(Filling):
         stop = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(masked) - 1)
         if not self._ended and not self.ends(proposal.tokens[stop]):
             self._width = self._widest
-        for rank in {0, *self._rule(proposal.first(stop + 1), steps_left)}:
+        # The first one is committed anyway, and counts: were the floor filled up elsewhere, every step would commit a
+        # token that it does not believe in.
+        others = self._rule(proposal.part(1, stop + 1), floor(stop + 1, steps_left) - 1)
+        for rank in (0, *(other + 1 for other in others)):
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._sure[masked[rank]] = proposal.confidence[rank]
         self._slide()

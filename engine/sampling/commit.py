@@ -1,7 +1,6 @@
 """Rules that choose which masked positions a denoising step commits.
 
-Both rules are given the proposals of the positions still masked and how many steps are left, and commit at the least
-their share (`floor`): all that is left in the last step.
+A rule is given the proposals of positions still masked and how many of them it must commit at the least.
 """
 
 import math
@@ -17,23 +16,22 @@ def floor(masked: int, steps_left: int) -> int:
     return math.ceil(masked / max(1, steps_left))
 
 
-def by_threshold(proposal: Proposal, steps_left: int, threshold: float = 0.9) -> list[int]:
-    """Commit every proposal at least `threshold` sure (Fast-dLLM, arXiv 2505.22618), and the surest up to the floor."""
+def by_threshold(proposal: Proposal, least: int, threshold: float = 0.9) -> list[int]:
+    """Commit every proposal at least `threshold` sure (Fast-dLLM, arXiv 2505.22618), and the `least` surest."""
     order = sorted(range(len(proposal.tokens)), key=lambda at: -proposal.confidence[at])
-    least = floor(len(order), steps_left)
     return [at for rank, at in enumerate(order) if rank < least or proposal.confidence[at] >= threshold]
 
 
-def by_entropy(proposal: Proposal, steps_left: int, bound: float = 0.3) -> list[int]:
-    """Commit the most decided proposals while their entropies, less the largest, stay within `bound` nats.
+def by_entropy(proposal: Proposal, least: int, bound: float = 0.3) -> list[int]:
+    """Commit the most decided proposals, `least` of them or as long as their entropies add up to at most `bound` nats.
 
     That sum bounds what committing them together loses against one by one (EB-Sampler, arXiv 2505.24857).
     """
     order = sorted(range(len(proposal.tokens)), key=lambda at: proposal.entropy[at])
-    least, spent, chosen = floor(len(order), steps_left), 0.0, []
+    spent, chosen = 0.0, []
     for rank, at in enumerate(order):
+        spent += proposal.entropy[at]
         if rank >= least and spent > bound:
             break
         chosen.append(at)
-        spent += proposal.entropy[at]
     return chosen

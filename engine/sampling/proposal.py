@@ -16,9 +16,9 @@ class Proposal:
     confidence: list[float]
     entropy: list[float]
 
-    def first(self, count: int) -> "Proposal":
-        """Return the first `count` proposals."""
-        return Proposal(self.tokens[:count], self.confidence[:count], self.entropy[:count])
+    def part(self, start: int, stop: int) -> "Proposal":
+        """Return the proposals from `start` up to `stop`."""
+        return Proposal(self.tokens[start:stop], self.confidence[start:stop], self.entropy[start:stop])
 
 
 class Drawing:

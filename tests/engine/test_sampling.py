@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.sampling.commit import by_entropy, by_threshold
+from engine.sampling.commit import by_entropy, by_threshold, floor
 from engine.sampling.proposal import Drawing, Proposal
 
 
@@ -11,15 +11,21 @@ def proposal(*confidence: float, entropy: list[float] | None = None) -> Proposal
 
 
 def test_threshold_commits_all_that_are_sure_and_the_surest_up_to_the_floor() -> None:
-    assert sorted(by_threshold(proposal(0.95, 0.2, 0.99, 0.3), steps_left=4)) == [0, 2]
-    assert sorted(by_threshold(proposal(0.1, 0.2, 0.4, 0.3), steps_left=2)) == [2, 3]
-    assert sorted(by_threshold(proposal(0.1, 0.2, 0.4, 0.3), steps_left=1)) == [0, 1, 2, 3]
+    assert sorted(by_threshold(proposal(0.95, 0.2, 0.99, 0.3), least=1)) == [0, 2]
+    assert sorted(by_threshold(proposal(0.1, 0.2, 0.4, 0.3), least=2)) == [2, 3]
+    assert sorted(by_threshold(proposal(0.1, 0.2, 0.4, 0.3), least=4)) == [0, 1, 2, 3]
+    assert by_threshold(proposal(0.1, 0.2, 0.4, 0.3), least=0) == []
+
+
+def test_the_floor_spreads_what_is_masked_over_the_steps_left() -> None:
+    assert [floor(10, steps) for steps in (1, 2, 3, 4, 20, 0)] == [10, 5, 4, 3, 1, 10]
 
 
 def test_entropy_commits_the_most_decided_within_the_bound() -> None:
     decided = proposal(0.9, 0.9, 0.9, 0.9, entropy=[0.05, 2.0, 0.1, 0.4])
-    assert sorted(by_entropy(decided, steps_left=4)) == [0, 2, 3]
-    assert sorted(by_entropy(decided, steps_left=1)) == [0, 1, 2, 3]
+    assert sorted(by_entropy(decided, least=0)) == [0, 2]
+    assert sorted(by_entropy(decided, least=3)) == [0, 2, 3]
+    assert sorted(by_entropy(decided, least=4)) == [0, 1, 2, 3]
 
 
 def test_a_greedy_drawing_takes_the_likeliest_token_that_is_allowed() -> None:
