@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test check lint bench clean
+.PHONY: help setup run test check lint bench editors clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    linter, types and all tests"
 	@echo "make check   linter, types and the tests that need no editor session, in a fraction of the time"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
+	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
 setup: $(STAMP)
@@ -36,6 +37,10 @@ test: lint
 
 check: lint
 	$(BIN)/pytest tests --ignore=tests/e2e
+
+include tests/editors/neovim.mk tests/editors/vscode.mk
+
+editors: editors-neovim editors-vscode
 
 bench: setup
 	$(BIN)/python benchmarks/latency.py

@@ -1,0 +1,40 @@
+import { commands, type ExtensionContext, window, workspace } from 'vscode';
+import { registerCommands } from './commands';
+import { onSelectedPython } from './python';
+import { Session } from './session';
+import { StatusItem } from './status_item';
+
+const INSTALL = 'Install';
+const HELP = 'How It Works';
+
+export async function activate(context: ExtensionContext): Promise<void> {
+  const log = window.createOutputChannel('Midspan', { log: true });
+  const status = new StatusItem();
+  const session = new Session(context, log, status, offerInstallation);
+  context.subscriptions.push(
+    log,
+    status,
+    session,
+    ...registerCommands(context, session, log),
+    workspace.onDidChangeConfiguration(event => {
+      if (event.affectsConfiguration('midspan.server')) {
+        session.restartSoon();
+      }
+    }),
+  );
+  const selecting = await onSelectedPython(() => session.restartSoon());
+  if (selecting) {
+    context.subscriptions.push(selecting);
+  }
+  await session.restart();
+}
+
+async function offerInstallation(): Promise<void> {
+  const offer = 'Midspan: the language server was not found. Install it into an environment of its own?';
+  const answer = await window.showInformationMessage(offer, INSTALL, HELP);
+  if (answer === INSTALL) {
+    await commands.executeCommand('midspan.installServer');
+  } else if (answer === HELP) {
+    await commands.executeCommand('workbench.action.openWalkthrough', 'midspan.midspan#start');
+  }
+}

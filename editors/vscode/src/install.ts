@@ -1,0 +1,32 @@
+import { rm } from 'node:fs/promises';
+import { type ExtensionContext, type LogOutputChannel, ProgressLocation, window, workspace } from 'vscode';
+import { run } from './process';
+import { newEnoughPython } from './python';
+import { privateFolder, privatePython } from './server';
+
+/** Makes a private environment and installs Midspan there, with progress. Throws, in one line, when that fails. */
+export async function installServer(context: ExtensionContext, log: LogOutputChannel): Promise<void> {
+  const requirement = workspace.getConfiguration('midspan.server').get<string>('package', 'midspan');
+  const python = await newEnoughPython();
+  if (!python) {
+    throw new Error('no Python 3.11 or newer was found; install one, or set midspan.server.path to a midspan-lsp');
+  }
+  const folder = privateFolder(context);
+  const options = { location: ProgressLocation.Notification, title: 'Installing Midspan', cancellable: true };
+  await window.withProgress(options, async (progress, token) => {
+    const tell = (line: string) => {
+      log.info(line);
+      progress.report({ message: line.slice(0, 80) });
+    };
+    try {
+      tell(`making an environment with ${python}`);
+      await run(python, ['-m', 'venv', '--clear', folder], tell, token);
+      const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', requirement];
+      await run(privatePython(context), pip, tell, token);
+    } catch (error) {
+      // Half an environment would be taken for a whole one at the next start.
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  });
+}

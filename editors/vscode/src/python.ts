@@ -1,0 +1,52 @@
+import { type Disposable, type Event, extensions, type Uri, workspace } from 'vscode';
+import { outputOf } from './process';
+
+const PYTHON_EXTENSION = 'ms-python.python';
+
+/** What we use of the Python extension's API; it may not be installed. */
+interface PythonApi {
+  environments: {
+    getActiveEnvironmentPath(resource?: Uri): { path: string };
+    resolveEnvironment(environment: { path: string }): Promise<{ executable: { uri?: Uri } } | undefined>;
+    onDidChangeActiveEnvironmentPath: Event<unknown>;
+  };
+}
+
+/** Returns the interpreter that is selected in the Python extension; undefined without that extension. */
+export async function selectedPython(): Promise<string | undefined> {
+  const environments = (await pythonApi())?.environments;
+  const folder = workspace.workspaceFolders?.[0]?.uri;
+  const chosen = environments?.getActiveEnvironmentPath(folder);
+  return chosen && (await environments?.resolveEnvironment(chosen))?.executable.uri?.fsPath;
+}
+
+/** Calls `changed` whenever another interpreter is selected. */
+export async function onSelectedPython(changed: () => void): Promise<Disposable | undefined> {
+  return (await pythonApi())?.environments.onDidChangeActiveEnvironmentPath(changed);
+}
+
+/** Returns the version of Midspan that this interpreter has; undefined when it has none. */
+export function midspanVersion(python: string): Promise<string | undefined> {
+  // -P: a folder `engine` or `lsp_server` in the user's project must not be taken for ours.
+  return outputOf(python, ['-P', '-c', 'import importlib.metadata as m; print(m.version("midspan"))']);
+}
+
+/** Returns a Python that can run Midspan: the selected one, or one on the PATH. */
+export async function newEnoughPython(): Promise<string | undefined> {
+  const named = process.platform === 'win32' ? ['py', 'python'] : ['python3', 'python'];
+  for (const python of [await selectedPython(), ...named]) {
+    if (python && (await outputOf(python, ['-c', 'import sys; print(sys.version_info >= (3, 11))'])) === 'True') {
+      return python;
+    }
+  }
+  return undefined;
+}
+
+async function pythonApi(): Promise<PythonApi | undefined> {
+  const extension = extensions.getExtension<PythonApi>(PYTHON_EXTENSION);
+  try {
+    return await extension?.activate();
+  } catch {
+    return undefined; // It tells its users itself what is wrong with it.
+  }
+}

@@ -1,0 +1,129 @@
+import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window } from 'vscode';
+import { ExecuteCommandRequest, RevealOutputChannelOn, State } from 'vscode-languageclient';
+import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
+import { Dismissals } from './dismissal';
+import { findServer, type Server } from './server';
+import type { StatusItem } from './status_item';
+import { forServer, STATUS, type Status } from './wire';
+
+const RESTART_DELAY_MS = 500;
+const MISSING = 'The language server is not installed.';
+
+/** The language server of this window: started, restarted when its place changes, stopped with the window. */
+export class Session implements Disposable {
+  readonly dismissals = new Dismissals();
+  private client: LanguageClient | undefined;
+  private server: Server | undefined;
+  private changes: Promise<void> = Promise.resolve();
+  private restarting: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly context: ExtensionContext,
+    private readonly log: LogOutputChannel,
+    private readonly status: StatusItem,
+    private readonly onMissing: () => void,
+  ) {}
+
+  get isRunning(): boolean {
+    return this.client?.state === State.Running;
+  }
+
+  /** The running client. Throws, in one line, when there is none. */
+  get running(): LanguageClient {
+    if (!this.client || !this.isRunning) {
+      throw new Error('the language server is not running; see the log');
+    }
+    return this.client;
+  }
+
+  /** Stops the server if there is one, finds it anew, and starts it. */
+  restart(): Promise<void> {
+    // One after the other: a client that is stopped while it starts leaves its process behind.
+    this.changes = this.changes.then(() => this.stop()).then(() => this.start());
+    return this.changes;
+  }
+
+  /** Restarts once the changes that ask for it have come to rest, and only if they lead to another server. */
+  restartSoon(): void {
+    clearTimeout(this.restarting);
+    this.restarting = setTimeout(async () => {
+      const found = await findServer(this.context).catch(() => undefined);
+      if (JSON.stringify(found) !== JSON.stringify(this.server) || !found) {
+        await this.restart();
+      }
+    }, RESTART_DELAY_MS);
+  }
+
+  /** Runs a command of the server. */
+  execute<Result>(command: string, ...args: unknown[]): Promise<Result> {
+    return this.running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+  }
+
+  /** Tells the server that a suggestion of ours was refused, and hides it. */
+  dismiss(): Promise<void> {
+    return this.dismissals.dismiss(this.isRunning ? this.client : undefined);
+  }
+
+  dispose(): Promise<void> {
+    clearTimeout(this.restarting);
+    return this.stop();
+  }
+
+  private async start(): Promise<void> {
+    this.status.show({ state: 'starting', message: 'Looking for the language server.' });
+    try {
+      this.server = await findServer(this.context);
+      if (!this.server) {
+        this.status.show({ state: 'error', message: MISSING });
+        this.onMissing();
+        return;
+      }
+      this.log.info(`starting ${[this.server.command, ...this.server.args].join(' ')}, from ${this.server.origin}`);
+      this.client = this.createClient(this.server);
+      await this.client.start();
+      await commands.executeCommand('setContext', 'midspan.ready', true); // Ticks off a step of the walkthrough.
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.status.show({ state: 'error', message: `The language server did not start: ${reason}` });
+      window.showErrorMessage(`Midspan: ${reason}`);
+    }
+  }
+
+  private async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.server = undefined;
+    await client?.dispose().catch(() => undefined); // One that never ran cannot be stopped, and need not be.
+  }
+
+  private createClient({ command, args }: Server): LanguageClient {
+    const run = { command, args, transport: TransportKind.stdio };
+    const client = new LanguageClient('midspan', 'Midspan', run, {
+      documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }, { scheme: 'vscode-notebook-cell' }],
+      outputChannel: this.log,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      middleware: {
+        workspace: {
+          configuration: async (params, token, next) => {
+            const answer = await next(params, token);
+            return Array.isArray(answer) ? answer.map(forServer) : answer;
+          },
+        },
+        provideInlineCompletionItems: async (document, position, context, token, next) => {
+          const answer = await next(document, position, context, token);
+          this.dismissals.offered(document, answer);
+          return answer;
+        },
+      },
+    });
+    client.onNotification(STATUS, (status: Status) => this.status.show(status));
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Starting) {
+        this.status.show({ state: 'starting', message: 'Starting the language server.' });
+      } else if (newState === State.Stopped && this.client === client) {
+        this.status.show({ state: 'error', message: 'The language server has stopped.' });
+      }
+    });
+    return client;
+  }
+}

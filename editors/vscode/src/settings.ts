@@ -1,0 +1,35 @@
+import { ConfigurationTarget, workspace } from 'vscode';
+
+const SECTION = 'midspan';
+
+/** Whether suggestions are on: at all, or for a language. */
+export function isOn(language?: string): boolean {
+  const settings = workspace.getConfiguration(SECTION);
+  const enabled = settings.get<boolean>('enabled', true);
+  return language === undefined
+    ? enabled
+    : enabled && (settings.get<Record<string, boolean>>('languages')?.[language] ?? true);
+}
+
+/** Turns the switch over and writes it where it was set before, else to the user's settings. Returns the new one. */
+export async function toggle(): Promise<boolean> {
+  const settings = workspace.getConfiguration(SECTION);
+  const on = !settings.get<boolean>('enabled', true);
+  await settings.update('enabled', on, target(settings.inspect('enabled')?.workspaceValue));
+  return on;
+}
+
+/** The same for one language. */
+export async function toggleLanguage(language: string): Promise<boolean> {
+  const settings = workspace.getConfiguration(SECTION);
+  const on = !(settings.get<Record<string, boolean>>('languages')?.[language] ?? true);
+  const set = settings.inspect<Record<string, boolean>>('languages');
+  const inWorkspace = set?.workspaceValue?.[language] !== undefined;
+  const there = (inWorkspace ? set?.workspaceValue : set?.globalValue) ?? {};
+  await settings.update('languages', { ...there, [language]: on }, target(inWorkspace || undefined));
+  return on;
+}
+
+function target(workspaceValue: unknown): ConfigurationTarget {
+  return workspaceValue === undefined ? ConfigurationTarget.Global : ConfigurationTarget.Workspace;
+}

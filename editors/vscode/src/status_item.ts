@@ -1,0 +1,44 @@
+import { type Disposable, StatusBarAlignment, type StatusBarItem, ThemeColor, window, workspace } from 'vscode';
+import { isOn } from './settings';
+import { shown } from './status_text';
+import type { Status } from './wire';
+
+/** The item in the status bar. It follows the server's notifications and the language that is edited. */
+export class StatusItem implements Disposable {
+  private readonly item: StatusBarItem;
+  private readonly subscriptions: Disposable[];
+  private status: Status = { state: 'starting', message: 'Looking for the language server.' };
+
+  constructor() {
+    this.item = window.createStatusBarItem('status', StatusBarAlignment.Right, 100);
+    this.item.name = 'Midspan';
+    this.subscriptions = [
+      this.item,
+      window.onDidChangeActiveTextEditor(() => this.refresh()),
+      workspace.onDidOpenTextDocument(() => this.refresh()),
+      workspace.onDidChangeConfiguration(event => event.affectsConfiguration('midspan') && this.refresh()),
+    ];
+    this.refresh();
+    this.item.show();
+  }
+
+  show(status: Status): void {
+    this.status = status;
+    this.refresh();
+  }
+
+  dispose(): void {
+    for (const subscription of this.subscriptions) {
+      subscription.dispose();
+    }
+  }
+
+  private refresh(): void {
+    const language = window.activeTextEditor?.document.languageId;
+    const { text, tooltip, severity } = shown(this.status, language ? { id: language, on: isOn(language) } : undefined);
+    this.item.text = text;
+    this.item.tooltip = tooltip;
+    this.item.backgroundColor = severity === 'error' ? new ThemeColor('statusBarItem.errorBackground') : undefined;
+    this.item.command = severity === 'error' ? 'midspan.showLog' : 'midspan.showMenu';
+  }
+}

@@ -1,0 +1,43 @@
+import type { Report, Status } from './wire';
+
+/** What a status item shows. */
+export interface Shown {
+  text: string;
+  tooltip: string;
+  severity: 'none' | 'error';
+}
+
+/** Returns how a status is shown while a file of `language` is edited, for which suggestions may be off. */
+export function shown(status: Status, language: { id: string; on: boolean } | undefined): Shown {
+  const { state, message } = status;
+  if (state === 'error') {
+    return { text: '$(error) Midspan', tooltip: `${message}\n\nClick to show the log.`, severity: 'error' };
+  }
+  if (language && !language.on && state !== 'starting') {
+    const tooltip = state === 'off' ? message : `Suggestions are off for ${language.id}.`;
+    return { text: '$(circle-slash) Midspan', tooltip, severity: 'none' };
+  }
+  if (state === 'starting') {
+    return { text: '$(loading~spin) Midspan', tooltip: message, severity: 'none' };
+  }
+  if (state === 'off') {
+    return { text: '$(circle-slash) Midspan', tooltip: message, severity: 'none' };
+  }
+  const name = status.model ?? 'Midspan';
+  const median = status.medianMs ? ` ${Math.round(status.medianMs)} ms` : '';
+  // A ring in place of a spinner: fills take so short that a spinner would only twitch.
+  const icon = state === 'busy' ? '$(circle-outline)' : '$(circle-filled)';
+  return {
+    text: `${icon} ${name}${median}`,
+    tooltip: `${message}${median && `\n\nMedian:${median}.`}`,
+    severity: 'none',
+  };
+}
+
+/** Returns the counts of this session as one line. */
+export function readable(report: Report): string {
+  const model = report.engine ? `${report.engine.model.name} on ${report.engine.model.device}` : report.model;
+  const counts = `${report.asked} asked, ${report.reused} typed along, ${report.shown} shown, ${report.accepted} accepted, ${report.dismissed} dismissed`;
+  const median = report.medianMs ? `; median ${Math.round(report.medianMs)} ms` : '';
+  return `${model}, ${report.state}: ${counts}${median}.`;
+}

@@ -1,0 +1,36 @@
+/** What the server says beside standard LSP; lsp_server/wire.py has the other side. */
+
+export const STATUS = 'midspan/status';
+export const FILL = 'midspan/fill';
+export const RESTART_ENGINE = 'midspan.restartEngine';
+export const REPORT = 'midspan.status';
+export const DISMISSED = 'midspan.dismissed';
+
+export interface Status {
+  state: 'starting' | 'ready' | 'busy' | 'off' | 'error';
+  message: string;
+  model?: string | null;
+  medianMs?: number | null;
+}
+
+export interface Report extends Status {
+  model: string;
+  asked: number;
+  reused: number;
+  shown: number;
+  accepted: number;
+  dismissed: number;
+  engine: { model: { name: string; device: string } } | null;
+}
+
+export interface Filled {
+  text: string;
+}
+
+/** Returns our settings without those that only the extension reads: the server would not know them. */
+export function forServer(section: unknown): unknown {
+  if (typeof section !== 'object' || section === null) {
+    return section;
+  }
+  return Object.fromEntries(Object.entries(section).filter(([name]) => name !== 'server'));
+}

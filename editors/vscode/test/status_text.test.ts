@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readable, shown } from '../src/status_text.ts';
+import type { Report, Status } from '../src/wire.ts';
+
+const READY: Status = { state: 'ready', message: 'Ready.', model: 'midspan-small', medianMs: 44.6 };
+const PYTHON = { id: 'python', on: true };
+
+test('ready shows the model and the median', () => {
+  assert.equal(shown(READY, PYTHON).text, '$(circle-filled) midspan-small 45 ms');
+});
+
+test('before the first fill there is no median', () => {
+  assert.equal(shown({ ...READY, medianMs: null }, PYTHON).text, '$(circle-filled) midspan-small');
+});
+
+test('busy keeps the text where it is', () => {
+  assert.equal(shown({ ...READY, state: 'busy' }, PYTHON).text, '$(circle-outline) midspan-small 45 ms');
+});
+
+test('a language that is off is named', () => {
+  const { text, tooltip } = shown(READY, { id: 'python', on: false });
+  assert.equal(text, '$(circle-slash) Midspan');
+  assert.match(tooltip, /off for python/);
+});
+
+test('an error is shown whatever the language', () => {
+  const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, { id: 'python', on: false });
+  assert.equal(severity, 'error');
+  assert.match(tooltip, /No engine\.\n\nClick to show the log/);
+});
+
+test('a start shows a spinner', () => {
+  assert.match(shown({ state: 'starting', message: 'Loading the model.' }, undefined).text, /~spin/);
+});
+
+test('a report is one line', () => {
+  const report: Report = {
+    ...READY,
+    model: 'embedded',
+    asked: 4,
+    reused: 3,
+    shown: 2,
+    accepted: 1,
+    dismissed: 0,
+    engine: null,
+  };
+  assert.equal(
+    readable(report),
+    'embedded, ready: 4 asked, 3 typed along, 2 shown, 1 accepted, 0 dismissed; median 45 ms.',
+  );
+  const engine = { model: { name: 'midspan-small', device: 'cpu' } };
+  assert.match(readable({ ...report, engine }), /^midspan-small on cpu, ready/);
+});

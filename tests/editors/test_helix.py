@@ -1,0 +1,76 @@
+"""Helix has no inline completion: there the suggestion is an item of the completion menu. Real Helix, in tmux."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lsp_editor import engine_home
+from terminal import Terminal
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / ".editors" / "debian" / "root" / "usr" / "bin" / "hx"
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason="Helix is not here: make editors"),
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not here: apt-get install tmux"),
+]
+LANGUAGES = """
+[language-server.midspan]
+command = "midspan-lsp"
+config = {{ completionItems = true, model = "{model}", threads = 1, gate = 0, budgetMs = 2000, maxTokens = 8 }}
+
+[[language]]
+name = "python"
+language-servers = ["midspan"]
+"""
+
+
+@pytest.fixture
+def helix(talkative_model: Path, tmp_path: Path) -> Iterator[Terminal]:
+    config = tmp_path / "config" / "helix"
+    config.mkdir(parents=True)
+    (config / "languages.toml").write_text(LANGUAGES.format(model=talkative_model))
+    (tmp_path / "list.py").write_text("# Shopping list:\n# - \n")
+    places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("CONFIG", "CACHE", "DATA", "STATE")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    terminal = Terminal(tmp_path)
+    with engine_home(tmp_path / "runtime", talkative_model):
+        environment = {**os.environ, **places, "HOME": str(tmp_path), "PATH": path}
+        terminal.start([str(PROGRAM), str(tmp_path / "list.py")], environment)
+        yield terminal
+        terminal.close()
+
+
+def item(screen: str) -> str | None:
+    """Return the text of the menu's only item. Helix writes the item's kind behind it."""
+    rows = [line.rstrip() for line in screen.split("\n") if line.rstrip().endswith(" text")]
+    return rows[0].removesuffix("text").strip(" ~") if rows else None
+
+
+def test_an_item_of_the_completion_menu_is_inserted(helix: Terminal, tmp_path: Path) -> None:
+    helix.eventually(lambda screen: "list.py" in screen and "Shopping" in screen)
+    helix.keys("j", "A")
+    helix.eventually(lambda screen: "INS" in screen)
+
+    helix.keys("a")
+
+    def asked_again(screen: str) -> str | None:
+        # Until the engine answers the menu stays empty, and Helix asks only when a key is pressed.
+        if item(screen) is None:
+            helix.keys("C-x")
+        return item(screen)
+
+    text = helix.eventually(asked_again)
+    helix.keys("Tab")
+    helix.eventually(lambda screen: f"# - {text}" in screen)
+    helix.keys("Enter")
+    helix.eventually(lambda screen: item(screen) is None)
+    helix.keys("Escape")
+    helix.eventually(lambda screen: "NOR" in screen)
+    helix.keys(":w", "Enter")
+    helix.eventually(lambda _: "# - a" in (tmp_path / "list.py").read_text())
+
+    assert text.startswith("a"), "what was typed is part of the item"
+    assert (tmp_path / "list.py").read_text() == f"# Shopping list:\n# - {text}\n"

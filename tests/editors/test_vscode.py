@@ -1,0 +1,266 @@
+"""The packaged extension in a real VS Code: what a user types, and what is on the screen and on the disk then."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from code_server import ROOT, CodeServer, package_extension, what_is_missing
+from lsp_editor import engine_home
+from workbench import Workbench, eventually
+
+from engine.address import place_of
+from engine.lifecycle import EngineOptions, connect_running
+from engine.lock import read_record
+
+MISSING = what_is_missing()
+OUT = Path(__file__).parent / "out"
+LANGUAGE_SERVER = Path(sys.executable).parent / "midspan-lsp"
+# Languages without a grammar: there the random model's nonsense is not taken back for breaking the syntax.
+SENTENCE = " the lazy dog and then some more of it"
+
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def model(talkative_model: Path) -> str:
+    """MIDSPAN_EDITOR_MODEL=embedded runs all of this with the model that users get."""
+    return os.environ.get("MIDSPAN_EDITOR_MODEL", str(talkative_model))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return Midspan as a wheel; built from a copy, as setuptools leaves its marks where it builds."""
+    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
+    for name in ("engine", "lsp_server"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    building = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels)]
+    subprocess.run([sys.executable, *building, str(source)], check=True)
+    return next(wheels.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def window(model: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    settings = {
+        "midspan.server.path": str(LANGUAGE_SERVER),
+        "midspan.server.package": str(wheel),
+        "midspan.model": model,
+        "midspan.gate": 0,
+        "midspan.budgetMs": 5000,
+        "midspan.maxTokens": 8,  # A ghost that fits on the screen.
+        "midspan.idleMinutes": 10,
+    }
+    with engine_home(tmp_path_factory.mktemp("run"), Path(model)):
+        server = CodeServer(tmp_path_factory.mktemp("vscode"), settings, _for_installing())
+        workbench = None
+        try:
+            server.start(package_extension())
+            workbench = Workbench(server)
+            workbench.open_window("first.txt")
+            workbench.wait_for_status("ready")
+            yield workbench
+        except AssertionError:
+            if workbench is not None:
+                workbench.keep(OUT / "window")
+            raise
+        finally:
+            if workbench is not None:
+                workbench.close()
+            server.stop()
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """The window, with the settings as they were at first; what it shows at a failure is kept in tests/editors/out."""
+    failed = request.session.testsfailed
+    yield window
+    if request.session.testsfailed > failed:
+        window.keep(OUT / request.node.name)
+    window.server.configure({})
+
+
+def test_tab_accepts_what_typing_has_shown(vscode: Workbench) -> None:
+    vscode.open("tab.txt", "The quick brown fox jumps over|\n")
+    typed, ghost = type_until_ghost(vscode, SENTENCE)
+    vscode.press("Tab")
+    assert vscode.saved("tab.txt") == f"The quick brown fox jumps over{typed}{ghost}\n"
+
+
+def test_a_word_can_be_accepted(vscode: Workbench) -> None:
+    vscode.open("word.txt", "The quick brown fox jumps over|\n")
+    typed, ghost = type_until_ghost(vscode, SENTENCE)
+    vscode.press("Control+ArrowRight")
+    taken = vscode.saved("word.txt").removeprefix(f"The quick brown fox jumps over{typed}").removesuffix("\n")
+    assert taken
+    assert ghost.startswith(taken)
+    assert vscode.ghost() in ("", ghost.removeprefix(taken))
+
+
+def test_escape_dismisses_and_is_told_to_the_server(vscode: Workbench) -> None:
+    dismissed = count(vscode, "dismissed")
+    vscode.open("escape.txt", "The quick brown fox jumps over|\n")
+    typed, _ = type_until_ghost(vscode, SENTENCE)
+    vscode.press("Escape")
+    eventually(lambda: not vscode.ghost(), "the ghost to go")
+    eventually(lambda: count(vscode, "dismissed") == dismissed + 1, "the server to count it")
+    assert vscode.saved("escape.txt") == f"The quick brown fox jumps over{typed}\n"
+
+
+def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench, model: str) -> None:
+    vscode.open("along.txt", "The quick brown fox jumps over|\n")
+    typed, ghost = type_until_ghost(vscode, SENTENCE, at_least=4)
+    fills = engine_fills(model)
+    along = ghost[:2]
+    vscode.type(along)
+    eventually(lambda: vscode.ghost() == ghost.removeprefix(along), "the rest of the ghost")
+    assert engine_fills(model) == fills
+    vscode.press("Tab")
+    assert vscode.saved("along.txt") == f"The quick brown fox jumps over{typed}{ghost}\n"
+
+
+def test_in_the_middle_of_a_line_what_follows_is_not_repeated(vscode: Workbench) -> None:
+    after = " jumps over the lazy dog."
+    vscode.open("middle.txt", f"The quick|{after}\n")
+    typed, ghost = type_until_ghost(vscode, " brown and rather shabby fox")
+    assert not ghost.endswith(after)
+    vscode.press("Tab")
+    assert vscode.saved("middle.txt") == f"The quick{typed}{ghost}{after}\n"
+
+
+def test_brackets_that_the_editor_closes_are_not_doubled(vscode: Workbench) -> None:
+    vscode.open("brackets.jl", "total = |\n")
+    vscode.type("combine(")
+    typed, ghost = type_until_ghost(vscode, "first item and the second item of it")
+    vscode.press("Tab")
+    text = vscode.saved("brackets.jl")
+    assert text == f"total = combine({typed}{ghost})\n"
+    assert text.count("(") == text.count(")")
+
+
+def test_the_switch_turns_everything_off_and_on(vscode: Workbench, model: str) -> None:
+    vscode.open("switch.txt", "The quick brown fox jumps over|\n")
+    vscode.command("Midspan: Turn Suggestions On or Off")
+    vscode.wait_for_status("off")
+    fills = engine_fills(model)
+    vscode.type(" the lazy")
+    assert vscode.wait_for_ghost(1.0) == ""
+    assert engine_fills(model) == fills
+    vscode.command("Midspan: Turn Suggestions On or Off")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, SENTENCE)
+
+
+def test_one_language_can_be_switched_off(vscode: Workbench, model: str) -> None:
+    vscode.open("language.jl", "total = |\n")
+    vscode.command("Midspan: Turn Suggestions On or Off for This Language")
+    vscode.wait_for_status("off")
+    fills = engine_fills(model)
+    vscode.type("some of the items")
+    assert vscode.wait_for_ghost(1.0) == ""
+    assert engine_fills(model) == fills
+    vscode.open("other.txt", "The quick brown fox jumps over|\n")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, SENTENCE)
+    vscode.open("again.jl", "total = |\n")
+    vscode.command("Midspan: Turn Suggestions On or Off for This Language")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, "some of the items and more")
+
+
+def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench, model: str) -> None:
+    vscode.open("killed.txt", "The quick brown fox jumps over|\n")
+    type_until_ghost(vscode, SENTENCE)
+    record = read_record(place_of(model).lock)
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    eventually(lambda: vscode.shows("off") or vscode.shows("error"), "the status item to tell")
+    vscode.open("recovers.txt", "The quick brown fox jumps over|\n")
+    vscode.type(" ")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, SENTENCE)
+
+
+def test_a_wrong_setting_is_told_once_and_clearly(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.budgetMs": "fast"})
+    told = eventually(lambda: [line for line in vscode.notifications() if "budgetMs" in line], "the message")
+    assert told == [
+        'Midspan: the setting midspan.budgetMs is "fast"; allowed is a whole number from 20 to 5000; 150 is used'
+    ]
+
+
+def test_the_selection_is_filled(vscode: Workbench) -> None:
+    vscode.open("selection.txt", "The quick brown|\nThe end.\n")
+    vscode.press("Control+Shift+ArrowLeft")
+    vscode.command("Midspan: Fill the Selection")
+    eventually(lambda: vscode.line() not in ("The quick brown", "The quick "), "the selection to be filled")
+    text = vscode.saved("selection.txt")
+    assert text.startswith("The quick ")
+    assert text.endswith("\nThe end.\n")
+    vscode.press("Control+Z")
+    assert vscode.saved("selection.txt") == "The quick brown\nThe end.\n"
+
+
+def test_a_wrong_server_path_is_told_and_can_be_mended(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.server.path": "/no/such/midspan-lsp"})
+    vscode.wait_for_status("error")
+    assert [line for line in vscode.notifications() if "path" in line] == [
+        'Midspan: the setting midspan.server.path is "/no/such/midspan-lsp", and no such program can be run; '
+        "give the path of midspan-lsp, or empty the setting"
+    ]
+    vscode.server.configure({})
+    vscode.wait_for_status("ready")
+
+
+def test_a_server_that_is_missing_is_installed_when_the_user_says_so(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.server.path": ""})
+    vscode.wait_for_status("error")
+    vscode.press_button("Install")
+    vscode.wait_for_status("ready")
+    vscode.open("installed.txt", "The quick brown fox jumps over|\n")
+    type_until_ghost(vscode, SENTENCE)
+
+
+def type_until_ghost(vscode: Workbench, text: str, at_least: int = 1) -> tuple[str, str]:
+    """Type `text` key by key until ghost text of `at_least` characters is shown; return what was typed, and it."""
+    for number in range(1, len(text) + 1):
+        vscode.type(text[number - 1])
+        ghost = vscode.wait_for_ghost(2.0)
+        if len(ghost) >= at_least:
+            return text[:number], ghost
+    raise AssertionError(f"typing {text!r} has shown no ghost text")
+
+
+def count(vscode: Workbench, what: str) -> int:
+    """Return one of the counts that the command Show Status tells."""
+    if vscode.notifications():
+        vscode.command("Notifications: Clear All Notifications")
+        eventually(lambda: not vscode.notifications(), "the notifications to go")
+    vscode.command("Midspan: Show Status")
+    (report,) = eventually(lambda: [line for line in vscode.notifications() if " shown, " in line], "the status")
+    before = report.partition(f" {what}")[0]
+    return int(before.rpartition(" ")[2])
+
+
+def engine_fills(model: str) -> int:
+    async def ask() -> int:
+        client = await connect_running(EngineOptions(model=model), "test")
+        assert client is not None
+        status = await client.status()
+        await client.close()
+        return status.fills
+
+    return asyncio.run(ask())
+
+
+def _for_installing() -> dict[str, str]:
+    """The installation is real, but for the gigabytes that this environment has already."""
+    environment = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PYTHONPATH": sysconfig.get_path("purelib")}
+    return {**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

@@ -1,0 +1,52 @@
+"""The settings that the VS Code extension contributes are those that the language server takes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from lsp_server.settings import SECTION, Kind, Settings
+from lsp_server.wire import camel_case
+
+PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
+CONTRIBUTED: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]["configuration"]["properties"]
+FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
+EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package"}
+
+
+def test_the_names_are_the_same() -> None:
+    assert set(CONTRIBUTED) - EXTENSION_ONLY == set(FIELDS)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_default_and_description_are_the_same(name: str) -> None:
+    field, contributed = FIELDS[name], CONTRIBUTED[name]
+    default = getattr(Settings(), field.name)
+    assert contributed["default"] == (list(default) if isinstance(default, tuple) else default)
+    assert contributed["description"] == field.metadata["doc"]
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if "minimum" in CONTRIBUTED[name]])
+def test_the_bounds_are_the_servers(name: str) -> None:
+    kind: Kind = FIELDS[name].metadata["kind"]
+    low, high = CONTRIBUTED[name]["minimum"], CONTRIBUTED[name]["maximum"]
+    assert (kind.read(low), kind.read(high)) == (low, high)
+    assert not is_allowed(kind, low - 1)
+    assert not is_allowed(kind, high + 1)
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if "enum" in CONTRIBUTED[name]])
+def test_the_choices_are_the_servers(name: str) -> None:
+    kind: Kind = FIELDS[name].metadata["kind"]
+    assert [kind.read(choice) for choice in CONTRIBUTED[name]["enum"]] == CONTRIBUTED[name]["enum"]
+    assert kind.allowed == "one of " + ", ".join(CONTRIBUTED[name]["enum"])
+
+
+def is_allowed(kind: Kind, value: float) -> bool:
+    try:
+        kind.read(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,115 @@
+// Drives VS Code in a headless Chromium: one JSON request a line on stdin, {id, method, params}; one answer a line on
+// stdout, {id, result} or {id, error}. It knows nothing of Midspan; the tests do.
+import { createInterface } from 'node:readline';
+import { chromium } from 'playwright-core';
+
+const VIEW = { width: 1100, height: 720 };
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+let browser;
+let page;
+
+const methods = {
+  async launch({ chromium: executablePath }) {
+    browser = await chromium.launch({ executablePath, args: FLAGS });
+  },
+
+  /** A fresh profile each time: nothing of an earlier window is kept. */
+  async open({ url }) {
+    await page?.context().close();
+    const context = await browser.newContext({ viewport: VIEW, deviceScaleFactor: 2 });
+    page = await context.newPage();
+    await page.goto(url);
+  },
+
+  async type({ text, delay }) {
+    await page.keyboard.type(text, { delay });
+  },
+
+  async press({ key }) {
+    await page.keyboard.press(key);
+  },
+
+  async click({ selector }) {
+    await page.locator(selector).first().click();
+  },
+
+  async doubleClick({ selector }) {
+    await page.locator(selector).first().dblclick();
+  },
+
+  /** The texts of the elements that match and are shown. */
+  async texts({ selector }) {
+    return page.evaluate(
+      all => [...document.querySelectorAll(all)].filter(one => one.checkVisibility()).map(one => one.textContent),
+      selector,
+    );
+  },
+
+  async attribute({ selector, name }) {
+    return page.evaluate(({ selector, name }) => document.querySelector(selector)?.getAttribute(name), { selector, name });
+  },
+
+  async screenshot({ path }) {
+    await page.screenshot({ path });
+  },
+
+  /** When a key was pressed and when ghost text was drawn for it, as Unix times in ms; shown is null if none came. */
+  async keyToGhost({ key, selector, timeoutMs }) {
+    const watching = page.evaluate(watchForGhost, { selector, timeoutMs });
+    await page.keyboard.type(key);
+    return watching;
+  },
+
+  async close() {
+    await browser?.close();
+  },
+};
+
+/** Runs in the page. What was on the screen before the key does not count unless it is drawn anew. */
+function watchForGhost({ selector, timeoutMs }) {
+  return new Promise(resolve => {
+    const before = new Set(document.querySelectorAll(selector));
+    let pressed = null;
+    let drawn = false;
+    const answer = shown => {
+      observer.disconnect();
+      clearTimeout(giveUp);
+      resolve({ pressed, shown });
+    };
+    const observer = new MutationObserver(() => {
+      const fresh = [...document.querySelectorAll(selector)].some(one => !before.has(one) && one.textContent);
+      if (pressed !== null && fresh && !drawn) {
+        drawn = true;
+        // The second frame begins when the first, which has the ghost text in it, is on the screen.
+        requestAnimationFrame(() => requestAnimationFrame(now => answer(performance.timeOrigin + now)));
+      }
+    });
+    const giveUp = setTimeout(() => answer(null), timeoutMs);
+    const listening = { capture: true, once: true };
+    addEventListener('keydown', event => { pressed = performance.timeOrigin + event.timeStamp; }, listening);
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  try {
+    const result = await methods[method](params ?? {});
+    process.stdout.write(`${JSON.stringify({ id, result: result ?? null })}\n`);
+  } catch (error) {
+    process.stdout.write(`${JSON.stringify({ id, error: String(error.message ?? error) })}\n`);
+  }
+  if (method === 'close') {
+    break;
+  }
+}
+process.exit();

@@ -1,0 +1,176 @@
+"""A VS Code window in a headless Chromium, as a user has it: keys go in, what is on the screen comes out."""
+
+import itertools
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from code_server import HOME, CodeServer, chromium, node
+
+T = TypeVar("T")
+PATIENCE_S = 60.0
+GHOST = ".ghost-text-decoration, .suggest-preview-text .view-line"
+STATUS = '.statusbar-item[id="midspan.midspan.status"]'
+NOTIFICATION = ".notification-list-item-message"
+
+
+class Workbench:
+    """One window at a time on a running CodeServer."""
+
+    def __init__(self, server: CodeServer) -> None:
+        self.server = server
+        self._numbers = itertools.count(1)
+        self._driver = subprocess.Popen(
+            [str(node()), "driver.mjs"],
+            cwd=_with_driver(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.ask("launch", chromium=chromium())
+
+    def close(self) -> None:
+        if self._driver.poll() is None:
+            self.ask("close")
+            self._driver.wait(20)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Have the driver do something; raises AssertionError with its reason when it could not."""
+        assert self._driver.stdin is not None
+        assert self._driver.stdout is not None
+        number = next(self._numbers)
+        self._driver.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+        self._driver.stdin.flush()
+        line = self._driver.stdout.readline()
+        assert line, f"the driver has ended while it was to {method}"
+        answer = json.loads(line)
+        assert answer["id"] == number
+        assert "error" not in answer, f"cannot {method} {params}: {answer.get('error')}"
+        return answer["result"]
+
+    def open_window(self, name: str) -> None:
+        """Open the workspace, with an empty file of this name, in a fresh profile; wait until Midspan is ready."""
+        (self.server.folder / name).write_text("\n", "utf-8")
+        self.ask("open", url=self.server.url())
+        self._open_in_explorer(name)
+        self.wait_for_status("ready")
+
+    def open(self, name: str, text: str, cursor: str = "|") -> None:
+        """Write a file of the workspace and open it; what `cursor` is in `text` is the cursor."""
+        before, _, after = text.partition(cursor)
+        (self.server.folder / name).write_text(before + after, "utf-8")
+        self._open_in_explorer(name)
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        self.press("Control+G")
+        self._type_into_box(f"{line}:{column}")
+        self.press("Enter")
+        at = f"Ln {line}, Col {column}"
+        eventually(lambda: at in self.texts('.statusbar-item[id="status.editor.selection"]'), f"the cursor at {at}")
+
+    def _open_in_explorer(self, name: str) -> None:
+        row = f'.explorer-folders-view .monaco-list-row[aria-label^="{name}"]'
+        eventually(lambda: self.texts(row), f"{name} in the explorer")
+        self.ask("doubleClick", selector=row)
+        eventually(lambda: self.texts(f'.tab.active[data-resource-name="{name}"]'), f"{name} open")
+        eventually(lambda: self.texts(".editor-instance .monaco-editor.focused"), "the editor focused")
+
+    def type(self, text: str) -> None:
+        self.ask("type", text=text, delay=30)
+
+    def press(self, key: str) -> None:
+        self.ask("press", key=key)
+
+    def texts(self, selector: str) -> list[str]:
+        """Return the texts of the elements that match and are shown, with plain spaces."""
+        return [plain(text) for text in self.ask("texts", selector=selector)]
+
+    def line(self) -> str:
+        """Return the first line of the file."""
+        return self.texts(".editor-instance .view-lines .view-line")[0]
+
+    def ghost(self) -> str:
+        """Return the ghost text on the screen, its lines joined; empty where there is none."""
+        return "\n".join(self.texts(GHOST))
+
+    def command(self, title: str) -> None:
+        """Run a command from the palette."""
+        self.press("F1")
+        self._type_into_box(title)
+        row = ".quick-input-list .monaco-list-row.focused"
+        eventually(lambda: any(text.startswith(title) for text in self.texts(row)), f"the command {title}")
+        self.press("Enter")
+
+    def _type_into_box(self, text: str) -> None:
+        eventually(lambda: self.texts(".quick-input-widget"), "the box")
+        self.type(text)
+
+    def saved(self, name: str) -> str:
+        """Save the file and return what is on the disk."""
+        self.press("Control+S")
+        eventually(lambda: not self.texts(f'.tab.active.dirty[data-resource-name="{name}"]'), f"{name} saved")
+        return (self.server.folder / name).read_text("utf-8")
+
+    def remove(self, name: str) -> None:
+        """Close the file, which is the active one, and delete it."""
+        self.saved(name)
+        self.ask("click", selector=f'.tab.active[data-resource-name="{name}"] .tab-actions .action-label')
+        eventually(lambda: not self.texts(f'.tab[data-resource-name="{name}"]'), f"{name} closed")
+        (self.server.folder / name).unlink()
+
+    def notifications(self) -> list[str]:
+        return self.texts(NOTIFICATION)
+
+    def press_button(self, label: str) -> None:
+        """Press a button of a notification."""
+        button = f'.notification-list-item .monaco-button:has-text("{label}")'
+        self.ask("click", selector=button)
+
+    def shows(self, state: str) -> bool:
+        """Return whether the status item shows `state`: ready, off or error."""
+        icon = {"ready": "circle-filled", "off": "circle-slash", "error": "error"}[state]
+        return bool(self.ask("texts", selector=f"{STATUS} .codicon-{icon}"))
+
+    def wait_for_status(self, state: str) -> None:
+        eventually(lambda: self.shows(state), f"the status item showing {state}")
+
+    def wait_for_ghost(self, seconds: float) -> str:
+        """Return the ghost text as soon as there is some; empty when none comes within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while not (ghost := self.ghost()) and time.monotonic() < deadline:
+            time.sleep(0.03)
+        return ghost
+
+    def screenshot(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.ask("screenshot", path=str(path))
+
+    def keep(self, path: Path) -> None:
+        """Keep what a failure is understood from: a picture of the window, and a text of what it does not show."""
+        self.screenshot(path.with_suffix(".png"))
+        label = self.ask("attribute", selector=STATUS, name="aria-label")
+        seen = [f"status: {label}", *self.notifications(), self.server.log.read_text("utf-8", "replace")]
+        path.with_suffix(".txt").write_text("\n".join(seen), "utf-8")
+
+
+def eventually(look: Callable[[], T], what: str) -> T:
+    """Return what `look` returns as soon as that is true; fails naming `what` when it does not come."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s in vain for {what}"
+        time.sleep(0.03)
+    return seen
+
+
+def plain(text: str) -> str:
+    """Monaco draws spaces as no-break spaces, and marks some of them by a middle dot."""
+    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MIDDLE DOT}", " ")
+
+
+def _with_driver() -> Path:
+    """Node looks for playwright beside the script, so the driver is copied to where that is installed."""
+    driver = Path(__file__).parent / "vscode" / "driver.mjs"
+    (HOME / driver.name).write_text(driver.read_text("utf-8"), "utf-8")
+    return HOME
