@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine.scheduler import Scheduler
 from wire import HOLE, Wire
 
 from engine import session
@@ -22,6 +21,7 @@ from engine.listener import Listener
 from engine.lock import LockRecord, read_record
 from engine.models import registry
 from engine.protocol import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome, pack
+from engine.scheduler import Scheduler
 from engine.server import Server
 
 
