@@ -69,7 +69,8 @@ class Fill:
     """A hole to fill.
 
     `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
-    the engine reads the frame. `steps` 0 means: as many as the budget allows. `candidates` above one are drawn with
+    the engine reads the frame. `steps` 0 means: as many as the budget
+    allows, and for the default rule as many as it does best with. `candidates` above one are drawn with
     `temperature` and `top_p` from `seed`; the first candidate is always the greedy one.
     """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from engine.job import DEFAULT_RULE
+from engine.job import DEFAULT_RULE, DEFAULT_STEPS
 from engine.models.base import Family
 from engine.protocol import Extent, Fill, Filled, RuleName
 from engine.scheduler import Scheduler
@@ -166,7 +166,7 @@ def summarize(rows: list[Row]) -> list[Summary]:
 
 def gate_table(rows: list[Row]) -> list[tuple[float, float, float]]:
     """Return, for thresholds of confidence, (threshold, share of holes shown, share of the shown that are exact)."""
-    group = [row for row in rows if row.way == DEFAULT_RULE]
+    group = [row for row in rows if row.way == Way(DEFAULT_RULE, DEFAULT_STEPS).name]
     table = []
     for percent in range(0, 100, 5):
         shown = [row for row in group if row.confidence >= percent / 100]

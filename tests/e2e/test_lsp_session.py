@@ -10,9 +10,6 @@ from lsp_editor import Editor, engine_home
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-import engine
-
-WEIGHTS = Path(engine.__file__).parent / "weights"
 CODE = "def total(items):\n    result = 0\n    for item in items:\n        result += |\n    return result\n"
 URI = "file:///project/shop/total.py"
 
@@ -141,7 +138,6 @@ async def test_an_engine_that_cannot_start_is_one_clear_line(settings: dict[str,
     await editor.stop()
 
 
-@pytest.mark.skipif(not (WEIGHTS / "model.safetensors").exists(), reason="the embedded model is not trained yet")
 async def test_the_embedded_model_fills_code_by_default(tmp_path: Path) -> None:
     with engine_home(tmp_path, Path("embedded")):
         editor = Editor()
@@ -155,6 +151,6 @@ async def test_the_embedded_model_fills_code_by_default(tmp_path: Path) -> None:
         assert answer.tokens
         assert answer.finish == "complete"
         report = await editor.command("midspan.status")
-        assert report["engine"]["model"]["family"] == "embedded"
+        assert report["engine"]["model"]["name"] == "midspan-small"
         assert editor.warnings() == []
         await editor.stop()

@@ -1,6 +1,7 @@
 """The settings that the VS Code extension contributes are those that the language server takes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from lsp_server.settings import SECTION, Kind, Settings
 from lsp_server.wire import camel_case
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
+README = PACKAGE.with_name("README.md")
 CONTRIBUTED: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]["configuration"]["properties"]
 FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
 EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package"}
@@ -26,6 +28,14 @@ def test_default_and_description_are_the_same(name: str) -> None:
     default = getattr(Settings(), field.name)
     assert contributed["default"] == (list(default) if isinstance(default, tuple) else default)
     assert contributed["description"] == field.metadata["doc"]
+
+
+def test_the_readme_tells_the_same_defaults() -> None:
+    rows = re.findall(r"^\| `(midspan\.\w+)` \| `(.+?)` \|", README.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 1
+    assert {name: json.loads(default) for name, default in rows} == {
+        name: CONTRIBUTED[name]["default"] for name, _ in rows
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if "minimum" in CONTRIBUTED[name]])
