@@ -217,6 +217,7 @@ def test_no_key_is_taken_unasked(in_neovim: Open) -> None:
     assert "Midspan" not in neovim.nvim.command_output("imap")
 
 
+@pytest.mark.skipif(not PROGRAM.exists(), reason="Neovim is not here: make editors")
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not here: apt-get install tmux")
 def test_on_a_screen_the_ghost_has_its_colour(neovim_settings: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
