@@ -147,6 +147,15 @@ def test_brackets_that_the_editor_closes_are_not_doubled(vscode: Workbench) -> N
     assert text.count("(") == text.count(")")
 
 
+def test_the_completion_menu_keeps_its_tab(vscode: Workbench) -> None:
+    vscode.server.configure({"editor.wordBasedSuggestions": "currentDocument"})
+    vscode.open("menu.txt", "alphabetical order\n|\n")
+    eventually(lambda: vscode.menu_for("alphab"), "the completion menu")
+    vscode.press("Tab")
+    eventually(lambda: not vscode.menu(), "the menu to close")
+    assert vscode.saved("menu.txt") == "alphabetical order\nalphabetical\n"
+
+
 def test_the_switch_turns_everything_off_and_on(vscode: Workbench, model: str) -> None:
     vscode.open("switch.txt", "The quick brown fox jumps over|\n")
     vscode.command("Midspan: Turn Suggestions On or Off")

@@ -95,6 +95,20 @@ class Workbench:
         """Return the ghost text on the screen, its lines joined; empty where there is none."""
         return "\n".join(self.texts(GHOST))
 
+    def menu(self) -> list[str]:
+        """Return the rows of the completion menu."""
+        return self.texts(".suggest-widget.visible .monaco-list-row")
+
+    def menu_for(self, word: str) -> list[str]:
+        """Type `word` where the line is empty, and ask for the completion menu; return its rows."""
+        self.press("Shift+Home")
+        self.type(word)
+        self.press("Control+Space")
+        deadline = time.monotonic() + 3.0
+        while not (rows := self.menu()) and time.monotonic() < deadline:
+            time.sleep(0.03)
+        return rows
+
     def command(self, title: str) -> None:
         """Run a command from the palette."""
         self.press("F1")
