@@ -104,7 +104,8 @@ def _as_fill(documents: Documents, span: Span) -> Fill:
 
 async def _fill_by_all(client: EngineClient, fill: Fill, middle: str, turn: int) -> list[Answer]:
     """Return the answers in the order of CONTENDERS, asked in an order that depends on `turn`."""
-    await client.fill(attrs.evolve(fill, rule=TWIN.rule, max_tokens=1))
+    # Of the same max_tokens: how much context fits beside the fill depends on it.
+    await client.fill(attrs.evolve(fill, rule="threshold", steps=1))
     answers: dict[str, Filled] = {}
     for shift in range(len(CONTENDERS)):
         contender = CONTENDERS[(turn + shift) % len(CONTENDERS)]

@@ -52,9 +52,9 @@ class DraftAndVerify(Filling):
             return
         self.commit(proposal.tokens[0], proposal.confidence[0])
         if self.finish is None:
-            end = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(logits) - 1)
-            self._draft = proposal.tokens[1 : end + 1]
-            if not self.ends(proposal.tokens[end]):
+            stop = self.until_end(proposal.tokens)
+            self._draft = proposal.tokens[1:stop]
+            if not self.ends(proposal.tokens[stop - 1]):
                 self._width = self._widest
 
     def _verify(self, proposal: Proposal) -> None:

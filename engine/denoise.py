@@ -63,12 +63,12 @@ class Denoising(Filling):
         self.steps += 1
         masked = self._masked()
         proposal = self.drawing.propose(logits, [len(self.tokens) + at for at in masked])
-        stop = next((rank for rank, token in enumerate(proposal.tokens) if self.ends(token)), len(masked) - 1)
-        if not self._ended and not self.ends(proposal.tokens[stop]):
+        stop = self.until_end(proposal.tokens)
+        if not self._ended and not self.ends(proposal.tokens[stop - 1]):
             self._width = self._widest
         # The first one is committed anyway, and counts: were the floor filled up elsewhere, every step would commit a
         # token that it does not believe in.
-        others = self._rule(proposal.part(1, stop + 1), floor(stop + 1, steps_left) - 1)
+        others = self._rule(proposal.part(1, stop), floor(stop, steps_left) - 1)
         for rank in (0, *(other + 1 for other in others)):
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._sure[masked[rank]] = proposal.confidence[rank]

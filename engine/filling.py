@@ -47,6 +47,10 @@ class Filling(ABC):
         """Tell whether the fill stops at `token`: at <end>, and for a hole in one line at a newline."""
         return token == self.family.end or (self.hole.extent == "line" and self.family.breaks_line(token))
 
+    def until_end(self, tokens: list[int]) -> int:
+        """Return how many of `tokens` there are up to and with the first that ends the fill; all, if none does."""
+        return next((at + 1 for at, token in enumerate(tokens) if self.ends(token)), len(tokens))
+
     def commit(self, token: int, confidence: float) -> None:
         """Append a token; the end closes the fill and is not part of it."""
         if self.ends(token):

@@ -35,6 +35,9 @@ class Job:
     def __init__(self, fill: Fill, family: Family, cache: ContextCache, submitted: float) -> None:
         self.fill, self._family, self._submitted = fill, family, submitted
         self._started = time.perf_counter()
+        default = fill.rule == "default"
+        self._rule = DEFAULT_RULE if default else fill.rule
+        self._steps = fill.steps or (DEFAULT_STEPS if default else MAX_STEPS)
         self._deadline = submitted + fill.budget_ms / 1000
         self._tokens = family.lay_out(fill)
         self._context = cache.take(self._tokens)
@@ -73,9 +76,11 @@ class Job:
 
     def done(self, clock: StepClock) -> bool:
         """Close what is past its deadline, or would be after one more pass; tell whether nothing is left to do."""
-        unfinished = [filling for filling in self._fillings if filling.finish is None]
         expected = clock.expect(self._family.info.canvas_tokens) / 1000
         late = time.perf_counter() + expected > self._deadline
+        if late and not self._fillings:
+            self._fillings = [self._filling(0)]  # The answer of a hole that had no time at all is an empty one.
+        unfinished = [filling for filling in self._fillings if filling.finish is None]
         if late:
             for filling in unfinished:
                 filling.close("deadline")
@@ -91,16 +96,13 @@ class Job:
         temperature = 0.0 if number == 0 else fill.temperature
         drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never)
         width = family.info.canvas_tokens
-        rule, steps = fill.rule, fill.steps or MAX_STEPS
-        if rule == "default":
-            rule, steps = DEFAULT_RULE, fill.steps or DEFAULT_STEPS
-        match rule:
+        match self._rule:
             case "left-to-right":
                 return LeftToRight(family, context, hole, drawing)
             case "threshold":
-                return Denoising(family, context, hole, drawing, by_threshold, width, steps)
+                return Denoising(family, context, hole, drawing, by_threshold, width, self._steps)
             case "entropy":
-                return Denoising(family, context, hole, drawing, by_entropy, width, steps)
+                return Denoising(family, context, hole, drawing, by_entropy, width, self._steps)
             case _:
                 return DraftAndVerify(family, context, hole, drawing, width)
 
@@ -118,7 +120,7 @@ class Job:
             id=self.fill.id,
             candidates=distinct,
             steps=self._fillings[0].steps if self._fillings else 0,
-            rule=DEFAULT_RULE if self.fill.rule == "default" else self.fill.rule,
+            rule=self._rule,
             context_tokens=len(self._tokens),
             cached_tokens=self._cached,
             ms=Timings(

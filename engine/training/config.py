@@ -20,7 +20,6 @@ class ConfigError(MidspanError):
 class Corpus:
     manifest: str
     shares: dict[str, float]
-    held_out_files: int = 400
 
 
 @attrs.frozen

@@ -118,15 +118,15 @@ def _archive(package: Package, folder: Path) -> Path | None:
     place = folder / package.registry / f"{package.name.replace('/', '+')}@{package.version}"
     if not any(place.glob("*")):
         place.mkdir(parents=True, exist_ok=True)
-        pinned = {"pypi": f"{package.name}=={package.version}", "npm": f"{package.name}@{package.version}"}
+        name, version = package.name, package.version
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", "."]
         commands = {
             "pypi": [
-                [*pip, "--only-binary=:all:", pinned.get("pypi", "")],
-                [*pip, "--no-binary=:all:", "--no-build-isolation", pinned.get("pypi", "")],
+                [*pip, "--only-binary=:all:", f"{name}=={version}"],
+                [*pip, "--no-binary=:all:", "--no-build-isolation", f"{name}=={version}"],
             ],
-            "npm": [["npm", "pack", "--silent", pinned.get("npm", "")]],
-            "debian": [["apt-get", "-qq", "download", f"{package.name}={package.version}"]],
+            "npm": [["npm", "pack", "--silent", f"{name}@{version}"]],
+            "debian": [["apt-get", "-qq", "download", f"{name}={version}"]],
         }
         for command in commands[package.registry]:
             done = subprocess.run(command, cwd=place, capture_output=True, timeout=300, check=False)

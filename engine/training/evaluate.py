@@ -119,8 +119,7 @@ async def evaluate(family: Family, chosen: list[Hole], ways: tuple[Way, ...] = W
     rows: list[Row] = []
     try:
         for hole in chosen:
-            warm = attrs.evolve(request(hole, ways[0], hole.suffix), max_tokens=64)
-            await scheduler.submit(warm, None).result
+            await scheduler.submit(request(hole, Way("threshold", 1), hole.suffix), None).result
             for way in ways:
                 filled = await scheduler.submit(request(hole, way, hole.suffix), None).result
                 rows.append(judge(hole, way, filled))

@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from engine.models.network import Network
@@ -205,8 +204,3 @@ def _save(path: Path, network: Network, chain: list[torch.optim.Optimizer], prog
     draft = path.with_suffix(".part")
     torch.save(state, draft)
     draft.replace(path)
-
-
-def parameters(network: Network) -> int:
-    """Return how many weights there are."""
-    return sum(weight.numel() for weight in network.parameters() if isinstance(weight, Tensor))
