@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test check lint bench editors clean
+.PHONY: help setup run test check lint bench quality editors clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    linter, types and all tests"
 	@echo "make check   linter, types and the tests that need no editor session, in a fraction of the time"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
+	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
@@ -44,6 +45,10 @@ editors: editors-neovim editors-vscode
 
 bench: setup
 	$(BIN)/python benchmarks/latency.py
+
+CORPUS ?= runs/small/corpus
+quality: setup
+	$(BIN)/python benchmarks/quality.py --corpus $(CORPUS) $(HUMANEVAL:%=--humaneval %)
 
 clean:
 	rm -rf build dist midspan.egg-info benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,15 @@
-"""Filling a hole with causal passes: left to right, one token a pass, and by drafts that one causal pass verifies."""
+"""Filling a hole with causal passes: left to right, one token a pass, and by drafts that the next pass verifies."""
 
 from torch import Tensor
 
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Family, Pass
 from engine.sampling.proposal import Drawing, Proposal
+
+LIKELY = 0.3
+"""How likely all of a draft must be right."""
+DRAFT_ROWS = 8
+"""Masks behind a draft: few drafts that are likelier right than LIKELY would be longer."""
 
 
 class LeftToRight(Filling):
@@ -21,52 +26,62 @@ class LeftToRight(Filling):
 
 
 class DraftAndVerify(Filling):
-    """Left-to-right's answer in fewer passes: one denoising pass drafts a canvas, one causal pass checks it.
+    """Left-to-right's answer in fewer passes: every pass checks the last draft and denoises the next one.
 
-    The drafting pass predicts its first token exactly as left to right would, from the anchor's own row. The checking
-    pass predicts the token after each drafted one: as long as the two agree the draft is what left to right would have
-    written, and the first prediction that differs is right as well. So two passes commit two tokens at the least (after
-    speculative decoding, arXiv 2211.17192, with the model's own canvas as the draft).
+    The drafted tokens are read causally, and the row of each predicts the token after it: as long as the two agree the
+    draft is what left to right would have written, and the first prediction that differs is right as well. Behind the
+    draft stands a canvas of masks, in which the same pass guesses what follows once all of the draft has been accepted
+    (after speculative decoding, arXiv 2211.17192, and TiDAR, arXiv 2511.08923). A pass without a draft predicts its
+    first token exactly as left to right would, from the anchor's own row, so every pass commits a token at the least.
+
+    A draft is cut where, by the model's own account, it is likelier wrong than right: a rejected draft costs the next
+    one, which was guessed on top of it.
     """
 
-    def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing, width: int) -> None:
+    def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
         super().__init__(family, context, hole, drawing)
-        self._width, self._widest = max(1, width // 2), width
         self._draft: list[int] = []
+        self._ended = False
 
     def next_pass(self) -> Pass:
         unread = self.unread()
         at = len(unread) - 1
-        if self._draft:
-            append = [*unread, *self._draft[:-1]]
-            return Pass(self.context, append, [], list(range(at, len(append))))
-        masks = [self.family.mask] * (min(self._width, self.hole.max_tokens - len(self.tokens)) - 1)
-        return Pass(self.context, unread, masks, list(range(at, at + len(masks) + 1)))
+        append = [*unread, *self._draft]
+        room = self.hole.max_tokens - len(self.tokens) - len(self._draft) - 1
+        masks = [] if self._ended else [self.family.mask] * min(DRAFT_ROWS, room)
+        return Pass(self.context, append, masks, list(range(at, len(append) + len(masks))))
 
     def absorb(self, logits: Tensor, steps_left: int) -> None:
         self.steps += 1
-        at = len(self.tokens)
+        at, draft = len(self.tokens), self._draft
         proposal = self.drawing.propose(logits, list(range(at, at + len(logits))))
-        if self._draft:
-            self._verify(proposal)
-            return
-        self.commit(proposal.tokens[0], proposal.confidence[0])
-        if self.finish is None:
-            stop = self.until_end(proposal.tokens)
-            self._draft = proposal.tokens[1:stop]
-            if not self.ends(proposal.tokens[stop - 1]):
-                self._width = self._widest
-
-    def _verify(self, proposal: Proposal) -> None:
-        anchored = len(self.context.tokens) - len(self._draft) + 1
-        accepted = 0
-        for drafted, token, sure in zip(self._draft, proposal.tokens, proposal.confidence, strict=True):
-            self.commit(token, sure)
-            if token != drafted or self.finish is not None:
-                break
-            accepted += 1
+        anchored = len(self.context.tokens) - len(draft)
+        accepted = self._verify(draft, proposal)
         self.context.truncate(anchored + accepted)
-        self._draft = []
+        self._draft, self._ended = [], False
+        if self.finish is None and accepted == len(draft):
+            self._guess(proposal.part(len(draft) + 1, len(logits)))
+
+    def _verify(self, draft: list[int], proposal: Proposal) -> int:
+        """Commit what left to right would have written, and return how much of the draft that was."""
+        for accepted, drafted in enumerate(draft):
+            self.commit(proposal.tokens[accepted], proposal.confidence[accepted])
+            if proposal.tokens[accepted] != drafted or self.finish is not None:
+                return accepted
+        self.commit(proposal.tokens[len(draft)], proposal.confidence[len(draft)])
+        return len(draft)
+
+    def _guess(self, proposal: Proposal) -> None:
+        """Take the next draft from the canvas: as much of it as is likelier right than not."""
+        likely = 1.0
+        for token, sure in zip(proposal.tokens, proposal.confidence, strict=True):
+            likely *= sure
+            if likely < LIKELY:
+                break
+            if self.ends(token):
+                self._ended = True
+                break
+            self._draft.append(token)
 
     def canvas(self) -> list[str | None]:
         return [*super().canvas(), *([None] * (len(self._draft) if self.finish is None else 0))]

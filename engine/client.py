@@ -61,6 +61,8 @@ class EngineClient:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, welcome: Welcome) -> None:
         self.welcome = welcome
         self.closed = asyncio.Event()
+        self.dismissed = False
+        """Whether the engine said that it was leaving; when `closed` is set without that, it died."""
         self._reader = reader
         self._writer = writer
         self._numbers = itertools.count(1)
@@ -159,6 +161,7 @@ class EngineClient:
                 _resolve(self._status.popleft(), message)
         elif isinstance(message, Failed) and message.id is None:
             self._lost = EngineUnavailable(message.message)
+            self.dismissed = message.code == "shutting-down"
             if self._status:
                 _reject(self._status.popleft(), EngineFailure(message.code, message.message))
         elif isinstance(message, Filled | Progress | Failed):

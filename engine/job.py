@@ -94,7 +94,7 @@ class Job:
         context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
         hole = Hole(self._tokens, fill.extent, fill.max_tokens)
         temperature = 0.0 if number == 0 else fill.temperature
-        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never)
+        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never, self._rule == "entropy")
         width = family.info.canvas_tokens
         match self._rule:
             case "left-to-right":
@@ -104,7 +104,7 @@ class Job:
             case "entropy":
                 return Denoising(family, context, hole, drawing, by_entropy, width, self._steps)
             case _:
-                return DraftAndVerify(family, context, hole, drawing, width)
+                return DraftAndVerify(family, context, hole, drawing)
 
     def progress(self) -> Progress:
         """Return the first candidate's canvas as it stands."""

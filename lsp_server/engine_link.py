@@ -181,11 +181,13 @@ class EngineLink:
 
     def _lost(self) -> None:
         """The engine has died, or has left because nobody used it: either way the next request starts it again."""
+        left = self._client is not None and self._client.dismissed
         self._client = None
-        self._error = EngineUnavailable("the engine has stopped")
         self._postpone()
-        self._board.show("off", "The engine has stopped; it starts again with the next request.")
-        _logger.info("the engine has stopped; it starts again with the next request")
+        what = "the engine has stopped" if left else "the engine died"
+        self._error = EngineUnavailable(what)
+        self._board.show("off" if left else "error", f"{what.capitalize()}; it starts again with the next request.")
+        _logger.log(logging.INFO if left else logging.ERROR, "%s; it starts again with the next request", what)
 
     def _postpone(self) -> None:
         self._not_before = time.monotonic() + self.delay_s

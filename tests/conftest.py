@@ -22,7 +22,16 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = sorted((ROOT / "engine").glob("*.py"))
     tokenizer = train_tokenizer((path.read_text() for path in sources), 400)
     tokenizer.save(str(folder / "tokenizer.json"))
-    shape = Shape(vocabulary=400, width=32, layers=2, heads=2, context_tokens=192, canvas_tokens=8)
+    shape = Shape(
+        vocabulary=400,
+        width=32,
+        layers=2,
+        heads=2,
+        context_tokens=192,
+        canvas_tokens=8,
+        gram_buckets=64,
+        gram_width=16,
+    )
     cpu = training_config.load_config(ROOT / "engine" / "training" / "cpu.toml")
     config = attrs.evolve(cpu, name="tiny", model=shape)
     torch.manual_seed(1)

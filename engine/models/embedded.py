@@ -1,6 +1,5 @@
 """The embedded family: our own small model, run row by row over each hole's own context, without transformers."""
 
-import codecs
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import attrs
 import cattrs
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -17,7 +17,10 @@ from torch.nn import functional as F
 
 from engine.errors import ModelError
 from engine.models.base import Context, Pass
-from engine.models.network import Network, Shape
+from engine.models.lookup import Hints, Lookup
+from engine.models.network import Network, Rows, Shape
+from engine.models.pieces import Pieces, load_tokenizer
+from engine.models.quantized import unpack
 from engine.models.stream import Limits, Marks, lay_out
 from engine.protocol import Fill, ModelInfo
 
@@ -84,7 +87,7 @@ class EmbeddedFamily:
             device=device.type,
             dtype=str(self._dtype).removeprefix("torch."),
         )
-        self._pieces = _byte_pieces(tokenizer)
+        self._pieces = Pieces(tokenizer)
         self._line_tokens: dict[str, list[int]] = {}
 
     def lay_out(self, fill: Fill) -> list[int]:
@@ -123,10 +126,7 @@ class EmbeddedFamily:
                 raise ModelError(
                     f"a hole needs {start + count} positions; the model has {self._network.cosine.shape[0]}"
                 )
-        tokens = torch.tensor([token for item in passes for token in (*item.append, *item.canvas)], device=self._device)
-        positions = torch.cat(
-            [torch.arange(s, s + c, device=self._device) for s, c in zip(starts, counts, strict=True)]
-        )
+        inputs = self._inputs(passes, starts)
         masks = [
             _visible(start, len(item.append), len(item.canvas), self._device)
             for start, item in zip(starts, passes, strict=True)
@@ -145,22 +145,42 @@ class EmbeddedFamily:
                 at += count
             return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
 
-        rows = self._network.trunk(tokens, positions, attend)
+        rows = self._network.trunk(inputs, attend)
         offsets = [sum(counts[:index]) for index in range(len(counts))]
         wanted = [offset + row for offset, item in zip(offsets, passes, strict=True) for row in item.wanted]
         for context, item in zip(contexts, passes, strict=True):
             context.tokens += item.append
         if not wanted:
             return [torch.empty(0, self.card.shape.vocabulary) for _ in passes]
-        logits = self._network.logits(rows[torch.tensor(wanted, device=self._device)]).cpu()
+        chosen = torch.tensor(wanted, device=self._device)
+        logits = self._network.logits(rows[chosen], inputs.hints[chosen], inputs.strengths[chosen]).cpu()
         return list(torch.split(logits, [len(item.wanted) for item in passes]))
 
+    def _inputs(self, passes: Sequence[Pass], starts: list[int]) -> Rows:
+        """Return the rows of all passes, one behind the other."""
+        found: list[Hints] = []
+        for item, start in zip(passes, starts, strict=True):
+            stream = [*item.context.tokens, *item.append]
+            anchor = len(stream) - 1
+            lookup = Lookup(stream, self.card.marks, self.card.shape.gram_buckets, min(start, anchor))
+            hints = lookup.stream()
+            found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
+            if item.canvas:
+                found.append(lookup.canvas(anchor, item.canvas))
+        arrays = (
+            np.array([token for item in passes for token in (*item.append, *item.canvas)], np.int64),
+            np.concatenate([np.arange(start, start + item.rows) for item, start in zip(passes, starts, strict=True)]),
+            np.concatenate([hints.tokens for hints in found]),
+            np.concatenate([hints.strengths for hints in found]),
+            np.concatenate([hints.grams for hints in found]),
+        )
+        return Rows(*(torch.from_numpy(array).to(self._device) for array in arrays))
+
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return [decoder.decode(self._pieces[token], at == len(tokens) - 1) for at, token in enumerate(tokens)]
+        return self._pieces.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
-        return b"\n" in self._pieces[token]
+        return self._pieces.breaks_line(token)
 
 
 def _own(context: Context) -> KeyValues:
@@ -184,19 +204,6 @@ def _visible(start: int, append: int, canvas: int, device: torch.device) -> Tens
     return visible
 
 
-def _byte_pieces(tokenizer: Tokenizer) -> list[bytes]:
-    """Return the bytes of every token; special tokens have none. The table is GPT-2's byte-to-unicode one."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    table = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
-    special = set(tokenizer.get_added_tokens_decoder())
-    pieces = [b""] * tokenizer.get_vocab_size()
-    for text, token in tokenizer.get_vocab().items():
-        if token not in special:
-            pieces[token] = bytes(table[character] for character in text)
-    return pieces
-
-
 def processor_has_bf16() -> bool:
     """Tell whether the processor multiplies bf16 matrices natively; without, bf16 is several times slower than fp32."""
     try:
@@ -210,7 +217,7 @@ def load(folder: Path, config: dict[str, Any], threads: int, device: torch.devic
     """Load a model of this family from a folder; raises ModelError with one line."""
     try:
         card = cattrs.Converter(detailed_validation=False).structure(config, Card)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = load_tokenizer(folder / "tokenizer.json")
         weights = load_file(folder / "model.safetensors")
     except FileNotFoundError as error:
         raise ModelError(f"the model in {folder} lacks {Path(str(error.filename or error)).name}") from None
@@ -223,7 +230,7 @@ def load(folder: Path, config: dict[str, Any], threads: int, device: torch.devic
     network = network.to_empty(device="cpu")
     network.reset_tables()
     try:
-        network.load_state_dict({name: value.float() for name, value in weights.items()})
+        network.load_state_dict(unpack(weights))
     except RuntimeError as error:
         lines = str(error).splitlines()
         raise ModelError(f"the weights in {folder} do not fit its config.json: {lines[-1].strip()}") from None

@@ -10,7 +10,10 @@ _NEVER = -1e9
 
 @attrs.frozen
 class Proposal:
-    """For n positions: tokens (ids), confidence (the token's probability) and entropy (nats), lists of length n."""
+    """For n positions: tokens (ids), confidence (the token's probability) and entropy (nats), lists of length n.
+
+    Entropies are 0 where the drawing was not asked for them.
+    """
 
     tokens: list[int]
     confidence: list[float]
@@ -30,24 +33,37 @@ class Drawing:
     """
 
     def __init__(
-        self, temperature: float = 0.0, top_p: float = 1.0, seed: int = 0, forbidden: tuple[int, ...] = ()
+        self,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        forbidden: tuple[int, ...] = (),
+        entropy: bool = False,
     ) -> None:
-        self._temperature, self._top_p, self._seed = temperature, top_p, seed
+        self._temperature, self._top_p, self._seed, self._entropy = temperature, top_p, seed, entropy
         self._forbidden = torch.tensor(forbidden, dtype=torch.long)
 
+    @torch.inference_mode()
     def propose(self, logits: Tensor, positions: list[int]) -> Proposal:
-        """Return the proposals for logits [n, vocabulary] at n positions of the middle."""
-        logarithms = torch.log_softmax(logits.index_fill(-1, self._forbidden, _NEVER), dim=-1)
-        probabilities = logarithms.exp()
-        entropy = -(probabilities * logarithms).sum(-1)
-        scores = logarithms if self._temperature <= 0 else self._perturbed(logarithms, positions)
-        tokens = scores.argmax(-1)
-        confidence = probabilities.gather(-1, tokens[:, None])[:, 0]
-        return Proposal(tokens.tolist(), confidence.tolist(), entropy.tolist())
+        """Return the proposals for logits [n, vocabulary] at n positions of the middle; the logits are used up.
 
-    def _perturbed(self, logarithms: Tensor, positions: list[int]) -> Tensor:
+        A vocabulary is long and a step short: nothing is computed over it that the step does not ask for.
+        """
+        logits.index_fill_(-1, self._forbidden, _NEVER)
+        total = logits.logsumexp(-1)
+        entropy = [0.0] * len(logits)
+        if self._entropy:
+            entropy = (total - (logits.softmax(-1) * logits).sum(-1)).tolist()
+        if self._temperature <= 0:
+            likeliest, tokens = logits.max(-1)
+        else:
+            tokens = self._perturbed(logits, positions).argmax(-1)
+            likeliest = logits.gather(-1, tokens[:, None])[:, 0]
+        return Proposal(tokens.tolist(), (likeliest - total).exp().tolist(), entropy)
+
+    def _perturbed(self, logits: Tensor, positions: list[int]) -> Tensor:
         """Gumbel-max: the largest of log-probability plus noise is a draw from the distribution."""
-        scores = torch.log_softmax(logarithms / self._temperature, dim=-1)
+        scores = torch.log_softmax(logits / self._temperature, dim=-1)
         if self._top_p < 1:
             ordered, order = scores.sort(dim=-1, descending=True)
             outside = ordered.exp().cumsum(-1) - ordered.exp() >= self._top_p

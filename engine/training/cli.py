@@ -1,32 +1,71 @@
 """`midspan train`: corpus, tokenizer, training, export and evaluation, one after the other or each alone."""
 
+import asyncio
 import random
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from tokenizers import Tokenizer
 
+from engine.evaluation import humaneval as humaneval_set
+from engine.evaluation.summary import speeds, summarize
+from engine.evaluation.tables import calibration_table, fill_tables, speed_table
+from engine.evaluation.ways import DENOISE, VERIFY
 from engine.models import registry
+from engine.models.pieces import load_tokenizer
 from engine.training import corpus as corpora
 from engine.training import evaluate
 from engine.training.card import write_card
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
+from engine.training.gpu import app as gpu_app
+from engine.training.languages import MARKUP
 from engine.training.tokenizer import train_tokenizer
 from engine.training.train import train
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train the embedded model.")
+app = typer.Typer(add_completion=False)
+app.add_typer(gpu_app, name="gpu")
 DEFAULT = Path(__file__).parent / "cpu.toml"
 TOKENIZER_MEGABYTES = 40
 
-ConfigOption = Annotated[Path, typer.Option("--config", help="The run's TOML file.")]
+ConfigOption = Annotated[
+    Path, typer.Option("--config", help="The run's TOML file.", show_default="cpu.toml of the package")
+]
 WorkOption = Annotated[Path, typer.Option("--work", help="Where corpus, checkpoint and metrics go.")]
 
 
+@app.callback(invoke_without_command=True)
+def run_all(
+    context: typer.Context,
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    minutes: Annotated[
+        float, typer.Option(help="Plan the training for this long in all; a run goes on where it stopped.")
+    ] = 60,
+    workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
+    compiled: Annotated[bool, typer.Option(help="Compile the network; needs a C++ compiler.")] = True,
+    evaluation: Annotated[list[Path] | None, typer.Option(help="Evaluation sets to keep out of the corpus.")] = None,
+    session: Annotated[float | None, typer.Option(help="Stop after so many minutes, to be gone on with.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Where the model's folder is written.")] = None,
+    count: Annotated[int, typer.Option(help="Held-out holes of each language and kind to evaluate on.")] = 20,
+) -> None:
+    """Train the embedded model, from nothing to weights: fetch, clean, tokenize, train, export, evaluate."""
+    if context.invoked_subcommand is not None:
+        return
+    numbers = load_config(config)
+    work.mkdir(parents=True, exist_ok=True)
+    _prepare(numbers, config, work, evaluation or [])
+    train(numbers, work, minutes, workers, compiled, session)
+    target = target or work / "model"
+    export_checkpoint(numbers, work, target)
+    evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")
+    write_card(numbers, config.parent, work, target)
+    typer.echo(f"model and card written to {target}")
+
+
 def _prepare(config: Config, config_path: Path, work: Path, evaluation: list[Path]) -> None:
+    """See that there is a corpus and a tokenizer."""
     if not (work / "corpus" / "train.msgpack").exists():
         manifest = config_path.parent / config.corpus.manifest
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
@@ -41,27 +80,6 @@ def _prepare(config: Config, config_path: Path, work: Path, evaluation: list[Pat
                     texts.append(file.text)
                     room -= len(file.text)
         train_tokenizer(texts, config.model.vocabulary).save(str(work / "tokenizer.json"))
-
-
-@app.command("run")
-def run_all(
-    config: ConfigOption = DEFAULT,
-    work: WorkOption = Path("runs/small"),
-    minutes: Annotated[
-        float, typer.Option(help="Plan the whole run for this long; a run goes on where it stopped.")
-    ] = 60,
-    workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
-    compiled: Annotated[bool, typer.Option(help="Compile the network; needs a C++ compiler.")] = True,
-    evaluation: Annotated[list[Path] | None, typer.Option(help="Evaluation sets to keep out of the corpus.")] = None,
-    target: Annotated[Path | None, typer.Option(help="Where the model's folder is written.")] = None,
-) -> None:
-    """From nothing to weights: fetch, clean, tokenize, train, export."""
-    numbers = load_config(config)
-    work.mkdir(parents=True, exist_ok=True)
-    _prepare(numbers, config, work, evaluation or [])
-    train(numbers, work, minutes, workers, compiled)
-    export_checkpoint(numbers, work, target or work / "model")
-    typer.echo(f"model written to {target or work / 'model'}")
 
 
 @app.command("export")
@@ -80,28 +98,45 @@ def card(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("
 def evaluate_model(
     model: Annotated[str, typer.Option(help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
-    language: str = "python",
+    language: Annotated[
+        list[str] | None, typer.Option(help="Languages; if none is named, all held-out ones but markup.")
+    ] = None,
     kind: Annotated[
-        str, typer.Option(help="How holes are cut: rest of line, inside, lines, body, span.")
-    ] = "rest of line",
-    count: Annotated[int, typer.Option(help="Holes.")] = 300,
-    rows: Annotated[Path | None, typer.Option(help="Write every hole's result here, as JSON lines.")] = None,
+        list[str] | None, typer.Option(help="How holes are cut: rest of line, inside, lines, body, span.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Holes of each language and kind, and problems of each file.")] = 20,
+    humaneval: Annotated[list[Path] | None, typer.Option(help="HumanEval-Infilling files (.jsonl.gz).")] = None,
+    rows: Annotated[Path | None, typer.Option(help="Write every fill here, as JSON lines.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the reliability plot here, as PNG.")] = None,
 ) -> None:
-    """Fill holes of the held-out packages in every way and print exact match beside milliseconds."""
-    summaries = evaluate.run(registry.load(model), work / "corpus", language, kind, count, rows)
-    table = Table(
-        "way", "exact", "similarity", "tokens", "passes", "ms", "median ms", title=f"{language}, {kind}, {count} holes"
-    )
-    for row in summaries:
-        numbers = (f"{row.exact:.1%}", f"{row.similarity:.2f}", row.tokens, row.steps, row.ms, row.median_ms)
-        table.add_row(row.way, *map(str, numbers))
-    Console().print(table)
+    """Fill holes of the held-out packages in every way; print what is right beside milliseconds, and what to believe.
+
+    benchmarks/quality.py measures more: typing, and the worth of the code behind the cursor.
+    """
+    files = corpora.load(work / "corpus", "held-out")
+    languages = language or sorted({file.language for file in files} - MARKUP)
+    family = registry.load(model)
+    found = evaluate.evaluate(family, files, languages, kind or ["rest of line", "lines"], count)
+    for path in humaneval or []:
+        found += asyncio.run(humaneval_set.solve(family, humaneval_set.draw(humaneval_set.load(path), count, count)))
+    if rows is not None:
+        evaluate.write_rows(found, rows)
+    console = Console()
+    for table in fill_tables(summarize(found)):
+        console.print(table)
+    console.print(speed_table([speed for way in (DENOISE, VERIFY) for speed in speeds(found, way)]))
+    judged = evaluate.judged(found)
+    console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
+    if plot is not None:
+        from engine.evaluation.reliability_plot import draw  # matplotlib belongs to the extra "train"
+
+        draw(judged, f"{family.info.name}, rest of line", plot)
 
 
 @app.command("tokens")
 def characters_a_token(work: WorkOption = Path("runs/small")) -> None:
     """Print characters a token on the held-out files, by language."""
-    tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
+    tokenizer = load_tokenizer(work / "tokenizer.json")
     files = corpora.load(work / "corpus", "held-out")
     for language in sorted({file.language for file in files}):
         texts = [file.text for file in files if file.language == language]

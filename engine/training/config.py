@@ -31,13 +31,14 @@ class Holes:
     weights: dict[str, float]
     no_suffix: float
     no_path: float
+    unfinished: float
 
 
 @attrs.frozen
 class Objective:
     """Canvas rows a sequence in the first and in the second part of the run, their lengths, and the loss weights.
 
-    `canvas_lengths` are the odds of each length in tokens.
+    `canvas_lengths` are the odds of each length in tokens; `distilled` holds in the second part, see objective.losses.
     """
 
     canvas_rows_early: int
@@ -47,6 +48,7 @@ class Objective:
     hole_share: float
     fully_masked: float
     canvas_weight: float
+    distilled: float
     padding_weight: float
 
 
@@ -60,6 +62,7 @@ class Optimizer:
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
+    int8: bool
     seed: int = 0
 
 

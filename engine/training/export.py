@@ -2,22 +2,22 @@
 
 from pathlib import Path
 
-import torch
 from safetensors.torch import save_file
-from tokenizers import Tokenizer
 
 from engine.models.embedded import FAMILY, Card, config_of
 from engine.models.network import Network
+from engine.models.pieces import load_tokenizer
+from engine.models.quantized import pack
+from engine.training.checkpoint import NEWEST, restore
 from engine.training.config import Config
-from engine.training.train import marks_of
+from engine.training.loader import marks_of
 
 
 def export(config: Config, network: Network, tokenizer_path: Path, folder: Path) -> None:
-    """Write a folder that the engine loads: weights in bf16, each [out, in] as in the network."""
+    """Write a folder that the engine loads."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: value.to(torch.bfloat16).contiguous() for name, value in network.state_dict().items()}
-    save_file(weights, folder / "model.safetensors")
-    tokenizer = Tokenizer.from_file(str(tokenizer_path))
+    save_file(pack(network.state_dict()), folder / "model.safetensors")
+    tokenizer = load_tokenizer(tokenizer_path)
     (folder / "tokenizer.json").write_bytes(tokenizer_path.read_bytes())
     card = Card(
         family=FAMILY,
@@ -34,5 +34,5 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
 def export_checkpoint(config: Config, work: Path, folder: Path) -> None:
     """Export the newest checkpoint of a run."""
     network = Network(config.model)
-    network.load_state_dict(torch.load(work / "checkpoint.pt", map_location="cpu", weights_only=True)["network"])
+    restore(work / NEWEST, network, [])
     export(config, network, work / "tokenizer.json", folder)

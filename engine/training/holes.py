@@ -1,12 +1,14 @@
 """Holes as users make them, cut out of whole files."""
 
 import random
+import re
 from collections.abc import Callable
 
 import attrs
 
 from engine.training.corpus import File
 
+_WORD = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'"}
 MAX_MIDDLE = 400
 
@@ -100,6 +102,16 @@ def _body(text: str, rng: random.Random) -> tuple[int, int] | None:
     return first + _indent(text, first, last), len(text[:stop].rstrip()) if text[end:stop].strip() else stop
 
 
+def _word(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """A name or a number, from its start or from within."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    words = list(_WORD.finditer(text, start, end))
+    if not words:
+        return None
+    word = rng.choice(words)
+    return (word.start() if rng.random() < 0.5 else rng.randrange(word.start(), word.end())), word.end()
+
+
 def _span(text: str, rng: random.Random) -> tuple[int, int] | None:
     """Any stretch of characters."""
     start = rng.randrange(len(text))
@@ -111,6 +123,7 @@ KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
     "inside": _inside,
     "lines": _lines,
     "body": _body,
+    "word": _word,
     "span": _span,
 }
 
@@ -122,6 +135,22 @@ def cut(file: File, kind: str, rng: random.Random) -> Hole | None:
         return None
     start, end = found
     return Hole(file.text[:start], file.text[start:end], file.text[end:], kind, file.path, file.language)
+
+
+def as_edited(hole: Hole, rng: random.Random, unfinished: float) -> Hole:
+    """Return the hole as it looks while the file is still being written, with the odds `unfinished` of each change.
+
+    Behind the brackets that an editor closed by itself nothing is written yet, and the lines below, which belong to
+    what the user is about to write, are not there.
+    """
+    line, newline, below = hole.suffix.partition("\n")
+    if hole.kind == "inside" and rng.random() < unfinished:
+        line = line[: len(line) - len(line.lstrip(")]}\"'"))]
+    if below and rng.random() < unfinished:
+        lines = below.split("\n")
+        dropped = min(1 + int(rng.expovariate(1 / 4)), len(lines))
+        below = "\n".join(lines[dropped:])
+    return attrs.evolve(hole, suffix=line + newline + below)
 
 
 class Sampler:

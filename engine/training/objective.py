@@ -8,6 +8,7 @@ position is always masked. One set of weights learns to read, to write left to r
 """
 
 import random
+from collections.abc import Iterator
 
 import attrs
 import numpy as np
@@ -16,34 +17,45 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import BlockMask
 
-from engine.models.network import Network
+from engine.models.lookup import Lookup
+from engine.models.network import Network, Rows
 from engine.models.stream import Limits, Marks, lay_out
+from engine.training import attention
 from engine.training.config import Config, Objective
-from engine.training.holes import Hole
+from engine.training.holes import Hole, as_edited
 
 
 @attrs.define
 class Batch:
-    """B sequences of T stream rows and R canvas rows each; a target of weight 0 does not count.
+    """B sequences of T stream rows with R canvas rows behind them; a target of weight 0 does not count.
 
-    stream, stream_targets: int64 [B, T]; stream_weights: float32 [B, T]
-    canvas, canvas_positions, canvas_targets: int64 [B, R]; canvas_weights: float32 [B, R]
+    tokens, positions, hints, strengths, targets: int64 [B, T + R]; grams: int64 [B, T + R, 2]; see network.Rows
+    weights: float32 [B, T + R]
     owners: int64 [B, R], the number of the canvas that a row belongs to
     anchors: int64 [B, R], the stream position that a row's canvas stands behind
     masked: float32 [B, R], the share of a row's canvas that is masked
     """
 
-    stream: Tensor
-    stream_targets: Tensor
-    stream_weights: Tensor
-    canvas: Tensor
-    canvas_positions: Tensor
-    canvas_targets: Tensor
-    canvas_weights: Tensor
+    tokens: Tensor
+    positions: Tensor
+    hints: Tensor
+    strengths: Tensor
+    grams: Tensor
+    targets: Tensor
+    weights: Tensor
     owners: Tensor
     anchors: Tensor
     masked: Tensor
+
+    @property
+    def stream_rows(self) -> int:
+        return self.tokens.shape[1] - self.owners.shape[1]
+
+    @property
+    def inputs(self) -> Rows:
+        return Rows(self.tokens, self.positions, self.hints, self.strengths, self.grams)
 
 
 @attrs.frozen
@@ -62,7 +74,7 @@ class Collator:
     def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
         self._tokenizer, self._rng = tokenizer, random.Random(seed)
-        self._length = config.model.context_tokens
+        self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
         self._lengths = [int(length) for length in config.objective.canvas_lengths]
         self._odds = list(config.objective.canvas_lengths.values())
 
@@ -73,36 +85,44 @@ class Collator:
     def batch(self, holes: list[Hole], rows: int) -> Batch:
         """Lay out holes with `rows` canvas rows each."""
         size, length, marks = len(holes), self._length, self._marks
-        stream = np.full((size, length), marks.pad, np.int64)
-        targets = np.full((size, length), marks.pad, np.int64)
-        weights = np.zeros((size, length), np.float32)
-        canvas = np.full((size, rows), marks.mask, np.int64)
-        canvas_targets = np.full((size, rows), marks.pad, np.int64)
-        canvas_weights = np.zeros((size, rows), np.float32)
-        positions, owners, anchors = (np.zeros((size, rows), np.int64) for _ in range(3))
+        whole = (size, length + rows)
+        tokens = np.full(whole, marks.pad, np.int64)
+        targets = np.full(whole, marks.pad, np.int64)
+        weights = np.zeros(whole, np.float32)
+        positions = np.tile(np.arange(length + rows), (size, 1))
+        hints, strengths = np.zeros(whole, np.int64), np.zeros(whole, np.int64)
+        grams = np.zeros((*whole, 2), np.int64)
+        owners, anchors = np.zeros((size, rows), np.int64), np.zeros((size, rows), np.int64)
         masked = np.zeros((size, rows), np.float32)
         for row, hole in enumerate(holes):
-            tokens, counted, prefix, middle_at = self._lay_out(hole)
-            stream[row, : len(tokens)] = tokens
-            targets[row, : len(tokens) - 1] = tokens[1:]
-            weights[row, : len(tokens) - 1] = counted[1:]
+            stream, counted, prefix, middle_at = self._lay_out(hole)
+            end = len(stream)
+            tokens[row, :end] = stream
+            targets[row, : end - 1] = stream[1:]
+            weights[row, : end - 1] = counted[1:]
+            lookup = Lookup(stream, marks, self._buckets)
+            found = lookup.stream()
+            hints[row, :end], strengths[row, :end], grams[row, :end] = found.tokens, found.strengths, found.grams
             at = number = 0
             while at < rows:
                 width = min(self._rng.choices(self._lengths, self._odds)[0], rows - at)
-                anchor = middle_at if number == 0 else self._anchor(prefix, middle_at, len(tokens), width)
-                part = slice(at, at + width)
-                canvas[row, part], canvas_targets[row, part], canvas_weights[row, part], masked[row, part] = (
-                    self._canvas(tokens, anchor, width)
+                anchor = middle_at if number == 0 else self._anchor(prefix, middle_at, end, width)
+                own, part = slice(at, at + width), slice(length + at, length + at + width)
+                tokens[row, part], targets[row, part], weights[row, part], masked[row, own] = self._canvas(
+                    stream, anchor, width
                 )
-                owners[row, part], anchors[row, part] = number, anchor
+                found = lookup.canvas(anchor, tokens[row, part])
+                hints[row, part], strengths[row, part], grams[row, part] = found.tokens, found.strengths, found.grams
+                owners[row, own], anchors[row, own] = number, anchor
                 positions[row, part] = anchor + 1 + np.arange(width)
                 at, number = at + width, number + 1
-        arrays = (stream, targets, weights, canvas, positions, canvas_targets, canvas_weights, owners, anchors, masked)
+        arrays = (tokens, positions, hints, strengths, grams, targets, weights, owners, anchors, masked)
         return Batch(*(torch.from_numpy(array) for array in arrays))
 
     def _lay_out(self, hole: Hole) -> tuple[list[int], NDArray[np.float32], slice, int]:
         """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
         rng, limits = self._rng, self._holes
+        hole = as_edited(hole, rng, limits.unfinished)
         middle = self.encode(hole.middle)[: limits.middle_tokens]
         suffix = "" if rng.random() < limits.no_suffix else hole.suffix
         path = "" if rng.random() < limits.no_path else hole.path
@@ -140,57 +160,87 @@ class Collator:
         return shown[:width], known[1:], weights[1:] * hidden[1:], float(ratio)
 
 
-def visibility(batch: Batch) -> Tensor:
-    """Return what canvas rows may see: bool [B, 1, R, T + R]."""
-    before = torch.arange(batch.stream.shape[1], device=batch.stream.device) <= batch.anchors[..., None]
+def visibility(batch: Batch) -> Tensor | BlockMask:
+    """Return what canvas rows may see: bool [B, 1, R, T + R], and on a GPU its fused attention's mask of all rows."""
+    if batch.tokens.is_cuda:
+        return attention.block_mask(batch.anchors, batch.owners, batch.stream_rows)
+    before = torch.arange(batch.stream_rows, device=batch.tokens.device) <= batch.anchors[..., None]
     own = batch.owners[:, :, None] == batch.owners[:, None, :]
     return torch.cat((before, own), dim=-1)[:, None]
 
 
-def forward(network: Network, batch: Batch, visible: Tensor) -> tuple[Tensor, Tensor]:
-    """Return trunk rows of the stream [B, T, width] and of the canvases [B, R, width]."""
-    size, length = batch.stream.shape
-    tokens = torch.cat((batch.stream, batch.canvas), 1)
-    steps = torch.arange(length, device=tokens.device).expand(size, -1)
-    positions = torch.cat((steps, batch.canvas_positions), 1)
-
-    def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        query, key, value = (part.transpose(1, 2) for part in (query, key, value))
-        read = F.scaled_dot_product_attention(
-            query[:, :, :length], key[:, :, :length], value[:, :, :length], is_causal=True
-        )
-        drawn = F.scaled_dot_product_attention(query[:, :, length:], key, value, attn_mask=visible)
-        return torch.cat((read, drawn), 2).transpose(1, 2)
-
-    rows = network.trunk(tokens, positions, attend)
-    return rows[:, :length], rows[:, length:]
+def forward(network: Network, batch: Batch, visible: Tensor | BlockMask) -> Tensor:
+    """Return trunk rows [B, T + R, width] of the streams and of their canvases."""
+    if isinstance(visible, BlockMask):
+        return network.trunk(batch.inputs, attention.blockwise(visible))
+    return network.trunk(batch.inputs, attention.dense(visible, batch.stream_rows))
 
 
-def losses(network: Network, batch: Batch) -> Losses:
-    """Run one forward and return the losses; logits are computed only for rows that have a target."""
-    read, drawn = forward(network, batch, visibility(batch))
-    counted = batch.stream_weights > 0
-    stream = _cross_entropy(network, read[counted], batch.stream_targets[counted]).mean()
-    weights = batch.canvas_weights
-    chosen = weights > 0
-    each = _cross_entropy(network, drawn[chosen], batch.canvas_targets[chosen])
-    weight = weights[chosen]
-    full = (batch.masked == 1)[chosen]
-    canvas = (each * weight).sum() / weight.sum()
-    detached = each.detach() * weight
+def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
+    """Run one forward and return the losses; logits are computed only for rows that have a target.
 
-    def mean(part: Tensor) -> float:
-        return float(detached[part].sum() / weight[part].sum().clamp(min=1e-6))
+    `distilled` is the share of a fully masked canvas's loss that is measured against what left to right, with the same
+    weights and knowing all tokens before, predicts for the position, instead of the one token that stood there: a draft
+    is to guess that prediction, and a distribution teaches more than one draw from it (as in arXiv 2310.08461).
+    """
+    rows = forward(network, batch, visibility(batch))
+    counted, length = batch.weights > 0, batch.stream_rows
+    full = F.pad(batch.masked == 1, (length, 0)) & counted
+    drawn = counted & ~full
+    drawn[:, :length] = False
+    stream = _cross_entropy(network, rows, batch, counted & ~full & ~drawn).mean()
+    partial = _cross_entropy(network, rows, batch, drawn)
+    drafted, taught = _drafts(network, rows, batch, full, distilled)
+    weights = batch.weights[drawn], batch.weights[full]
+    partial_sum, full_sum = (partial * weights[0]).sum(), (taught * weights[1]).sum()
+    canvas = (partial_sum + full_sum) / (weights[0].sum() + weights[1].sum())
+    told = [
+        float((each.detach() * weight).sum() / weight.sum().clamp(min=1e-6))
+        for each, weight in zip((drafted, partial), (weights[1], weights[0]), strict=True)
+    ]
+    return Losses(stream, canvas, *told)
 
-    return Losses(stream, canvas, mean(full), mean(~full))
+
+def _chunks(*parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Return a thousand rows at a time: all logits at once would not fit any cache."""
+    return zip(*(torch.split(part, 1024) for part in parts), strict=True)
 
 
-def _cross_entropy(network: Network, rows: Tensor, targets: Tensor) -> Tensor:
-    """Return the loss of each row [N], a thousand rows at a time: all logits at once would not fit any cache."""
-    chunks = zip(torch.split(rows, 1024), torch.split(targets, 1024), strict=True)
-    return torch.cat([F.cross_entropy(network.logits(part), wanted, reduction="none") for part, wanted in chunks])
+def _cross_entropy(network: Network, rows: Tensor, batch: Batch, chosen: Tensor) -> Tensor:
+    """Return the loss [N] of the chosen rows, bool [B, T + R]."""
+    parts = _chunks(rows[chosen], batch.hints[chosen], batch.strengths[chosen], batch.targets[chosen])
+    return torch.cat(
+        [
+            F.cross_entropy(network.logits(part, hints, strengths), wanted, reduction="none")
+            for part, hints, strengths, wanted in parts
+        ]
+    )
 
 
-def canvas_rows_at(objective: Objective, done: float) -> int:
-    """Return the canvas rows a sequence at `done` (0 to 1) of the run: few at first, many later."""
-    return objective.canvas_rows_early if done < objective.late_from else objective.canvas_rows_late
+def _drafts(network: Network, rows: Tensor, batch: Batch, chosen: Tensor, distilled: float) -> tuple[Tensor, Tensor]:
+    """Return two losses [N] of the chosen canvas rows: against the target, and with `distilled` of it against what the
+    stream's row at the same position predicts; where the stream has ended there is only the target."""
+    if not distilled:
+        each = _cross_entropy(network, rows, batch, chosen)
+        return each, each
+    sequence, place = torch.nonzero(chosen, as_tuple=True)
+    teacher = batch.positions[sequence, place].clamp(max=batch.stream_rows - 1)
+    known = batch.targets[sequence, teacher] == batch.targets[sequence, place]
+    plain: list[Tensor] = []
+    taught: list[Tensor] = []
+    for row, column, source, shared in _chunks(sequence, place, teacher, known * distilled):
+        logits = network.logits(rows[row, column], batch.hints[row, column], batch.strengths[row, column])
+        logarithms, target = logits.log_softmax(-1), batch.targets[row, column]
+        with torch.no_grad():
+            wanted = network.logits(rows[row, source], batch.hints[row, source], batch.strengths[row, source])
+            wanted = wanted.softmax(-1).mul_(shared[:, None])
+            wanted[torch.arange(len(row), device=row.device), target] += 1 - shared
+        plain.append(-logarithms.detach().gather(1, target[:, None])[:, 0])
+        taught.append(-(logarithms * wanted).sum(-1))
+    return torch.cat(plain), torch.cat(taught)
+
+
+def phase(objective: Objective, done: float) -> tuple[int, float]:
+    """Return canvas rows a sequence and distilled share at `done` (0 to 1) of the run: left to right comes first."""
+    early = done < objective.late_from
+    return (objective.canvas_rows_early, 0.0) if early else (objective.canvas_rows_late, objective.distilled)

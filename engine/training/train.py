@@ -1,84 +1,45 @@
 """The training run: resumable, planned by the minutes there are, the same on a CPU and on one GPU."""
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 import torch
-from tokenizers import Tokenizer
-from torch.utils.data import DataLoader, IterableDataset
+from torch import Tensor
 
 from engine.models.network import Network
-from engine.models.stream import Marks
-from engine.training import corpus, objective
+from engine.training import corpus, loss_plot, objective, row_losses, samples, wire
+from engine.training.batched_muon import BatchedMuon
+from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
 from engine.training.config import Config, Optimizer
-from engine.training.holes import Sampler
+from engine.training.int8 import use_int8
+from engine.training.loader import Source
 from engine.training.muon import Muon
-from engine.training.tokenizer import SPECIALS
 
-
-def marks_of(tokenizer: Tokenizer) -> Marks:
-    """Return the ids of the special tokens."""
-    vocabulary = tokenizer.get_vocab()
-    return Marks(*(vocabulary[name] for name in SPECIALS))
-
-
-class HoleBatches(IterableDataset[objective.Batch]):
-    """An endless stream of batches, drawn in the loader's worker so that the model never waits for one."""
-
-    def __init__(self, config: Config, folder: Path, tokenizer_path: Path, split: corpus.Split, seed: int, rows: int):
-        self._config, self._folder, self._tokenizer_path = config, folder, tokenizer_path
-        self._split, self._seed, self._rows = split, seed, rows
-
-    def __iter__(self) -> Iterator[objective.Batch]:
-        os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        info = torch.utils.data.get_worker_info()
-        seed = self._seed * 1009 + (info.id if info else 0)
-        config, tokenizer = self._config, Tokenizer.from_file(str(self._tokenizer_path))
-        files = corpus.load(self._folder, self._split)
-        sampler = Sampler(files, config.corpus.shares, config.holes.weights, seed)
-        collator = objective.Collator(config, tokenizer, marks_of(tokenizer), seed)
-        while True:
-            holes = [sampler.draw() for _ in range(config.optimizer.batch)]
-            yield collator.batch(holes, self._rows)
-
-
-def _batches(
-    config: Config, folder: Path, tokenizer_path: Path, seed: int, rows: int, workers: int
-) -> Iterator[objective.Batch]:
-    dataset = HoleBatches(config, folder, tokenizer_path, "train", seed, rows)
-    return iter(DataLoader(dataset, batch_size=None, num_workers=workers, prefetch_factor=4 if workers else None))
-
-
-def initialize(network: Network) -> None:
-    """Start the weights: residual outputs and head at zero, so that every layer begins as the identity."""
-    width = network.shape.width
-    torch.nn.init.normal_(network.embed.weight, std=1.0)
-    torch.nn.init.zeros_(network.head.weight)
-    for name, matrix in network.blocks.named_parameters():
-        if name.endswith(("out.weight", "down.weight")):
-            torch.nn.init.zeros_(matrix)
-        else:
-            torch.nn.init.uniform_(matrix, -(3**0.5) * 0.5 * width**-0.5, 3**0.5 * 0.5 * width**-0.5)
+NOTED = 20
+"""Steps between two lines of progress; on a GPU nothing else waits for the device."""
+HELD_OUT = 6
+"""Batches that the held-out losses are taken over."""
 
 
 def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimizer]:
     """Return Muon for the blocks' matrices and Adam for embedding and head."""
+    tables = (network.embed, network.hint, network.strength, network.gram)
     adam = torch.optim.AdamW(
         [
-            {"params": [network.embed.weight], "lr": numbers.embed_lr},
-            {"params": [network.head.weight], "lr": numbers.head_lr},
+            {"params": [part.weight for part in tables], "lr": numbers.embed_lr},
+            {"params": [network.head.weight, network.copy.weight], "lr": numbers.head_lr},
         ],
         betas=(0.9, 0.95),
         eps=1e-10,
         weight_decay=0.0,
         fused=True,
     )
-    muon = Muon(network.blocks.parameters(), lr=numbers.muon_lr, weight_decay=numbers.weight_decay)
-    built: list[torch.optim.Optimizer] = [adam, muon]
+    inner = (*network.blocks.parameters(), network.gram_out.weight)
+    kind = BatchedMuon if network.embed.weight.is_cuda else Muon
+    built: list[torch.optim.Optimizer] = [adam, kind(inner, lr=numbers.muon_lr, weight_decay=numbers.weight_decay)]
     for optimizer in built:
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]
@@ -92,115 +53,155 @@ def rate(done: float, numbers: Optimizer) -> float:
     return min(1.0, (1.0 - done) / numbers.cooldown) if numbers.cooldown else 1.0
 
 
-@attrs.define
-class Progress:
-    """Where a run stands; saved with every checkpoint."""
+class Run:
+    """A run at work: network, optimizers and progress, one step after the other.
 
-    step: int = 0
-    minutes: float = 0.0
-    stream_tokens: int = 0
-    canvas_rows: int = 0
-
-
-@torch.no_grad()
-def held_out_losses(network: Network, batches: list[objective.Batch]) -> tuple[float, float, float]:
-    """Return mean stream, full-canvas and partial-canvas losses in nats over fixed held-out batches."""
-    rows = [objective.losses(network, batch) for batch in batches]
-    count = len(rows)
-    return (
-        float(sum(row.stream for row in rows)) / count,
-        sum(row.canvas_full for row in rows) / count,
-        sum(row.canvas_partial for row in rows) / count,
-    )
-
-
-def move(batch: objective.Batch, device: torch.device) -> objective.Batch:
-    return objective.Batch(*(part.to(device, non_blocking=True) for part in attrs.astuple(batch, recurse=False)))
-
-
-def train(config: Config, work: Path, minutes: float, workers: int, compiled: bool) -> Path:
-    """Train for `minutes` in all, going on from the run's checkpoint if there is one; return the checkpoint's path.
-
-    `work` holds corpus/ and tokenizer.json and gets checkpoint.pt and metrics.jsonl.
+    `waited` counts the seconds since the last note in which no batch was ready.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(config.optimizer.seed)
-    network = Network(config.model).to(device)
-    initialize(network)
-    numbers, progress, checkpoint = config.optimizer, Progress(), work / "checkpoint.pt"
-    chain = optimizers(network, numbers)
-    if checkpoint.exists():
-        saved = torch.load(checkpoint, map_location=device, weights_only=True)
-        network.load_state_dict(saved["network"])
-        for optimizer, state in zip(chain, saved["optimizers"], strict=True):
-            optimizer.load_state_dict(state)
-        progress = Progress(**saved["progress"])
-    if compiled:
-        network.trunk = torch.compile(network.trunk, dynamic=False)  # type: ignore[method-assign]
-    held_out = HoleBatches(config, work / "corpus", work / "tokenizer.json", "held-out", 7, 64)
-    fixed = [move(batch, device) for batch, _ in zip(held_out, range(6), strict=False)]
-    before, started, last_saved = progress.minutes, time.monotonic(), time.monotonic()
-    rows = -1
-    batches: Iterator[objective.Batch] = iter(())
-    while True:
-        progress.minutes = before + (time.monotonic() - started) / 60
-        done = progress.minutes / minutes
-        if done >= 1:
-            break
-        if rows != (wanted := objective.canvas_rows_at(config.objective, done)):
-            rows = wanted
-            batches = _batches(
-                config, work / "corpus", work / "tokenizer.json", numbers.seed + progress.step, rows, workers
-            )
-        batch = move(next(batches), device)
-        scale = rate(done, numbers)
-        for optimizer in chain:
+
+    def __init__(self, config: Config, work: Path, compiled: bool) -> None:
+        self.config, self.work = config, work
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(config.optimizer.seed)
+        self.network = Network(config.model).to(self.device)
+        self.network.initialize()
+        self.chain = optimizers(self.network, config.optimizer)
+        self.progress = Progress()
+        if (work / NEWEST).exists():
+            self.progress = restore(work / NEWEST, self.network, self.chain)
+        if config.optimizer.int8 and self.device.type == "cpu":
+            use_int8(self.network.blocks)
+        if compiled:
+            self.network.trunk = torch.compile(self.network.trunk, dynamic=False)  # type: ignore[method-assign]
+        self.source = Source(config, work)
+        rows = config.objective.canvas_rows_late
+        self._fixed = self.source.held_out(HELD_OUT, rows, self.device)
+        self._holes = samples.draw(corpus.load(work / "corpus", "held-out"), "python", 2)
+        self._told = torch.zeros(4, device=self.device)
+        self._since, self._tokens = time.monotonic(), self.progress.stream_tokens
+        self.waited = 0.0
+
+    def step(self, batch: Tensor, distilled: float, scale: float) -> None:
+        """Take one step on a batch (see wire.Wire) with the learning rates at `scale` of their peaks."""
+        for optimizer in self.chain:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * scale
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            found = objective.losses(network, batch)
-        torch.autograd.backward(found.stream + config.objective.canvas_weight * found.canvas)
-        for optimizer in chain:
+        stream, canvas = wire.counted(batch, self.config.model.context_tokens)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            loss, told = self._loss(self.source.unfold(batch, self.device), distilled)
+        torch.autograd.backward(loss)
+        for optimizer in self.chain:
             optimizer.step()
             optimizer.zero_grad()
-        progress.step += 1
-        progress.stream_tokens += int(batch.stream_weights.sum())
-        progress.canvas_rows += int((batch.canvas_weights > 0).sum())
-        if progress.step % 20 == 0:
-            _note(work, progress, found, scale)
+        self._told += told
+        self.progress.step += 1
+        self.progress.stream_tokens += stream
+        self.progress.canvas_rows += canvas
+
+    def warm_up(self) -> None:
+        """Compile all that a step runs, before the clock does: the rise of the learning rate takes only seconds."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            loss, _ = self._loss(self._fixed[0], 0.0)
+        torch.autograd.backward(loss)
+        for optimizer in self.chain:
+            optimizer.zero_grad()
+
+    def _loss(self, batch: objective.Batch, distilled: float) -> tuple[Tensor, Tensor]:
+        """Return the loss to descend, and what is told of it: losses of stream, all canvases, full and partial ones."""
+        weight = self.config.objective.canvas_weight
+        if self.device.type == "cpu":
+            found = objective.losses(self.network, batch, distilled)
+            means = (
+                float(found.stream.detach()),
+                float(found.canvas.detach()),
+                found.canvas_full,
+                found.canvas_partial,
+            )
+            return found.stream + weight * found.canvas, torch.tensor(means)
+        rows = objective.forward(self.network, batch, objective.visibility(batch))
+        fixed = row_losses.losses(self.network, rows, batch, distilled)
+        return fixed.stream + weight * fixed.canvas, fixed.told()
+
+    def note(self, scale: float) -> None:
+        """Print and log the mean of the last steps' losses; this waits for the device."""
+        values = (self._told / NOTED).tolist()
+        self._told.zero_()
+        row = {
+            name: round(value, 4) for name, value in zip(("stream", "canvas", "full", "partial"), values, strict=True)
+        }
+        now, done = time.monotonic(), self.progress
+        speed = (done.stream_tokens - self._tokens) / (now - self._since)
+        self._since, self._tokens = now, done.stream_tokens
+        row |= {"rate": round(scale, 4), "waited": round(self.waited, 2)}
+        self.waited = 0.0
+        self._log({**attrs.asdict(done), **row, "tokens_a_second": round(speed)})
+        told = (
+            f"{done.minutes:6.1f} min  step {done.step}  {done.stream_tokens / 1e6:.2f}M  {speed:,.0f} tokens/s  {row}"
+        )
+        print(told, flush=True)
+
+    def save(self, name: str = NEWEST) -> None:
+        save(self.work / name, self.network, self.chain, self.progress)
+
+    def look(self) -> None:
+        """Print held-out losses by noise level and a few fills, and draw the plot."""
+        found = row_losses.levels(self.network, self._fixed)
+        levels = dict(zip(row_losses.LEVELS, (round(value, 4) for value in found), strict=True))
+        print("held out: " + "  ".join(f"{name} {value:.3f}" for name, value in levels.items()), flush=True)
+        self._log({**attrs.asdict(self.progress), "held_out": found, "levels": levels})
+        try:
+            for line in samples.fill(self.config, self.network, self.work, self._holes):
+                print(line, flush=True)
+            loss_plot.draw(self.work / "metrics.jsonl", self.work / "loss.png")
+        except Exception as error:  # something to look at is never worth a run
+            print(f"no sample or plot: {type(error).__name__}: {error}", flush=True)
+        self._since, self._tokens = time.monotonic(), self.progress.stream_tokens
+
+    def _log(self, row: dict[str, object]) -> None:
+        with (self.work / "metrics.jsonl").open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
+
+
+def train(
+    config: Config, work: Path, minutes: float, workers: int, compiled: bool, session: float | None = None
+) -> Path:
+    """Train for `minutes` in all, going on from the run's checkpoint if there is one; return the checkpoint's path.
+
+    `session` stops this session of the run after so many minutes, be the run done or not; the next goes on from there.
+    `work` holds corpus/ and tokenizer.json and gets checkpoint.pt, plateau.pt (the run as its learning rate begins to
+    fall), metrics.jsonl and loss.png.
+    """
+    begun = time.monotonic()
+    run, numbers = Run(config, work, compiled), config.optimizer
+    progress = run.progress
+    if run.device.type == "cuda":
+        run.warm_up()
+    before, started, last_saved = progress.minutes, time.monotonic(), time.monotonic()
+    rows = -1
+    batches: Iterator[Tensor] = iter(())
+    while True:
+        earlier = progress.minutes / minutes
+        progress.minutes = before + (time.monotonic() - started) / 60
+        done = progress.minutes / minutes
+        if done >= 1 or (session is not None and time.monotonic() - begun >= session * 60):
+            break
+        if numbers.cooldown and earlier < 1 - numbers.cooldown <= done:
+            run.save(PLATEAU)
+        wanted, distilled = objective.phase(config.objective, done)
+        if rows != wanted:
+            rows = wanted
+            batches = run.source.batches(numbers.seed + progress.step, rows, workers, run.device)
+        scale = rate(done, numbers)
+        asked = time.monotonic()
+        batch = next(batches)
+        run.waited += time.monotonic() - asked
+        run.step(batch, distilled, scale)
+        if progress.step % NOTED == 0:
+            run.note(scale)
         if time.monotonic() - last_saved > numbers.checkpoint_minutes * 60:
             last_saved = time.monotonic()
-            _save(checkpoint, network, chain, progress)
-            stream, full, partial = held_out_losses(network, fixed)
-            print(f"held out: stream {stream:.3f}  canvas full {full:.3f}  partial {partial:.3f}", flush=True)
-            _log(work, {"step": progress.step, "held_out": [stream, full, partial], **attrs.asdict(progress)})
-    _save(checkpoint, network, chain, progress)
-    return checkpoint
-
-
-def _note(work: Path, progress: Progress, found: objective.Losses, scale: float) -> None:
-    row = {
-        "stream": round(float(found.stream.detach()), 4),
-        "canvas": round(float(found.canvas.detach()), 4),
-        "full": round(found.canvas_full, 4),
-        "partial": round(found.canvas_partial, 4),
-        "rate": round(scale, 4),
-    }
-    _log(work, {**attrs.asdict(progress), **row})
-    print(f"{progress.minutes:6.1f} min  step {progress.step}  {progress.stream_tokens / 1e6:.2f}M  {row}", flush=True)
-
-
-def _log(work: Path, row: dict[str, object]) -> None:
-    with (work / "metrics.jsonl").open("a") as lines:
-        lines.write(json.dumps(row) + "\n")
-
-
-def _save(path: Path, network: Network, chain: list[torch.optim.Optimizer], progress: Progress) -> None:
-    state: dict[str, object] = {
-        "network": dict(network.state_dict()),
-        "optimizers": [optimizer.state_dict() for optimizer in chain],
-        "progress": attrs.asdict(progress),
-    }
-    draft = path.with_suffix(".part")
-    torch.save(state, draft)
-    draft.replace(path)
+            run.save()
+            run.look()
+    run.save()
+    run.look()
+    return work / NEWEST

@@ -61,10 +61,10 @@ def test_a_killed_engine_is_told_of_and_comes_back(neovim: Neovim) -> None:
     neovim.offered()
 
     os.kill(neovim.report()["engine"]["pid"], signal.SIGKILL)
-    neovim.eventually(lambda: neovim.state() == "off", "nobody notices")
-    stopped = neovim.status()
-    assert stopped is not None
-    assert "stopped" in stopped["message"]
+    neovim.eventually(lambda: neovim.state() == "error", "nobody notices")
+    died = neovim.status()
+    assert died is not None
+    assert "The engine died; it starts again" in died["message"]
 
     def type_on() -> bool:
         neovim.after_answer(lambda: neovim.type("a"))

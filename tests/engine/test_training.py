@@ -8,19 +8,33 @@ import attrs
 import msgpack
 import pytest
 import torch
-from tokenizers import Tokenizer
 
 from engine.errors import MidspanError
+from engine.models.base import Pass
+from engine.models.embedded import EmbeddedFamily
+from engine.models.lookup import Lookup
 from engine.models.network import Network, Shape
+from engine.models.pieces import load_tokenizer
 from engine.models.registry import load
 from engine.training import corpus, evaluate, objective
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
-from engine.training.holes import KINDS, cut
-from engine.training.train import initialize, marks_of, train
+from engine.training.holes import KINDS, Hole, cut
+from engine.training.int8 import Int8Linear
+from engine.training.loader import marks_of
+from engine.training.train import train
 
 ROOT = Path(__file__).parents[2]
-SHAPE = Shape(vocabulary=400, width=32, layers=2, heads=2, context_tokens=96, canvas_tokens=8)
+SHAPE = Shape(
+    vocabulary=400,
+    width=32,
+    layers=2,
+    heads=2,
+    context_tokens=96,
+    canvas_tokens=8,
+    gram_buckets=64,
+    gram_width=16,
+)
 
 
 def source_files() -> list[corpus.File]:
@@ -52,44 +66,119 @@ def test_a_cut_hole_puts_the_file_back_together(kind: str) -> None:
         assert not any("\n" in hole.middle for hole in found)
 
 
+def holes_of(kind: str, count: int) -> list[Hole]:
+    rng = random.Random(4)
+    found = (cut(file, kind, rng) for file in source_files() * 9)
+    return [hole for hole in found if hole is not None][:count]
+
+
 def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Config) -> None:
     """A canvas row must not change with the stream behind its anchor, nor the stream with any canvas."""
-    tokenizer = Tokenizer.from_file(str(tiny_model / "tokenizer.json"))
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     network = Network(SHAPE)
-    initialize(network)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.2)
-    rng = random.Random(4)
-    holes = [hole for hole in (cut(file, "lines", rng) for file in source_files() * 4) if hole is not None]
-    batch = objective.Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes[:3], 40)
-    read, drawn = objective.forward(network, batch, objective.visibility(batch))
+    batch = objective.Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
+    rows, length = objective.forward(network, batch, objective.visibility(batch)), batch.stream_rows
 
-    other = attrs.evolve(batch, canvas=(batch.canvas + 1) % 400)
-    read_again, _ = objective.forward(network, other, objective.visibility(other))
-    assert torch.equal(read, read_again)
+    other = attrs.evolve(batch, tokens=batch.tokens.clone())
+    other.tokens[:, length:] = (other.tokens[:, length:] + 1) % 400
+    again = objective.forward(network, other, objective.visibility(other))
+    assert torch.equal(rows[:, :length], again[:, :length])
 
     anchor = int(batch.anchors[0, 0])
-    stream = batch.stream.clone()
-    stream[0, anchor + 1 :] = (stream[0, anchor + 1 :] + 1) % 400
-    other = attrs.evolve(batch, stream=stream)
-    _, drawn_again = objective.forward(network, other, objective.visibility(other))
+    other = attrs.evolve(batch, tokens=batch.tokens.clone())
+    other.tokens[0, anchor + 1 : length] = (other.tokens[0, anchor + 1 : length] + 1) % 400
+    again = objective.forward(network, other, objective.visibility(other))
     first = batch.owners[0] == 0
-    assert torch.equal(drawn[0][first], drawn_again[0][first])
+    assert torch.equal(rows[0, length:][first], again[0, length:][first])
+
+
+def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) -> None:
+    """Stream and canvas rows of a training batch, run by the engine in pieces, give the same predictions."""
+    family = load(str(tiny_model), threads=1, device="cpu")
+    assert isinstance(family, EmbeddedFamily)
+    shape = attrs.evolve(family.card.shape, context_tokens=96)
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
+    collator = objective.Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
+    batch = collator.batch(holes_of("rest of line", 6), 40)
+    length = batch.stream_rows
+    with torch.inference_mode():
+        network = family._network
+        rows = objective.forward(network, batch, objective.visibility(batch))
+        for row in range(6):
+            for owner in range(int(batch.owners[row].max()) + 1):
+                own = length + torch.nonzero(batch.owners[row] == owner)[:, 0]
+                anchor = int(batch.anchors[row, own[0] - length])
+                stream = batch.tokens[row, : anchor + 1].tolist()
+                context = family.new_context()
+                family.run([Pass(context, stream[: anchor // 2], [], [])])
+                canvas = batch.tokens[row, own].tolist()
+                append = stream[anchor // 2 :]
+                wanted = list(range(len(append) - 1, len(append) + len(canvas)))
+                (found,) = family.run([Pass(context, append, canvas, wanted)])
+                at = torch.cat((torch.tensor([anchor]), own))
+                expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])
+                torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)
 
 
 def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> None:
-    tokenizer = Tokenizer.from_file(str(tiny_model / "tokenizer.json"))
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     marks = marks_of(tokenizer)
-    rng = random.Random(5)
-    holes = [hole for hole in (cut(file, "rest of line", rng) for file in source_files() * 9) if hole is not None]
-    batch = objective.Collator(config, tokenizer, marks, 0).batch(holes[:16], 64)
-    asked, held = batch.canvas_weights > 0, batch.canvas
+    batch = objective.Collator(config, tokenizer, marks, 0).batch(holes_of("rest of line", 16), 64)
+    canvas = slice(batch.stream_rows, None)
+    asked, held = batch.weights[:, canvas] > 0, batch.tokens[:, canvas]
     together = batch.owners[:, 1:] == batch.owners[:, :-1]
-    begins = batch.canvas_positions == batch.anchors + 1
+    begins = batch.positions[:, canvas] == batch.anchors + 1
     assert bool((held[begins] == marks.mask).all())
     assert bool((held[:, 1:][asked[:, :-1] & together] == marks.mask).all())
     shown = ~asked[:, :-1] & together
-    assert bool((held[:, 1:][shown] == batch.canvas_targets[:, :-1][shown]).all())
+    assert bool((held[:, 1:][shown] == batch.targets[:, canvas][:, :-1][shown]).all())
+
+
+def test_hints_say_what_followed_last_time(tiny_model: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
+    marks = marks_of(tokenizer)
+    names = [300, 301, 302, 303, 304, 305]
+    stream = [marks.suffix, 350, marks.prefix, *names, 360, *names[:3], marks.tail, 351, marks.middle]
+    lookup = Lookup(stream, marks, 64)
+    assert lookup.stream().tokens[-4:].tolist() == [303, 0, 0, 303], (
+        "the tail has no hint, <middle> that of the row above"
+    )
+    canvas = lookup.canvas(len(stream) - 1, [marks.mask] * 8)
+    assert canvas.tokens.tolist() == [304, 305, 360, 300, 301, 302, 0, 0], "nothing is copied from behind the anchor"
+    for since in range(len(stream)):
+        part, whole = Lookup(stream, marks, 64, since).stream(), lookup.stream()
+        assert part.tokens.tolist() == whole.tokens[since:].tolist()
+        assert part.grams.tolist() == whole.grams[since:].tolist()
+        shorter = Lookup(stream[: since + 1], marks, 64).stream()
+        assert shorter.tokens.tolist() == whole.tokens[: since + 1].tolist(), (
+            "a row's hint changed with what follows it"
+        )
+
+
+def test_products_in_int8_are_close_and_learn() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(64, 32, requires_grad=True)
+    exact, coarse = torch.nn.Linear(32, 48, bias=False), Int8Linear(32, 48, bias=False)
+    coarse.weight.data = exact.weight.data.clone()
+    wanted = torch.randn(64, 48)
+    found = []
+    for layer in (exact, coarse):
+        result = layer(rows)
+        (gradient,) = torch.autograd.grad((result - wanted).square().mean(), rows, retain_graph=True)
+        torch.autograd.backward((result - wanted).square().mean())
+        found.append((result, gradient, layer.weight.grad))
+    for one, other in zip(*found, strict=True):
+        assert one is not None
+        assert other is not None
+        assert float(((one - other).norm() / one.norm()).detach()) < 0.02
+
+
+def test_text_that_looks_like_a_mark_is_text(tiny_model: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
+    special = set(attrs.astuple(marks_of(tokenizer)))
+    assert not special & set(tokenizer.encode("<svg><mask id='a'/></svg> <end>", add_special_tokens=False).ids)
 
 
 def test_a_short_run_learns_goes_on_and_loads_in_the_engine(tiny_model: Path, config: Config, tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""The figures that say in a line each how good the embedded model is, with what they should be."""
+
+import statistics
+from collections.abc import Sequence
+
+import attrs
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from engine.evaluation.keystrokes import Typing
+from engine.evaluation.measure import Row
+from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, suffix_gains, summarize
+from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY
+
+REST_OF_LINE = "rest of line"
+TARGETS = {
+    "rest of line, exact, python": 0.20,
+    "the same, mean of the others": 0.14,
+    "HumanEval single line, pass@1": 0.10,
+    "keystrokes saved, python": 0.20,
+    "right among shown first lines": 0.50,
+    "exact, 4 steps less left to right": -0.02,
+    "draft and verify, tokens an iteration": 4.0,
+    "draft and verify, speed, 8-15 tokens": 1.6,
+    "draft and verify, speed, 16-31 tokens": 2.5,
+    "draft and verify, speed, 32+ tokens": 4.0,
+    "exact, with the suffix less without": 0.06,
+}
+"""The least that a figure of a model trained on a CPU should be, by its name; one that is not here is only told."""
+
+
+@attrs.frozen
+class Figure:
+    """A figure and the least that it should be; None where it was not measured, or nothing is asked of it."""
+
+    name: str
+    value: float | None
+    unit: str
+    target: float | None = attrs.field(init=False)
+
+    @target.default
+    def _(self) -> float | None:
+        return TARGETS.get(self.name)
+
+    def text(self, value: float | None) -> str:
+        if value is None:
+            return "-"
+        return f"{value:.1%}" if self.unit == "%" else f"{value:.2f}{self.unit}"
+
+
+def figures(accuracy: Sequence[Row], timed: Sequence[Row], blind: Sequence[Row], typing: Typing) -> list[Figure]:
+    """Return the figures of all rows, of the timed ones, of those without their suffix, and of typing.
+
+    What a way is not named for is measured by the default one.
+    """
+    summaries = summarize(accuracy)
+    others = sorted({row.language for row in accuracy if row.kind == REST_OF_LINE} - {"python"})
+    rest = [_exact(summaries, language, REST_OF_LINE, DEFAULT.name) for language in others]
+    known = [value for value in rest if value is not None]
+    twin, denoised = (_exact(summaries, "python", REST_OF_LINE, way.name) for way in (TWIN, DENOISE))
+    return [
+        Figure("rest of line, exact, python", _exact(summaries, "python", REST_OF_LINE, DEFAULT.name), "%"),
+        Figure("the same, mean of the others", statistics.fmean(known) if known else None, "%"),
+        Figure("HumanEval single line, pass@1", _passed(summaries, "HumanEval SingleLineInfilling"), "%"),
+        Figure("HumanEval multi line, pass@1", _passed(summaries, "HumanEval MultiLineInfilling"), "%"),
+        Figure("keystrokes saved, python", typing.saved, "%"),
+        Figure("right among shown first lines", typing.right if typing.shown else None, "%"),
+        Figure("exact, 4 steps less left to right", _gap(denoised, twin), "%"),
+        Figure("draft and verify, tokens an iteration", accepted_an_iteration(timed) or None, ""),
+        *(Figure(f"draft and verify, speed, {one.bucket} tokens", one.speedup, "x") for one in speeds(timed, VERIFY)),
+        *(Figure(f"4 steps, speed, {one.bucket} tokens", one.speedup, "x") for one in speeds(timed, DENOISE)),
+        Figure("exact, with the suffix less without", _suffix(accuracy, blind), "%"),
+    ]
+
+
+def figure_table(found: Sequence[Figure]) -> Table:
+    table = Table("figure", "measured", "target", title="Figures", box=SIMPLE_HEAD, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for figure in found:
+        table.add_row(figure.name, figure.text(figure.value), figure.text(figure.target))
+    return table
+
+
+def _exact(summaries: Sequence[Summary], language: str, kind: str, way: str) -> float | None:
+    return next((s.exact for s in summaries if (s.language, s.kind, s.way) == (language, kind, way)), None)
+
+
+def _passed(summaries: Sequence[Summary], kind: str) -> float | None:
+    return next((s.passed for s in summaries if (s.kind, s.way) == (kind, DEFAULT.name)), None)
+
+
+def _gap(value: float | None, other: float | None) -> float | None:
+    return value - other if value is not None and other is not None else None
+
+
+def _suffix(accuracy: Sequence[Row], blind: Sequence[Row]) -> float | None:
+    """Return the difference over all kinds and holes together, by the default way."""
+    gains = [one for one in suffix_gains([*accuracy, *blind]) if one.way == DEFAULT.name]
+    holes = sum(one.holes for one in gains)
+    return sum(one.holes * (one.exact_with - one.exact_without) for one in gains) / holes if holes else None

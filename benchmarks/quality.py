@@ -1,0 +1,240 @@
+"""How good is the embedded model? Fills holes of packages that it never saw, solves HumanEval-Infilling, and types.
+
+Run it as `python benchmarks/quality.py --corpus runs/corpus --humaneval A.jsonl.gz --humaneval B.jsonl.gz`; `--quick`
+takes a tenth of everything, `--share` any other part. What a model wrote runs in engine/evaluation/sandbox.py only.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import attrs
+import typer
+from figures import Figure, figure_table, figures
+from machine import Machine, this_machine
+from rich.console import Console
+from suggester import Suggester
+
+from engine.errors import MidspanError
+from engine.evaluation import humaneval
+from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table
+from engine.evaluation.keystrokes import Stroke, Typing, places, tally, type_place
+from engine.evaluation.measure import Row, measure
+from engine.evaluation.reliability_plot import draw
+from engine.evaluation.sandbox import isolation
+from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix_gains, summarize
+from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
+from engine.evaluation.task import Task, held_out, without_suffix
+from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY, WAYS
+from engine.models import registry
+from engine.models.base import Family
+from engine.protocol import ModelInfo
+from engine.scheduler import Scheduler
+from engine.training import corpus
+from engine.training.evaluate import judged, write_rows
+from engine.training.languages import MARKUP
+from lsp_server.settings import Settings
+
+_OUT = Path(__file__).resolve().parent / "out"
+_TOGETHER = 4  # More is no faster on one core.
+_BLIND_KINDS = ("rest of line", "inside")
+
+
+@attrs.frozen
+class Amount:
+    """How much is measured: holes of a kind in Python, in each `other` language, `blind` ones that are filled without
+    their suffix as well, `timed` ones of a kind, problems of either set, and places to type at.
+
+    On one slow core a line takes 50 ms on average over the ways, and several lines take 200.
+    """
+
+    rest_of_line: int = 250
+    inside: int = 80
+    lines: int = 50
+    body: int = 20
+    other_rest_of_line: int = 40
+    other_lines: int = 8
+    blind: int = 80
+    timed: int = 30
+    single: int = 120
+    multi: int = 40
+    places: int = 30
+
+    def part(self, share: float) -> "Amount":
+        """Return a share of everything, one at the least."""
+        return Amount(*(max(1, round(value * share)) for value in attrs.astuple(self)))
+
+
+@attrs.frozen
+class Measured:
+    """All rows: of every way, of the same holes without suffix, of the timed ones; and what typing came to."""
+
+    accuracy: list[Row]
+    blind: list[Row]
+    timed: list[Row]
+    typing: Typing
+    suggested: list[Judged]
+
+    @property
+    def python(self) -> list[Row]:
+        return [row for row in self.accuracy if row.language == "python"]
+
+
+@attrs.frozen
+class Quality:
+    """Everything one run measured. `gates` and `gate` are by the suggestions of the typing simulation."""
+
+    machine: Machine
+    model: ModelInfo
+    minutes: float
+    sandboxed: bool
+    figures: list[Figure]
+    fills: list[Summary]
+    speeds: list[Speed]
+    suffix: list[SuffixGain]
+    typing: Typing
+    typing_error: float
+    gates: list[Gate]
+    gate: Gate | None
+    holes_error: float
+    holes_gate: Gate | None
+
+
+def main(
+    corpus_folder: Annotated[Path, typer.Option("--corpus", help="The folder with held-out.msgpack.")] = Path(
+        "runs/corpus"
+    ),
+    problems: Annotated[
+        list[Path] | None, typer.Option("--humaneval", help="HumanEval-Infilling files (.jsonl.gz).")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of everything: does it run, not how good is it.")
+    ] = False,
+    share: Annotated[float, typer.Option(help="How much of everything to measure.")] = 1.0,
+    model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
+) -> None:
+    """Measure everything; print tables and the figures, write quality.json, quality.jsonl and quality.png."""
+    console = Console(highlight=False)
+    started = time.monotonic()
+    try:
+        family, files = registry.load(model), corpus.load(corpus_folder, "held-out")
+        amount = Amount().part(0.1 if quick else share)
+        found = asyncio.run(_measure(family, files, problems or [], amount, console))
+    except MidspanError as error:
+        typer.echo(f"quality: {error}", err=True)
+        raise typer.Exit(1) from None
+    quality = _quality(found, family, (time.monotonic() - started) / 60)
+    _show(quality, found, console)
+    _write(quality, found, out)
+    console.print(f"wrote quality.json and .png, quality.jsonl and quality-timed.jsonl in {out}", soft_wrap=True)
+
+
+async def _measure(
+    family: Family, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
+) -> Measured:
+    with console.status("filling held-out holes"):
+        accuracy = await measure(family, _tasks(files, amount), WAYS, _TOGETHER)
+        hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
+        blind = await measure(family, without_suffix(hidden), (DEFAULT, TWIN), _TOGETHER)
+    with console.status("timing"):
+        timed = await measure(family, _timed(files, amount), (TWIN, VERIFY, DENOISE))
+    with console.status("solving problems"):
+        for path in problems:
+            chosen = humaneval.draw(humaneval.load(path), amount.single, amount.multi)
+            accuracy += await humaneval.solve(family, chosen, WAYS, _TOGETHER)
+    with console.status("typing"):
+        typing, suggested = await _type(family, files, amount.places)
+    return Measured(accuracy, blind, timed, typing, suggested)
+
+
+def _quality(found: Measured, family: Family, minutes: float) -> Quality:
+    holes = judged(found.python)
+    return Quality(
+        machine=this_machine(),
+        model=family.info,
+        minutes=round(minutes, 2),
+        sandboxed=bool(isolation()),
+        figures=figures(found.accuracy, found.timed, found.blind, found.typing),
+        fills=summarize(found.accuracy),
+        speeds=[speed for way in (DENOISE, VERIFY) for speed in speeds(found.timed, way)],
+        suffix=suffix_gains([*found.accuracy, *found.blind]),
+        typing=found.typing,
+        typing_error=calibration_error(found.suggested),
+        gates=gate_table(found.suggested),
+        gate=gate_for(found.suggested),
+        holes_error=calibration_error(holes),
+        holes_gate=gate_for(holes),
+    )
+
+
+def _write(quality: Quality, found: Measured, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "quality.json").write_text(json.dumps(attrs.asdict(quality), indent=1) + "\n", "utf-8")
+    write_rows([*found.accuracy, *found.blind], out / "quality.jsonl")
+    write_rows(found.timed, out / "quality-timed.jsonl")  # Other holes, which are numbered from 0 as well.
+    draw(found.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
+
+
+def _tasks(files: list[corpus.File], amount: Amount) -> list[Task]:
+    """Return the tasks of all programming languages: in Python of every kind that a user makes, in the others of two.
+
+    The blind ones are among them: a count only says how many of the same holes are taken.
+    """
+    tasks = [
+        *held_out(files, "python", "rest of line", amount.rest_of_line),
+        *held_out(files, "python", "inside", amount.inside),
+        *held_out(files, "python", "lines", amount.lines),
+        *held_out(files, "python", "body", amount.body),
+    ]
+    for language in sorted({file.language for file in files} - MARKUP - {"python"}):
+        tasks += held_out(files, language, "rest of line", amount.other_rest_of_line)
+        tasks += held_out(files, language, "lines", amount.other_lines)
+    return tasks
+
+
+def _timed(files: list[corpus.File], amount: Amount) -> list[Task]:
+    """Return tasks of all lengths. Their seed is not that of the others, whose contexts were all read already."""
+    kinds = ("rest of line", "lines", "body")
+    return [task for kind in kinds for task in held_out(files, "python", kind, amount.timed, seed=12)]
+
+
+async def _type(family: Family, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    sessions: list[Sequence[Stroke]] = []
+    suggested: list[Judged] = []
+    try:
+        for place in places(files, "python", count):
+            suggester = Suggester(scheduler, place, Settings())
+            sessions.append(await type_place(place, suggester))
+            suggested += suggester.judged
+    finally:
+        await scheduler.stop()
+    return tally(sessions), suggested
+
+
+def _show(quality: Quality, found: Measured, console: Console) -> None:
+    for table in fill_tables(quality.fills):
+        console.print(table)
+    console.print(speed_table(quality.speeds))
+    console.print(suffix_table(quality.suffix))
+    console.print(calibration_table(judged(found.python), "Confidence, Python, rest of line, as the engine answers"))
+    console.print(calibration_table(found.suggested, "Confidence while typing Python, as the gate sees it"))
+    typing = quality.typing
+    console.print(
+        f"typing: {typing.characters} keys at {typing.places} places, {typing.keys} pressed, {percent(typing.saved)} "
+        f"saved; something shown at {percent(typing.shown)} of them, and {percent(typing.right)} of that right",
+        soft_wrap=True,
+    )
+    if not quality.sandboxed:
+        console.print("the kernel allows no namespaces: model-written code was kept from the network by the hook only")
+    console.print(figure_table(quality.figures))
+    console.print(f"{quality.model.name}, {quality.minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,1 @@
+"""How good a model is, measured through the scheduler, so that what is measured is what ships."""

@@ -1,0 +1,78 @@
+"""A hole as it is asked for: what of the code around it is seen, and how far the fill may go."""
+
+import random
+from typing import Literal
+
+import attrs
+
+from engine.evaluation.ways import Way
+from engine.protocol import Extent, Fill
+from engine.training.corpus import File
+from engine.training.holes import Hole, cut
+
+Seen = Literal["both sides", "above only"]
+
+PREFIX_CHARACTERS = 6000
+SUFFIX_CHARACTERS = 3000
+"""As much as the language server sends (lsp_server/syntax/window.py)."""
+MAX_TOKENS = 64
+"""The language server's default."""
+_TRIES = 400
+
+
+@attrs.frozen
+class Task:
+    """A hole and how to ask for it. `number` tells it from the others of its language and kind."""
+
+    hole: Hole
+    number: int
+    extent: Extent
+    seen: Seen = "both sides"
+    max_tokens: int = MAX_TOKENS
+
+    def fill(self, way: Way) -> Fill:
+        """Return what is asked of the engine, with time enough for every rule to finish."""
+        return Fill(
+            id=0,
+            prefix=self.hole.prefix[-PREFIX_CHARACTERS:],
+            suffix=self.hole.suffix[:SUFFIX_CHARACTERS] if self.seen == "both sides" else "",
+            path=self.hole.path,
+            language=self.hole.language,
+            extent=self.extent,
+            rule=way.rule,
+            steps=way.steps,
+            max_tokens=self.max_tokens,
+            budget_ms=60_000.0,
+        )
+
+
+def extent_of(hole: Hole) -> Extent:
+    """Return how far the fill may go: as the language server asks on a line that is free, else as far as the middle.
+
+    The kinds that are cut inside a line never say so; for the others the answer's length must not be given away.
+    """
+    free = not hole.prefix.rpartition("\n")[2].strip() and not hole.suffix.partition("\n")[0].strip()
+    whole = free and hole.kind not in ("rest of line", "inside")
+    return "lines" if whole or "\n" in hole.middle else "line"
+
+
+def held_out(files: list[File], language: str, kind: str, count: int, seed: int = 11) -> list[Task]:
+    """Cut `count` tasks of a language and kind, a file at random for each; the same ones for the same seed.
+
+    Fewer when the files have no more places of that kind, none when there is no file of the language.
+    """
+    chosen = [file for file in files if file.language == language]
+    rng = random.Random(f"{seed} {language} {kind}")
+    tasks: list[Task] = []
+    for _ in range(count * _TRIES if chosen else 0):
+        if len(tasks) == count:
+            break
+        hole = cut(rng.choice(chosen), kind, rng)
+        if hole is not None and hole.middle.strip():
+            tasks.append(Task(hole, len(tasks), extent_of(hole)))
+    return tasks
+
+
+def without_suffix(tasks: list[Task]) -> list[Task]:
+    """Return the tasks that have text behind the hole, asked with nothing behind the cursor."""
+    return [attrs.evolve(task, seen="above only") for task in tasks if task.hole.suffix.strip()]

@@ -1,0 +1,113 @@
+"""Checkpoints: all that a run needs to go on, or as little of it as fits through a narrow door."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from engine.errors import MidspanError
+from engine.models.network import Network
+from engine.models.quantized import pack, unpack
+
+NEWEST, PLATEAU = "checkpoint.pt", "plateau.pt"
+Precision = Literal["fp32", "bf16", "int8"]
+Contents = Literal["weights", "everything"]
+
+
+class CheckpointError(MidspanError):
+    """A checkpoint that is missing, damaged or of another network."""
+
+    code = "checkpoint"
+
+
+@attrs.define
+class Progress:
+    """Where a run stands; saved with every checkpoint."""
+
+    step: int = 0
+    minutes: float = 0.0
+    stream_tokens: int = 0
+    canvas_rows: int = 0
+
+
+def save(path: Path, network: Network, chain: Sequence[Optimizer], progress: Progress) -> None:
+    """Write a checkpoint; one that is there already stays whole until the new one is."""
+    state: dict[str, object] = {
+        "network": dict(network.state_dict()),
+        "optimizers": [optimizer.state_dict() for optimizer in chain],
+        "progress": attrs.asdict(progress),
+    }
+    _write(path, state)
+
+
+def restore(path: Path, network: Network, chain: Sequence[Optimizer]) -> Progress:
+    """Load a checkpoint into a network and its optimizers; one without their state leaves them as they are.
+
+    An empty chain asks for the weights alone. Raises CheckpointError.
+    """
+    saved = _read(path)
+    try:
+        network.load_state_dict(unpack(saved["network"]))
+        if chain and saved["optimizers"]:
+            for optimizer, state in zip(chain, saved["optimizers"], strict=True):
+                optimizer.load_state_dict(state)
+        return Progress(**saved["progress"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise CheckpointError(
+            f"{path} does not fit the config: {reason}; name the config it was trained with"
+        ) from None
+
+
+def slim(source: Path, target: Path, precision: Precision, contents: Contents) -> None:
+    """Write a smaller copy of a checkpoint, from which a run can go on.
+
+    Floats of a weight: 4, 2 or 1 bytes; without optimizers a run loses their momentum, some hundred steps' worth.
+    """
+    saved = _read(source)
+    saved["network"] = unpack(saved["network"])
+    kind = torch.float32 if precision == "fp32" else torch.bfloat16
+    if precision == "int8":
+        saved["network"] = pack(saved["network"])
+    else:
+        saved["network"] = _cast(saved["network"], kind)
+    saved["optimizers"] = _cast(saved["optimizers"], kind) if contents == "everything" else []
+    _write(target, saved)
+
+
+def back_to_plateau(work: Path) -> None:
+    """Let the run in `work` go on from before its cooldown; a longer `--minutes` then plans a new one."""
+    if not (work / PLATEAU).exists():
+        raise CheckpointError(f"no {PLATEAU} in {work}; it is written when the learning rate begins to fall")
+    shutil.copyfile(work / PLATEAU, work / NEWEST)
+
+
+def _cast(value: Any, kind: torch.dtype) -> Any:
+    """Return a nest of lists and dicts with its float tensors in another precision; counters [] stay what they are."""
+    if isinstance(value, Tensor):
+        return value.to(kind) if value.is_floating_point() and value.ndim else value
+    if isinstance(value, dict):
+        return {key: _cast(each, kind) for key, each in value.items()}
+    return [_cast(each, kind) for each in value] if isinstance(value, list) else value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        return saved
+    except FileNotFoundError:
+        raise CheckpointError(f"no checkpoint at {path}; train first: midspan train") from None
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CheckpointError(f"{path} is damaged ({reason}); delete it or bring it anew") from None
+
+
+def _write(path: Path, state: dict[str, Any]) -> None:
+    draft = path.with_suffix(".part")
+    torch.save(state, draft)
+    draft.replace(path)

@@ -1,0 +1,116 @@
+"""Training on a GPU's machine that has no network and not all of our packages: `python -m engine.training.gpu`.
+
+What it needs is carried there in shards, and what comes back is brought in pieces; docs/training.md has the steps.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.errors import MidspanError
+from engine.models.network import Network
+from engine.training import shards
+from engine.training.checkpoint import NEWEST, PLATEAU, Contents, Precision, back_to_plateau, restore, slim
+from engine.training.config import load_config
+from engine.training.export import export
+from engine.training.train import train
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train on a GPU without a network.")
+DEFAULT = Path(__file__).parent / "gpu.toml"
+PIECE = 15.0
+"""Megabytes a piece of what is brought back."""
+TOLD = ("metrics.jsonl", "loss.png")
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="The run's TOML file; gpu.toml if none is named.")]
+WorkOption = Annotated[Path, typer.Option("--work", help="Where corpus, checkpoint and metrics are.")]
+PrecisionOption = Annotated[Precision, typer.Option(help="Of the checkpoints that are brought back.")]
+ContentsOption = Annotated[Contents, typer.Option(help="Weights, or everything: with the optimizers' state.")]
+
+
+@app.command("pack")
+def pack(
+    target: Path,
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    megabytes: Annotated[float, typer.Option(help="Size of a load: what one command may carry.")] = 44,
+    shard: Annotated[float, typer.Option(help="Megabytes a shard at the most.")] = 15,
+    loads: Annotated[int, typer.Option(help="Loads, each with other files: one for each command.")] = 1,
+) -> None:
+    """Pack corpus and tokenizer of WORK into TARGET/load-0, TARGET/load-1, ..."""
+    shares = load_config(config).corpus.shares
+    for line in shards.pack(work / "corpus", work / "tokenizer.json", target, shares, megabytes, shard, loads):
+        typer.echo(line)
+
+
+@app.command("run")
+def run(
+    load: Annotated[list[Path] | None, typer.Option(help="Folders of shards to add to the corpus first.")] = None,
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/gpu"),
+    minutes: Annotated[float, typer.Option(help="Plan the whole run, over all its sessions, for this long.")] = 24,
+    session: Annotated[float | None, typer.Option(help="Stop after so many minutes, compiling included.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes that prepare batches: two less than there are cores.")] = 14,
+    compiled: Annotated[bool, typer.Option(help="Compile the network.")] = True,
+    resume: Annotated[Path | None, typer.Option(help="What was brought back, if WORK has no checkpoint.")] = None,
+    results: Annotated[Path | None, typer.Option(help="Bring the weights and what is told of the run here.")] = None,
+) -> None:
+    """Train, going on from the checkpoint in WORK if there is one, and stop in time to bring the results."""
+    for folder in load or []:
+        shards.unpack(folder, work)
+    if resume is not None and not (work / NEWEST).exists():
+        shards.join(resume, work)
+    train(load_config(config), work, minutes, workers, compiled, session)
+    if results is not None:
+        bring(results, work)
+
+
+@app.command("bring")
+def bring(
+    results: Path,
+    work: WorkOption = Path("runs/gpu"),
+    precision: PrecisionOption = "int8",
+    contents: ContentsOption = "weights",
+    which: Annotated[list[str] | None, typer.Option(help="Checkpoints; if none is named, both.")] = None,
+    megabytes: Annotated[float, typer.Option(help="Megabytes a piece.")] = PIECE,
+) -> None:
+    """Cut the newest checkpoint, that of the plateau, metrics and plot into pieces that can be brought back."""
+    folder = work / "brought"
+    folder.mkdir(exist_ok=True)
+    files = [work / name for name in TOLD if (work / name).exists()]
+    for name in which or (NEWEST, PLATEAU):
+        if (work / name).exists():
+            slim(work / name, folder / name, precision, contents)
+            files.append(folder / name)
+    for piece in shards.split(files, results, megabytes):
+        typer.echo(f"{piece}: {piece.stat().st_size / shards.MEGABYTE:.1f} MB")
+
+
+@app.command("join")
+def join(results: Path, work: WorkOption = Path("runs/gpu")) -> None:
+    """Put what was brought back together in WORK, where the run can go on."""
+    work.mkdir(parents=True, exist_ok=True)
+    for path in shards.join(results, work):
+        typer.echo(str(path))
+
+
+@app.command("plateau")
+def plateau(work: WorkOption = Path("runs/gpu")) -> None:
+    """Go back to where the learning rate began to fall: the next run with more minutes plans a new cooldown."""
+    back_to_plateau(work)
+
+
+@app.command("export")
+def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/gpu")) -> None:
+    """Write the newest checkpoint, whatever its precision, as a model's folder."""
+    numbers = load_config(config)
+    network = Network(numbers.model)
+    restore(work / NEWEST, network, [])
+    export(numbers, network, work / "tokenizer.json", target)
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except MidspanError as error:
+        raise SystemExit(f"midspan: {error}") from None

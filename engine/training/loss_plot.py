@@ -1,0 +1,30 @@
+"""The plot of a run's losses, where matplotlib is installed (it belongs to the extra "train")."""
+
+import json
+from pathlib import Path
+
+
+def draw(metrics: Path, target: Path) -> bool:
+    """Draw a run's held-out losses by noise level over its stream tokens; tell whether there was something to draw."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [row for row in map(json.loads, metrics.read_text().splitlines()) if "levels" in row]
+    if not rows:
+        return False
+    figure, axes = plt.subplots(figsize=(7, 4))
+    tokens = [row["stream_tokens"] / 1e6 for row in rows]
+    for name in rows[-1]["levels"]:
+        axes.plot(tokens, [row["levels"].get(name) for row in rows], marker=".", label=name)
+    axes.set_xlabel("stream tokens, millions")
+    axes.set_ylabel("held-out cross entropy, nats a token")
+    axes.legend(title="noise level")
+    axes.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(target, dpi=120)
+    plt.close(figure)
+    return True

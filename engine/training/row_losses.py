@@ -1,0 +1,136 @@
+"""The objective's losses with every size fixed: objective.losses for a GPU, and the losses by noise level.
+
+objective.losses picks the rows that have a target, and to know how many there are the processor has to wait for the
+device. Here all rows get a loss and those without a target weigh nothing, a fifth of the head's work for nothing but no
+waiting, and torch.compile fuses each part of the head's product with what is made of it. A test holds both alike.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+import torch
+from torch import Tensor
+
+from engine.models.network import Network
+from engine.training import objective
+from engine.training.objective import Batch
+
+PART = 16_384
+"""Rows whose logits are computed at once: 256 MB of bf16 with 8,192 tokens, so that a product fills a GPU."""
+LEVELS = ("stream", "fully masked", "masked > 1/2", "masked <= 1/2")
+
+
+@attrs.frozen
+class Found:
+    """Mean losses to descend, and by LEVELS the sums [4] of weighted cross entropies in nats and the weights [4]."""
+
+    stream: Tensor
+    canvas: Tensor
+    sums: Tensor
+    weights: Tensor
+
+    def told(self) -> Tensor:
+        """Return means [4]: stream, canvas as it is descended, fully masked canvases, the others."""
+        sums, weights = (torch.stack((part[0], part[1], part[2:].sum())) for part in (self.sums, self.weights))
+        means = sums / weights.clamp(min=1e-6)
+        return torch.stack((means[0], self.canvas.detach(), means[1], means[2]))
+
+
+def logits(network: Network, rows: Tensor, hints: Tensor, strengths: Tensor) -> Tensor:
+    """Return network.logits [N, vocabulary], written such that it fuses: a comparison where that scatters."""
+    copy = network.copy(strengths)
+    added = (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
+    places = torch.arange(network.shape.vocabulary, device=rows.device)
+    found: Tensor = network.head(rows).float()
+    return found + torch.where(places == hints[:, None], added[:, None].float(), 0.0)
+
+
+def _cross_entropy(network: Network, rows: Tensor, hints: Tensor, strengths: Tensor, targets: Tensor) -> Tensor:
+    found = logits(network, rows, hints, strengths)
+    return found.logsumexp(-1) - found.gather(1, targets[:, None])[:, 0]
+
+
+def _canvas(
+    network: Network, rows: Tensor, teachers: Tensor, hints: Tensor, strengths: Tensor, targets: Tensor, share: Tensor
+) -> Tensor:
+    """Return losses [2, N]: against the targets, and with `share` [N] of it against what the teachers' rows predict.
+
+    hints and strengths [N, 2]: the rows' own and the teachers'.
+    """
+    with torch.no_grad():
+        wanted = logits(network, teachers, hints[:, 1], strengths[:, 1]).softmax(-1)
+    found = logits(network, rows, hints[:, 0], strengths[:, 0])
+    scale = found.logsumexp(-1)
+    plain = scale - found.gather(1, targets[:, None])[:, 0]
+    return torch.stack((plain.detach(), share * (scale - (found * wanted).sum(-1)) + (1 - share) * plain))
+
+
+_compiled_cross_entropy = torch.compile(_cross_entropy, dynamic=False)
+_compiled_canvas = torch.compile(_canvas, dynamic=False)
+
+
+def losses(network: Network, rows: Tensor, batch: Batch, distilled: float) -> Found:
+    """Return the losses of trunk rows [B, T + R, width]; see objective.losses for `distilled`."""
+    length = batch.stream_rows
+    stream_loss = _read(network, rows, batch)
+    plain, taught = _drawn(network, rows, batch, distilled)
+    plain = plain.detach()
+    stream_weights, weights = batch.weights[:, :length], batch.weights[:, length:]
+    stream = (stream_loss * stream_weights).sum() / stream_weights.sum()
+    canvas = (taught * weights).sum() / weights.sum()
+    full, most = batch.masked == 1, batch.masked > 0.5
+    parts = [weights * which for which in (full, most & ~full, ~most)]
+    told = [(stream_loss.detach() * stream_weights).sum(), *((plain * part).sum() for part in parts)]
+    return Found(
+        stream,
+        canvas,
+        torch.stack(told),
+        torch.stack([stream_weights.sum(), *(part.sum() for part in parts)]),
+    )
+
+
+def _read(network: Network, rows: Tensor, batch: Batch) -> Tensor:
+    """Return the cross entropies of the stream rows [B, T]."""
+    each = (rows, batch.hints, batch.strengths, batch.targets)
+    flat = [part[:, : batch.stream_rows].flatten(0, 1) for part in each]
+    measure = _compiled_cross_entropy if rows.is_cuda else _cross_entropy
+    return torch.cat([measure(network, *part) for part in _parts(*flat)]).view(len(rows), -1)
+
+
+def _drawn(network: Network, rows: Tensor, batch: Batch, distilled: float) -> Tensor:
+    """Return the canvas rows' cross entropies and the losses with `distilled` of the teacher in them, [2, B, R].
+
+    A canvas row's teacher is the stream's row at its position, wherever that was asked for the same token.
+    """
+    length = batch.stream_rows
+    place = batch.positions[:, length:].clamp(max=length - 1)
+    targets = batch.targets[:, length:]
+    share = (batch.targets.gather(1, place) == targets) * (batch.masked == 1) * distilled
+    teachers = rows.detach().gather(1, place[..., None].expand(-1, -1, rows.shape[-1]))
+    hints, strengths = (
+        torch.stack((part[:, length:], part.gather(1, place)), -1) for part in (batch.hints, batch.strengths)
+    )
+    flat = [part.flatten(0, 1) for part in (rows[:, length:], teachers, hints, strengths, targets, share)]
+    measure = _compiled_canvas if rows.is_cuda else _canvas
+    found = torch.cat([measure(network, *part) for part in _parts(*flat)], 1)
+    return found.view(2, len(rows), -1)
+
+
+def _parts(*flat: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    return zip(*(torch.split(each, PART) for each in flat), strict=True)
+
+
+def levels(network: Network, batches: list[Batch]) -> list[float]:
+    """Return the mean loss in nats over batches, by LEVELS; nan for a level that none of them has.
+
+    Gradients stay on, and are never asked for: under no_grad torch.compile would make the whole trunk a second time.
+    """
+    sums, weights = torch.zeros(len(LEVELS)), torch.zeros(len(LEVELS))
+    for batch in batches:
+        device = batch.tokens.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            rows = objective.forward(network, batch, objective.visibility(batch)).detach()
+            found = losses(network, rows, batch, 0.0)
+        sums += found.sums.cpu()
+        weights += found.weights.cpu()
+    return (sums / weights).tolist()

@@ -1,0 +1,61 @@
+"""What a run can do so far, to look at: a few held-out holes, filled by the engine itself."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import torch
+
+from engine.models import registry
+from engine.models.base import Family
+from engine.models.network import Network
+from engine.protocol import Fill, RuleName
+from engine.scheduler import Scheduler
+from engine.training.config import Config
+from engine.training.corpus import File
+from engine.training.export import export
+from engine.training.holes import Hole, cut
+
+WAYS: dict[str, tuple[RuleName, int]] = {"left to right": ("left-to-right", 0), "in 4 steps": ("threshold", 4)}
+SHOWN = 40
+
+
+def draw(files: list[File], language: str, count: int) -> list[Hole]:
+    """Return `count` holes of the rest of a line, always the same ones; fewer if the files have no more."""
+    rng = random.Random(3)
+    chosen = [file for file in files if file.language == language and len(file.text) > 1000]
+    found = (cut(rng.choice(chosen), "rest of line", rng) for _ in range(20 * count if chosen else 0))
+    return [hole for hole in found if hole is not None and len(hole.prefix) > 500 and len(hole.middle) > 5][:count]
+
+
+def fill(config: Config, network: Network, work: Path, holes: list[Hole]) -> list[str]:
+    """Return a line for each hole and way: the end of the prefix and what the model as exported puts behind it."""
+    export(config, network, work / "tokenizer.json", work / "sample")
+    family = registry.load(str(work / "sample"), threads=torch.get_num_threads(), device="cpu")
+    return asyncio.run(_fill(family, holes))
+
+
+async def _fill(family: Family, holes: list[Hole]) -> list[str]:
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    lines = []
+    try:
+        for number, hole in enumerate(holes):
+            before = hole.prefix.rpartition("\n")[2][-SHOWN:]
+            lines.append(f"{hole.path}: {before!r} was followed by {hole.middle[:SHOWN]!r}")
+            for name, (rule, steps) in WAYS.items():
+                asked = Fill(
+                    id=number,
+                    prefix=hole.prefix,
+                    suffix=hole.suffix,
+                    path=hole.path,
+                    language=hole.language,
+                    rule=rule,
+                    steps=steps,
+                    budget_ms=60_000,
+                )
+                filled = await scheduler.submit(asked, None).result
+                lines.append(f"  {name}: {filled.candidates[0].text[:SHOWN]!r}")
+    finally:
+        await scheduler.stop()
+    return lines
