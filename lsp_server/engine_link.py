@@ -20,6 +20,9 @@ CLIENT_NAME = "midspan-lsp"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
+LEFT = "The engine has stopped; it starts again with the next request."
+DIED = "The engine died; it starts again with the next request."
+"""Shown as an error, but heals by itself: no user needs to be told in a message."""
 _START_STATES = {
     "connecting": "Looking for the engine.",
     "starting": "Starting the engine.",
@@ -184,10 +187,10 @@ class EngineLink:
         left = self._client is not None and self._client.dismissed
         self._client = None
         self._postpone()
-        what = "the engine has stopped" if left else "the engine died"
-        self._error = EngineUnavailable(what)
-        self._board.show("off" if left else "error", f"{what.capitalize()}; it starts again with the next request.")
-        _logger.log(logging.INFO if left else logging.ERROR, "%s; it starts again with the next request", what)
+        message = LEFT if left else DIED
+        self._error = EngineUnavailable(message)
+        self._board.show("off" if left else "error", message)
+        _logger.log(logging.INFO if left else logging.ERROR, "%s", message)
 
     def _postpone(self) -> None:
         self._not_before = time.monotonic() + self.delay_s

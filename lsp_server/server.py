@@ -18,7 +18,7 @@ from lsp_server import document_sync, log, wire
 from lsp_server.completion import OPTIONS, CompletionItems
 from lsp_server.configuration import Configuration
 from lsp_server.documents import Documents, offset_at
-from lsp_server.engine_link import EngineLink
+from lsp_server.engine_link import DIED, EngineLink
 from lsp_server.fill_request import fill_request
 from lsp_server.inline import InlineCompletions
 from lsp_server.ledger import Ledger
@@ -54,7 +54,7 @@ class MidspanServer(LanguageServer):
             converter_factory=wire.converter,
         )
         board = StatusBoard(self._show_state)
-        self._told_errors: set[str] = set()
+        self._told_errors = {DIED}
         link = EngineLink(board, lambda: StartProgress(self))
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(Configuration(), Documents(), board, link, Offers(board.counts, self.ledger))

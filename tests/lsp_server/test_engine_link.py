@@ -108,7 +108,7 @@ async def test_a_killed_engine_is_started_again_for_the_next_request(options: En
     before = (await linked.link.client()).welcome.pid
 
     psutil.Process(before).kill()
-    await eventually(lambda: linked.states[-1] == "off")
+    await eventually(lambda: linked.states[-1] == "error")
     assert linked.link.ready() is None
     await eventually(linked.link.ready)
 
@@ -117,6 +117,16 @@ async def test_a_killed_engine_is_started_again_for_the_next_request(options: En
     assert linked.link.delay_s == 2 * FIRST_DELAY_S
     await linked.link.fill(after, HOLE)
     assert linked.link.delay_s == FIRST_DELAY_S
+    await linked.link.close()
+
+
+async def test_an_engine_that_leaves_is_no_error(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    client = await linked.link.client()
+
+    await client.shutdown()
+    await eventually(lambda: linked.states[-1] == "off")
     await linked.link.close()
 
 

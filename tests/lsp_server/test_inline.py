@@ -219,7 +219,7 @@ async def test_a_killed_engine_costs_a_suggestion_and_no_more(editor: Editor) ->
     pid = (await engine_counts(editor))["pid"]
 
     psutil.Process(pid).kill()
-    await eventually(lambda: editor.states[-1] == "off")
+    await eventually(lambda: editor.states[-1] == "error")
     assert await editor.suggest() == []
     while editor.states[-1] != "ready":
         await editor.suggest()
