@@ -7,7 +7,7 @@ from engine.models.base import Context, Family, Pass
 from engine.sampling.proposal import Drawing, Proposal
 
 LIKELY = 0.3
-"""How likely all of a draft must be right."""
+"""How likely all of a draft must be right, by the model's own account."""
 DRAFT_ROWS = 8
 """Masks behind a draft: few drafts that are likelier right than LIKELY would be longer."""
 
@@ -34,8 +34,8 @@ class DraftAndVerify(Filling):
     (after speculative decoding, arXiv 2211.17192, and TiDAR, arXiv 2511.08923). A pass without a draft predicts its
     first token exactly as left to right would, from the anchor's own row, so every pass commits a token at the least.
 
-    A draft is cut where, by the model's own account, it is likelier wrong than right: a rejected draft costs the next
-    one, which was guessed on top of it.
+    A draft is cut where all of it is no longer LIKELY: a rejected draft costs the next one, which was guessed on top of
+    it.
     """
 
     def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
@@ -72,7 +72,7 @@ class DraftAndVerify(Filling):
         return len(draft)
 
     def _guess(self, proposal: Proposal) -> None:
-        """Take the next draft from the canvas: as much of it as is likelier right than not."""
+        """Take the next draft from the canvas: as much of it as is LIKELY."""
         likely = 1.0
         for token, sure in zip(proposal.tokens, proposal.confidence, strict=True):
             likely *= sure

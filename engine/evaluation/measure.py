@@ -1,11 +1,11 @@
 """Filling tasks in several ways, and what each fill is worth beside the code that stood there."""
 
 import asyncio
-import math
 from collections.abc import Sequence
 
 import attrs
 
+from engine.confidence import confidence_between
 from engine.evaluation.similarity import edit_similarity
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Seen, Task
@@ -54,15 +54,7 @@ def first_line_confidence(candidate: Candidate) -> float:
     """
     lead = len(candidate.text) - len(candidate.text.lstrip())
     stop = lead + len(candidate.text[lead:].partition("\n")[0].rstrip())
-    logs: list[float] = []
-    at = 0
-    for token, probability in zip(candidate.tokens, candidate.confidence, strict=False):
-        if at < stop and at + len(token) > lead:
-            if probability <= 0.0:
-                return 0.0
-            logs.append(math.log(probability))
-        at += len(token)
-    return math.exp(math.fsum(logs) / len(logs)) if logs else 0.0
+    return confidence_between(candidate, lead, stop)
 
 
 def judge(task: Task, way: Way, filled: Filled, reference: Reference, timed: bool) -> Row:

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from engine.errors import MidspanError
-from engine.models.network import Network
 from engine.training import shards
-from engine.training.checkpoint import NEWEST, PLATEAU, Contents, Precision, back_to_plateau, restore, slim
+from engine.training.checkpoint import NEWEST, PLATEAU, Contents, Precision, back_to_plateau, slim
 from engine.training.config import load_config
-from engine.training.export import export
+from engine.training.export import export_checkpoint
 from engine.training.train import train
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Train on a GPU without a network.")
@@ -103,10 +102,7 @@ def plateau(work: WorkOption = Path("runs/gpu")) -> None:
 @app.command("export")
 def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/gpu")) -> None:
     """Write the newest checkpoint, whatever its precision, as a model's folder."""
-    numbers = load_config(config)
-    network = Network(numbers.model)
-    restore(work / NEWEST, network, [])
-    export(numbers, network, work / "tokenizer.json", target)
+    export_checkpoint(load_config(config), work, target)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """When to stay silent: a suggestion is shown only if the model believes in it."""
 
-import math
-
+from engine.confidence import confidence_between
 from engine.protocol import Candidate
 
 
@@ -20,13 +19,4 @@ def confidence_of(candidate: Candidate, shown_text: str) -> float:
     start = candidate.text.find(line) if line else -1
     if start < 0:
         start, line = 0, candidate.text
-    end = start + len(line)
-    logs: list[float] = []
-    position = 0
-    for token, probability in zip(candidate.tokens, candidate.confidence, strict=False):
-        if position < end and position + len(token) > start:
-            if probability <= 0.0:
-                return 0.0
-            logs.append(math.log(probability))
-        position += len(token)
-    return math.exp(sum(logs) / len(logs)) if logs else 0.0
+    return confidence_between(candidate, start, start + len(line))
