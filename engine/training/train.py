@@ -22,6 +22,8 @@ NOTED = 20
 """Steps between two lines of progress; on a GPU nothing else waits for the device."""
 HELD_OUT = 6
 """Batches that the held-out losses are taken over."""
+PAUSE = 20.0
+"""Seconds: a step that took longer was stopped from outside in between, and only so much of it counts as training."""
 
 
 def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimizer]:
@@ -79,6 +81,7 @@ class Run:
         self._holes = samples.draw(corpus.load(work / "corpus", "held-out"), "python", 2)
         self._told = torch.zeros(4, device=self.device)
         self._since, self._tokens = time.monotonic(), self.progress.stream_tokens
+        self._noted = self.progress.step
         self.waited = 0.0
 
     def step(self, batch: Tensor, distilled: float, scale: float) -> None:
@@ -124,8 +127,9 @@ class Run:
 
     def note(self, scale: float) -> None:
         """Print and log the mean of the last steps' losses; this waits for the device."""
-        values = (self._told / NOTED).tolist()
+        values = (self._told / max(self.progress.step - self._noted, 1)).tolist()
         self._told.zero_()
+        self._noted = self.progress.step
         row = {
             name: round(value, 4) for name, value in zip(("stream", "canvas", "full", "partial"), values, strict=True)
         }
@@ -176,13 +180,13 @@ def train(
     progress = run.progress
     if run.device.type == "cuda":
         run.warm_up()
-    before, started, last_saved = progress.minutes, time.monotonic(), time.monotonic()
+    ticked = last_saved = time.monotonic()
     rows = -1
     batches: Iterator[Tensor] = iter(())
     while True:
-        earlier = progress.minutes / minutes
-        progress.minutes = before + (time.monotonic() - started) / 60
-        done = progress.minutes / minutes
+        earlier, now = progress.minutes / minutes, time.monotonic()
+        progress.minutes += min(now - ticked, PAUSE) / 60
+        ticked, done = now, progress.minutes / minutes
         if done >= 1 or (session is not None and time.monotonic() - begun >= session * 60):
             break
         if numbers.cooldown and earlier < 1 - numbers.cooldown <= done:
