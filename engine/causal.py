@@ -2,9 +2,10 @@
 
 from torch import Tensor
 
-from engine.filling import Filling, Hole
-from engine.models.base import Context, Family, Pass
+from engine.filling import Hole
+from engine.models.base import Context
 from engine.sampling.proposal import Drawing, Proposal
+from engine.stream_filling import StreamFamily, StreamFilling, StreamPass
 
 LIKELY = 0.3
 """How likely all of a draft must be right, by the model's own account."""
@@ -12,20 +13,20 @@ DRAFT_ROWS = 8
 """Masks behind a draft: few drafts that are likelier right than LIKELY would be longer."""
 
 
-class LeftToRight(Filling):
+class LeftToRight(StreamFilling):
     """One token a pass: the twin that every figure of the other ways is compared with."""
 
-    def next_pass(self) -> Pass:
+    def next_pass(self) -> StreamPass:
         unread = self.unread()
-        return Pass(self.context, unread, [], [len(unread) - 1])
+        return StreamPass(self.context, unread, [], [len(unread) - 1])
 
-    def absorb(self, logits: Tensor, steps_left: int) -> None:
+    def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
-        proposal = self.drawing.propose(logits, [len(self.tokens)])
+        proposal = self.drawing.propose(found, [len(self.tokens)])
         self.commit(proposal.tokens[0], proposal.confidence[0])
 
 
-class DraftAndVerify(Filling):
+class DraftAndVerify(StreamFilling):
     """Left-to-right's answer in fewer passes: every pass checks the last draft and denoises the next one.
 
     The drafted tokens are read causally, and the row of each predicts the token after it: as long as the two agree the
@@ -38,29 +39,29 @@ class DraftAndVerify(Filling):
     it.
     """
 
-    def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
+    def __init__(self, family: StreamFamily, context: Context, hole: Hole, drawing: Drawing) -> None:
         super().__init__(family, context, hole, drawing)
         self._draft: list[int] = []
         self._ended = False
 
-    def next_pass(self) -> Pass:
+    def next_pass(self) -> StreamPass:
         unread = self.unread()
         at = len(unread) - 1
         append = [*unread, *self._draft]
         room = self.hole.max_tokens - len(self.tokens) - len(self._draft) - 1
-        masks = [] if self._ended else [self.family.mask] * min(DRAFT_ROWS, room)
-        return Pass(self.context, append, masks, list(range(at, len(append) + len(masks))))
+        masks = [] if self._ended else [self._stream.mask] * min(DRAFT_ROWS, room)
+        return StreamPass(self.context, append, masks, list(range(at, len(append) + len(masks))))
 
-    def absorb(self, logits: Tensor, steps_left: int) -> None:
+    def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
         at, draft = len(self.tokens), self._draft
-        proposal = self.drawing.propose(logits, list(range(at, at + len(logits))))
+        proposal = self.drawing.propose(found, list(range(at, at + len(found))))
         anchored = len(self.context.tokens) - len(draft)
         accepted = self._verify(draft, proposal)
         self.context.truncate(anchored + accepted)
         self._draft, self._ended = [], False
         if self.finish is None and accepted == len(draft):
-            self._guess(proposal.part(len(draft) + 1, len(logits)))
+            self._guess(proposal.part(len(draft) + 1, len(found)))
 
     def _verify(self, draft: list[int], proposal: Proposal) -> int:
         """Commit what left to right would have written, and return how much of the draft that was."""

@@ -2,14 +2,15 @@
 
 from torch import Tensor
 
-from engine.filling import Filling, Hole
-from engine.models.base import Context, Family, Pass
+from engine.filling import Hole
+from engine.models.base import Context
 from engine.protocol import Finish
 from engine.sampling.commit import CommitRule, floor
 from engine.sampling.proposal import Drawing
+from engine.stream_filling import StreamFamily, StreamFilling, StreamPass
 
 
-class Denoising(Filling):
+class Denoising(StreamFilling):
     """The masked-diffusion loop over a canvas that slides along: of half of `width` positions at first, of all of them
     once no end is in sight.
 
@@ -21,7 +22,7 @@ class Denoising(Filling):
 
     def __init__(
         self,
-        family: Family,
+        family: StreamFamily,
         context: Context,
         hole: Hole,
         drawing: Drawing,
@@ -53,16 +54,16 @@ class Denoising(Filling):
     def _masked(self) -> list[int]:
         return [at for at, token in enumerate(self._canvas) if token is None]
 
-    def next_pass(self) -> Pass:
+    def next_pass(self) -> StreamPass:
         unread = self.unread()
-        shown = [self.family.mask if token is None else token for token in self._canvas[:-1]]
-        return Pass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
+        shown = [self._stream.mask if token is None else token for token in self._canvas[:-1]]
+        return StreamPass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
 
-    def absorb(self, logits: Tensor, steps_left: int) -> None:
+    def absorb(self, found: Tensor, steps_left: int) -> None:
         steps_left = min(steps_left, self._cycle - self.steps % self._cycle)
         self.steps += 1
         masked = self._masked()
-        proposal = self.drawing.propose(logits, [len(self.tokens) + at for at in masked])
+        proposal = self.drawing.propose(found, [len(self.tokens) + at for at in masked])
         stop = self.until_end(proposal.tokens)
         if not self._ended and not self.ends(proposal.tokens[stop - 1]):
             self._width = self._widest

@@ -1,20 +1,20 @@
-"""One hole being filled: what is committed so far, and when it ends. denoise.py and causal.py are the ways to do it."""
+"""One hole being filled: what is committed so far, and when it ends. a family says how (Family.filling)."""
 
 from abc import ABC, abstractmethod
 
 import attrs
 from torch import Tensor
 
-from engine.models.base import Context, Family, Pass
+from engine.models.base import Context, Family, Layout, Pass
 from engine.protocol import Candidate, Extent, Finish
 from engine.sampling.proposal import Drawing
 
 
 @attrs.frozen
 class Hole:
-    """The laid-out context of a hole and the bounds of its fill."""
+    """A hole as it is laid out, and the bounds of its fill."""
 
-    tokens: list[int]
+    layout: Layout
     extent: Extent
     max_tokens: int
 
@@ -22,9 +22,8 @@ class Hole:
 class Filling(ABC):
     """Fills one hole over one context, a pass at a time.
 
-    `next_pass` says which rows the network should run; `absorb` takes their logits. Between the two a scheduler may run
-    the passes of other holes beside this one. The last token that the context does not hold yet is the anchor: <middle>
-    at first, later the last committed token.
+    `next_pass` says which rows the network should run; `absorb` takes what the family returns for them. Between the
+    two a scheduler may run the passes of other holes beside this one.
     """
 
     def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
@@ -33,15 +32,6 @@ class Filling(ABC):
         self.confidence: list[float] = []
         self.finish: Finish | None = None
         self.steps = 0
-
-    @property
-    def anchor(self) -> int:
-        return self.tokens[-1] if self.tokens else self.family.middle
-
-    def unread(self) -> list[int]:
-        """Return the tokens up to and with the anchor that the context does not hold yet."""
-        stream = [*self.hole.tokens, self.family.middle, *self.tokens]
-        return stream[len(self.context.tokens) :]
 
     def ends(self, token: int) -> bool:
         """Tell whether the fill stops at `token`: at <end>, and for a hole in one line at a newline."""
@@ -83,5 +73,5 @@ class Filling(ABC):
         """Return the rows of the next pass."""
 
     @abstractmethod
-    def absorb(self, logits: Tensor, steps_left: int) -> None:
-        """Take the logits [wanted, vocabulary] of the last pass; with this step `steps_left` are left in the budget."""
+    def absorb(self, found: Tensor, steps_left: int) -> None:
+        """Take what Family.run returned for the last pass; with this step `steps_left` are left in the budget."""

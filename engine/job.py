@@ -4,23 +4,16 @@ import time
 
 from torch import Tensor
 
-from engine.causal import DraftAndVerify, LeftToRight
 from engine.context_cache import ContextCache
-from engine.denoise import Denoising
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Family, Pass
-from engine.protocol import Fill, Filled, Progress, RuleName, Timings
-from engine.sampling.commit import by_entropy, by_threshold
+from engine.protocol import Fill, Filled, Progress, Timings
 from engine.sampling.proposal import Drawing
 from engine.step_clock import StepClock
+from engine.way import Way
 
-DEFAULT_RULE: RuleName = "threshold"
-DEFAULT_STEPS = 4
-"""What is best at equal milliseconds on held-out holes with the weights that are shipped; `midspan train eval` measures
-it, and the model card has the table."""
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
-MAX_STEPS = 1 << 30
 
 
 def warm_up_fill() -> Fill:
@@ -35,12 +28,12 @@ class Job:
     def __init__(self, fill: Fill, family: Family, cache: ContextCache, submitted: float) -> None:
         self.fill, self._family, self._submitted = fill, family, submitted
         self._started = time.perf_counter()
-        default = fill.rule == "default"
-        self._rule = DEFAULT_RULE if default else fill.rule
-        self._steps = fill.steps or (DEFAULT_STEPS if default else MAX_STEPS)
+        self._way = Way(fill.rule, fill.steps)
+        if fill.rule == "default":
+            self._way = Way(family.default.rule, fill.steps or family.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
-        self._tokens = family.lay_out(fill)
-        self._context = cache.take(self._tokens)
+        self._layout = family.lay_out(fill)
+        self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
         self._encode_ms = self._denoise_ms = 0.0
@@ -50,9 +43,9 @@ class Job:
     def passes(self, encode_rows: int) -> list[Pass]:
         """Return what to run next: a piece of the context, or a pass for every candidate that is not done."""
         self.stepped = False
-        unread = self._tokens[len(self._context.tokens) :]
+        unread = self._layout.context[len(self._context.tokens) :]
         if not self._fillings and len(unread) > JOINT_ROWS:
-            return [Pass(self._context, unread[:encode_rows], [], [])]
+            return [self._family.read(self._context, unread[:encode_rows])]
         if not self._fillings:
             self._fillings = [self._filling(number) for number in range(self.fill.candidates)]
         self._running = [filling for filling in self._fillings if filling.finish is None]
@@ -92,19 +85,10 @@ class Job:
     def _filling(self, number: int) -> Filling:
         fill, family = self.fill, self._family
         context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
-        hole = Hole(self._tokens, fill.extent, fill.max_tokens)
+        hole = Hole(self._layout, fill.extent, fill.max_tokens)
         temperature = 0.0 if number == 0 else fill.temperature
-        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never, self._rule == "entropy")
-        width = family.info.canvas_tokens
-        match self._rule:
-            case "left-to-right":
-                return LeftToRight(family, context, hole, drawing)
-            case "threshold":
-                return Denoising(family, context, hole, drawing, by_threshold, width, self._steps)
-            case "entropy":
-                return Denoising(family, context, hole, drawing, by_entropy, width, self._steps)
-            case _:
-                return DraftAndVerify(family, context, hole, drawing)
+        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never, self._way.rule == "entropy")
+        return family.filling(context, hole, drawing, self._way)
 
     def progress(self) -> Progress:
         """Return the first candidate's canvas as it stands."""
@@ -120,8 +104,8 @@ class Job:
             id=self.fill.id,
             candidates=distinct,
             steps=self._fillings[0].steps if self._fillings else 0,
-            rule=self._rule,
-            context_tokens=len(self._tokens),
+            rule=self._way.rule,
+            context_tokens=len(self._layout.context) + len(self._layout.before) + len(self._layout.after),
             cached_tokens=self._cached,
             ms=Timings(
                 queue=round((self._started - self._submitted) * 1000, 3),
@@ -133,5 +117,5 @@ class Job:
 
     def release(self, cache: ContextCache) -> None:
         """Give the context back, cut to the hole's own tokens: the fill's would never be asked for again."""
-        self._context.truncate(len(self._tokens))
+        self._context.truncate(len(self._layout.context))
         cache.give_back(self._context)

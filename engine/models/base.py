@@ -1,12 +1,19 @@
-"""What the engine asks of a model family: lay a hole out, run passes over contexts and canvases, give text back."""
+"""What the engine asks of a model family: lay a hole out, say how its fills are made, run passes, give text back."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 from torch import Tensor
 
 from engine.protocol import Fill, ModelInfo
+from engine.way import Way
+
+if TYPE_CHECKING:
+    from engine.filling import Filling, Hole
+    from engine.sampling.proposal import Drawing
 
 
 class Context(Protocol):
@@ -23,51 +30,68 @@ class Context(Protocol):
         """Forget all tokens from `length` on."""
         ...
 
-    def fork(self, length: int) -> "Context":
+    def fork(self, length: int) -> Context:
         """Return an independent copy of the first `length` tokens."""
         ...
 
 
-@attrs.define
-class Pass:
-    """One hole's rows in one pass of the network.
+@attrs.frozen
+class Layout:
+    """A hole's tokens. `context` is read causally, once, and cached for the next keystroke. `before` and `after` stand
+    in place on both sides of the middle, part of no cache; families that read everything causally have none."""
 
-    `append` rows are read causally and stay in the context; `canvas` rows follow them, see the whole context and each
-    other, and leave nothing behind. `wanted` numbers the rows (append first, then canvas) whose logits are asked for:
-    each is the prediction of the token after that row.
-    """
+    context: list[int]
+    before: list[int] = attrs.field(factory=list)
+    after: list[int] = attrs.field(factory=list)
 
-    context: Context
-    append: list[int]
-    canvas: list[int]
-    wanted: list[int]
+
+class Pass(Protocol):
+    """One hole's rows in one pass of the network; each family has its own. One that wants nothing reads context."""
 
     @property
     def rows(self) -> int:
-        return len(self.append) + len(self.canvas)
+        """How many rows go through the network."""
+        ...
+
+    @property
+    def wanted(self) -> Sequence[int]:
+        """The rows whose predictions are asked for."""
+        ...
 
 
 class Family(Protocol):
-    """A loaded model. All methods but `tokens_of` run on the engine's one worker thread."""
+    """A loaded model. All methods but `texts_of` and `breaks_line` run on the engine's one worker thread."""
 
     info: ModelInfo
     threads: int
-    mask: int
+    default: Way
+    """What fills best at equal milliseconds."""
     end: int
-    middle: int
+    """The token that closes a fill."""
     never: tuple[int, ...]
-    """Tokens that no fill may hold, the mask among them."""
+    """Tokens that no fill may hold."""
 
-    def lay_out(self, fill: Fill) -> list[int]:
-        """Return the context tokens of a hole, up to but without the canvas's first row."""
+    def lay_out(self, fill: Fill) -> Layout:
+        """Return the tokens of a hole."""
         ...
 
     def new_context(self) -> Context:
         """Return an empty context."""
         ...
 
+    def read(self, context: Context, tokens: list[int]) -> Pass:
+        """Return the pass that adds tokens to a context."""
+        ...
+
+    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
+        """Return a fill at its start; raises ModelError for a way that this family does not have."""
+        ...
+
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        """Run one pass for several holes; return for each the logits [wanted, vocabulary] in fp32 on the CPU."""
+        """Run passes of several holes together; return for each what its filling takes, on the CPU.
+
+        For our own families that is the logits [wanted, vocabulary] in fp32.
+        """
         ...
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:

@@ -16,13 +16,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.errors import ModelError
-from engine.models.base import Context, Pass
+from engine.filling import Filling, Hole
+from engine.models.base import Context, Layout, Pass
+from engine.models.key_values import KeyValues
 from engine.models.lookup import Hints, Lookup
 from engine.models.network import Network, Rows, Shape
 from engine.models.pieces import Pieces, load_tokenizer
 from engine.models.quantized import unpack
 from engine.models.stream import Limits, Marks, lay_out
 from engine.protocol import Fill, ModelInfo
+from engine.sampling.proposal import Drawing
+from engine.stream_filling import StreamPass
+from engine.stream_ways import DEFAULT, begin
+from engine.way import Way
 
 FAMILY = "midspan"
 CLIP = 16_384
@@ -42,30 +48,6 @@ class Card:
     tail_tokens: int
 
 
-class KeyValues:
-    """A context of the embedded family: keys and values [layers, 2, heads, capacity, head_width] of its tokens.
-
-    Rows of a running canvas are written behind the tokens, where the next pass overwrites them.
-    """
-
-    def __init__(self, buffer: Tensor) -> None:
-        self.tokens: list[int] = []
-        self.buffer = buffer
-
-    @property
-    def bytes(self) -> int:
-        return self.buffer.nbytes
-
-    def truncate(self, length: int) -> None:
-        del self.tokens[length:]
-
-    def fork(self, length: int) -> "KeyValues":
-        copy = KeyValues(torch.empty_like(self.buffer))
-        copy.tokens = self.tokens[:length]
-        copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
-        return copy
-
-
 class EmbeddedFamily:
     """Implements models.base.Family. Rows of all holes share the matrix products; attention is each hole's own, so that
     no hole's answer depends on what else is in the batch and nothing is padded."""
@@ -76,6 +58,7 @@ class EmbeddedFamily:
         self._dtype = network.embed.weight.dtype
         self.mask, self.end, self.middle = card.marks.mask, card.marks.end, card.marks.middle
         self.never = tuple(mark for mark in attrs.astuple(card.marks) if mark != card.marks.end)
+        self.default = DEFAULT
         self.info = ModelInfo(
             name=card.name,
             family=FAMILY,
@@ -90,12 +73,13 @@ class EmbeddedFamily:
         self._pieces = Pieces(tokenizer)
         self._line_tokens: dict[str, list[int]] = {}
 
-    def lay_out(self, fill: Fill) -> list[int]:
+    def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
         room = shape.context_tokens - min(fill.max_tokens, shape.context_tokens // 4) - 1
         limits = Limits(room, below=self.card.below_tokens, tail=self.card.tail_tokens)
         prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
-        return lay_out(self._encode, self.card.marks, limits, prefix, suffix, fill.path, fill.snippets).tokens
+        stream = lay_out(self._encode, self.card.marks, limits, prefix, suffix, fill.path, fill.snippets)
+        return Layout(stream.tokens)
 
     def _encode(self, text: str) -> list[int]:
         """Tokenize line by line, remembering each line: between two keystrokes all but one are the same."""
@@ -116,8 +100,15 @@ class EmbeddedFamily:
         size = (shape.layers, 2, shape.heads, capacity, shape.head_width)
         return KeyValues(torch.empty(size, dtype=self._dtype, device=self._device))
 
+    def read(self, context: Context, tokens: list[int]) -> StreamPass:
+        return StreamPass(context, tokens, [], [])
+
+    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
+        return begin(self, context, hole, drawing, way)
+
     @torch.inference_mode()
-    def run(self, passes: Sequence[Pass]) -> list[Tensor]:
+    def run(self, asked: Sequence[Pass]) -> list[Tensor]:
+        passes = [_own_pass(item) for item in asked]
         contexts = [_own(item.context) for item in passes]
         counts = [item.rows for item in passes]
         starts = [len(context.tokens) for context in contexts]
@@ -156,7 +147,7 @@ class EmbeddedFamily:
         logits = self._network.logits(rows[chosen], inputs.hints[chosen], inputs.strengths[chosen]).cpu()
         return list(torch.split(logits, [len(item.wanted) for item in passes]))
 
-    def _inputs(self, passes: Sequence[Pass], starts: list[int]) -> Rows:
+    def _inputs(self, passes: Sequence[StreamPass], starts: list[int]) -> Rows:
         """Return the rows of all passes, one behind the other."""
         found: list[Hints] = []
         for item, start in zip(passes, starts, strict=True):
@@ -181,6 +172,12 @@ class EmbeddedFamily:
 
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
+
+
+def _own_pass(item: Pass) -> StreamPass:
+    if not isinstance(item, StreamPass):
+        raise TypeError(f"the embedded family got a pass of another family: {type(item).__name__}")
+    return item
 
 
 def _own(context: Context) -> KeyValues:

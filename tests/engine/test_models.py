@@ -12,10 +12,11 @@ import torch
 from engine.context_cache import ContextCache, common_prefix
 from engine.errors import ModelError
 from engine.models import embedded
-from engine.models.base import Family, Pass
+from engine.models.base import Family
 from engine.models.registry import load
 from engine.models.stream import Limits, Marks, lay_out, short_path
 from engine.protocol import Fill, Snippet
+from engine.stream_filling import StreamPass
 
 MARKS = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
 
@@ -52,14 +53,14 @@ def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
 
 def test_the_context_grows_and_falls_back_exactly(family: Family) -> None:
     fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
-    tokens = [*family.lay_out(fill), family.middle]
+    tokens = [*family.lay_out(fill).context, family.middle]
     whole = family.new_context()
-    (expected,) = family.run([Pass(whole, tokens, [], [len(tokens) - 1])])
+    (expected,) = family.run([StreamPass(whole, tokens, [], [len(tokens) - 1])])
     pieces = family.new_context()
-    family.run([Pass(pieces, tokens[:5], [], [])])
-    family.run([Pass(pieces, [*tokens[5:9], 40, 41], [family.mask] * 4, [0])])
+    family.run([StreamPass(pieces, tokens[:5], [], [])])
+    family.run([StreamPass(pieces, [*tokens[5:9], 40, 41], [family.mask] * 4, [0])])
     pieces.truncate(9)
-    (found,) = family.run([Pass(pieces, tokens[9:], [family.mask] * 3, [len(tokens) - 10])])
+    (found,) = family.run([StreamPass(pieces, tokens[9:], [family.mask] * 3, [len(tokens) - 10])])
     assert pieces.tokens == tokens
     assert torch.allclose(expected, found, atol=1e-4)
 
@@ -69,7 +70,7 @@ def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family
     cache = ContextCache(family, max_bytes=2 * size)
     for start in (10, 20, 30):
         context = cache.take([start, 1, 2, 3])
-        family.run([Pass(context, [start, 1, 2, 3], [], [])])
+        family.run([StreamPass(context, [start, 1, 2, 3], [], [])])
         cache.give_back(context)
     assert cache.bytes == 2 * size
     assert cache.take([10, 1, 2, 3]).tokens == []
@@ -148,10 +149,10 @@ def test_bf16_weights_give_nearly_the_same_predictions(tiny_model: Path, monkeyp
     monkeypatch.setattr(embedded, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
     half = load(str(tiny_model), threads=1, device="cpu")
     assert {exact.info.dtype, half.info.dtype} == {"float32", "bfloat16"}
-    tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n"))
+    tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")).context
     found = []
     for family in (exact, half):
         context = family.new_context()
-        (logits,) = family.run([Pass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
+        (logits,) = family.run([StreamPass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
         found.append(torch.log_softmax(logits, -1))
     assert torch.nn.functional.kl_div(found[1], found[0], log_target=True, reduction="batchmean") < 0.05

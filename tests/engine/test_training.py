@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from engine.errors import MidspanError
-from engine.models.base import Pass
 from engine.models.embedded import EmbeddedFamily
 from engine.models.lookup import Lookup
 from engine.models.network import Network, Shape
 from engine.models.pieces import load_tokenizer
 from engine.models.registry import load
+from engine.stream_filling import StreamPass
 from engine.training import corpus, evaluate, objective
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
@@ -112,11 +112,11 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
                 anchor = int(batch.anchors[row, own[0] - length])
                 stream = batch.tokens[row, : anchor + 1].tolist()
                 context = family.new_context()
-                family.run([Pass(context, stream[: anchor // 2], [], [])])
+                family.run([StreamPass(context, stream[: anchor // 2], [], [])])
                 canvas = batch.tokens[row, own].tolist()
                 append = stream[anchor // 2 :]
                 wanted = list(range(len(append) - 1, len(append) + len(canvas)))
-                (found,) = family.run([Pass(context, append, canvas, wanted)])
+                (found,) = family.run([StreamPass(context, append, canvas, wanted)])
                 at = torch.cat((torch.tensor([anchor]), own))
                 expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])
                 torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)

@@ -1,0 +1,28 @@
+"""A context as keys and values in one buffer."""
+
+import torch
+from torch import Tensor
+
+
+class KeyValues:
+    """A context of the embedded family: keys and values [layers, 2, heads, capacity, head_width] of its tokens.
+
+    Rows of a running canvas are written behind the tokens, where the next pass overwrites them.
+    """
+
+    def __init__(self, buffer: Tensor) -> None:
+        self.tokens: list[int] = []
+        self.buffer = buffer
+
+    @property
+    def bytes(self) -> int:
+        return self.buffer.nbytes
+
+    def truncate(self, length: int) -> None:
+        del self.tokens[length:]
+
+    def fork(self, length: int) -> "KeyValues":
+        copy = KeyValues(torch.empty_like(self.buffer))
+        copy.tokens = self.tokens[:length]
+        copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
+        return copy
