@@ -1,5 +1,7 @@
 """What the tests of the editors share."""
 
+import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +12,8 @@ import torch
 from lsp_editor import engine_home
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+
+from engine.models import registry
 
 if TYPE_CHECKING:
     from neovim import Neovim  # Skips what imports it where pynvim is missing, and VS Code's tests need no pynvim.
@@ -35,12 +39,25 @@ def talkative_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
+@pytest.fixture(scope="session")
+def editor_model(talkative_model: Path) -> str:
+    """Return the model that the editors' tests run with; MIDSPAN_EDITOR_MODEL=embedded takes the one that users get."""
+    return os.environ.get("MIDSPAN_EDITOR_MODEL", str(talkative_model))
+
+
+@pytest.fixture(scope="session")
+def ready_line(editor_model: str) -> str:
+    """Return what the status says of the engine once it is ready."""
+    name = json.loads((registry.folder_of(editor_model) / "config.json").read_text())["name"]
+    return f"Ready: {name} on cpu."
+
+
 @pytest.fixture(scope="module")
-def neovim_settings(talkative_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def neovim_settings(editor_model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """Return the server's settings, and end their engine behind the module's last test."""
-    with engine_home(tmp_path_factory.mktemp("runtime"), talkative_model):
+    with engine_home(tmp_path_factory.mktemp("runtime"), Path(editor_model)):
         yield {
-            "model": str(talkative_model),
+            "model": editor_model,
             "threads": 1,
             "gate": 0,
             "budgetMs": 2000,

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / ".editors" / "debian" / "root" / "usr" / "bin" / "nvim"
 PLUGIN = ROOT / "editors" / "neovim"
 NOTES = "Shopping list:\n- \n"
+PANGRAMS = "the quick brown fox jumps over the lazy dog and packs my box with five dozen jugs "
 KEYMAPS = {
     "accept": "<Tab>",
     "accept_word": "<C-f>",
@@ -158,8 +159,8 @@ class Neovim:
         self.eventually(lambda: self.answered() > before, "no request is answered")
         return self.ghost()
 
-    def offered(self, fits: Callable[[str], Any] = bool, keys: str = "abcdefghijklmnopqrstuvwxyz" * 2) -> str:
-        """Type `keys` until a suggestion that `fits` is shown: a random model says anything. Insert mode is on."""
+    def offered(self, fits: Callable[[str], Any] = bool, keys: str = PANGRAMS) -> str:
+        """Type `keys` until a suggestion that `fits` is shown. Insert mode is on."""
         for char in keys:
             ghost = self.after_answer(lambda char=char: self.type(char))
             if ghost is not None and fits(ghost):

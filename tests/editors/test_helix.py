@@ -28,15 +28,15 @@ language-servers = ["midspan"]
 
 
 @pytest.fixture
-def helix(talkative_model: Path, tmp_path: Path) -> Iterator[Terminal]:
+def helix(editor_model: str, tmp_path: Path) -> Iterator[Terminal]:
     config = tmp_path / "config" / "helix"
     config.mkdir(parents=True)
-    (config / "languages.toml").write_text(LANGUAGES.format(model=talkative_model))
+    (config / "languages.toml").write_text(LANGUAGES.format(model=editor_model))
     (tmp_path / "list.py").write_text("# Shopping list:\n# - \n")
     places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("CONFIG", "CACHE", "DATA", "STATE")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     terminal = Terminal(tmp_path)
-    with engine_home(tmp_path / "runtime", talkative_model):
+    with engine_home(tmp_path / "runtime", Path(editor_model)):
         environment = {**os.environ, **places, "HOME": str(tmp_path), "PATH": path}
         terminal.start([str(PROGRAM), str(tmp_path / "list.py")], environment)
         yield terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from neovim import NOTES, PROGRAM, Neovim, Setup, environment, write_init
+from neovim import NOTES, PANGRAMS, PROGRAM, Neovim, Setup, environment, write_init
 from terminal import Terminal
 
 Open = Callable[..., Neovim]
@@ -144,10 +144,11 @@ def test_another_character_hides_the_suggestion_and_gives_the_key_back(neovim: N
 
 
 def test_a_quote_that_closes_itself_is_not_doubled(in_neovim: Open) -> None:
-    neovim = in_neovim(extra="""vim.keymap.set('i', '"', '""<Left>')""")
+    quoted = "".join(f'words.append("{word}")\n' for word in ("fox", "dog", "box", "jug"))
+    neovim = in_neovim(f"words = []\n{quoted}w\n", "words.py", extra="""vim.keymap.set('i', '"', '""<Left>')""")
     neovim.until_ready()
     neovim.keys("GA")
-    ghost = neovim.offered(lambda ghost: '"' in ghost[1:-1])
+    ghost = neovim.offered(lambda ghost: '"' in ghost[1:-1], keys=f"ords.append{PANGRAMS}")
     typed, _, stale = ghost.partition('"')
     if typed:
         neovim.after_answer(lambda: neovim.type(typed))

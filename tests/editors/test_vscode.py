@@ -29,12 +29,6 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 
 
 @pytest.fixture(scope="module")
-def model(talkative_model: Path) -> str:
-    """MIDSPAN_EDITOR_MODEL=embedded runs all of this with the model that users get."""
-    return os.environ.get("MIDSPAN_EDITOR_MODEL", str(talkative_model))
-
-
-@pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return Midspan as a wheel; built from a copy, as setuptools leaves its marks where it builds."""
     source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
@@ -48,17 +42,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def window(model: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+def window(editor_model: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     settings = {
         "midspan.server.path": str(LANGUAGE_SERVER),
         "midspan.server.package": str(wheel),
-        "midspan.model": model,
+        "midspan.model": editor_model,
         "midspan.gate": 0,
         "midspan.budgetMs": 5000,
         "midspan.maxTokens": 8,  # A ghost that fits on the screen.
         "midspan.idleMinutes": 10,
     }
-    with engine_home(tmp_path_factory.mktemp("run"), Path(model)):
+    with engine_home(tmp_path_factory.mktemp("run"), Path(editor_model)):
         server = CodeServer(tmp_path_factory.mktemp("vscode"), settings, _for_installing())
         workbench = None
         try:
@@ -114,16 +108,16 @@ def test_escape_dismisses_and_is_told_to_the_server(vscode: Workbench) -> None:
     assert vscode.saved("escape.txt") == f"The quick brown fox jumps over{typed}\n"
 
 
-def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench, model: str) -> None:
+def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench, editor_model: str) -> None:
     # Code as plain text: there is more to say about it than about foxes, and no bracket closes itself.
     before = "first = self.values[index]\nsecond ="
     vscode.open("along.txt", f"{before}|\n")
     typed, ghost = type_until_ghost(vscode, " self.values[index + 1] if self.values else None", at_least=3)
-    fills = engine_fills(model)
+    fills = engine_fills(editor_model)
     along = ghost[:2]
     vscode.type(along)
     eventually(lambda: vscode.ghost() == ghost.removeprefix(along), "the rest of the ghost")
-    assert engine_fills(model) == fills
+    assert engine_fills(editor_model) == fills
     vscode.press("Tab")
     assert vscode.saved("along.txt") == f"{before}{typed}{ghost}\n"
 
@@ -156,27 +150,27 @@ def test_the_completion_menu_keeps_its_tab(vscode: Workbench) -> None:
     assert vscode.saved("menu.txt") == "alphabetical order\nalphabetical\n"
 
 
-def test_the_switch_turns_everything_off_and_on(vscode: Workbench, model: str) -> None:
+def test_the_switch_turns_everything_off_and_on(vscode: Workbench, editor_model: str) -> None:
     vscode.open("switch.txt", "The quick brown fox jumps over|\n")
     vscode.command("Midspan: Turn Suggestions On or Off")
     vscode.wait_for_status("off")
-    fills = engine_fills(model)
+    fills = engine_fills(editor_model)
     vscode.type(" the lazy")
     assert vscode.wait_for_ghost(1.0) == ""
-    assert engine_fills(model) == fills
+    assert engine_fills(editor_model) == fills
     vscode.command("Midspan: Turn Suggestions On or Off")
     vscode.wait_for_status("ready")
     type_until_ghost(vscode, SENTENCE)
 
 
-def test_one_language_can_be_switched_off(vscode: Workbench, model: str) -> None:
+def test_one_language_can_be_switched_off(vscode: Workbench, editor_model: str) -> None:
     vscode.open("language.jl", "total = |\n")
     vscode.command("Midspan: Turn Suggestions On or Off for This Language")
     vscode.wait_for_status("off")
-    fills = engine_fills(model)
+    fills = engine_fills(editor_model)
     vscode.type("some of the items")
     assert vscode.wait_for_ghost(1.0) == ""
-    assert engine_fills(model) == fills
+    assert engine_fills(editor_model) == fills
     vscode.open("other.txt", "The quick brown fox jumps over|\n")
     vscode.wait_for_status("ready")
     type_until_ghost(vscode, SENTENCE)
@@ -186,10 +180,10 @@ def test_one_language_can_be_switched_off(vscode: Workbench, model: str) -> None
     type_until_ghost(vscode, "some of the items and more")
 
 
-def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench, model: str) -> None:
+def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench, editor_model: str) -> None:
     vscode.open("killed.txt", "The quick brown fox jumps over|\n")
     type_until_ghost(vscode, SENTENCE)
-    record = read_record(place_of(model).lock)
+    record = read_record(place_of(editor_model).lock)
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     eventually(lambda: vscode.shows("error"), "the status item to tell")
