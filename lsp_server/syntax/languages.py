@@ -19,4 +19,4 @@ _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in 
 def language_for(language_id: str, path: str) -> Language:
     """Return the language an editor names, else the one of the path's extension, else plain text without a grammar."""
     known = _BY_ID.get(language_id.lower()) or _BY_EXTENSION.get(PurePath(path).suffix.lower())
-    return known or Language(language_id or "plaintext")
+    return known or Language(language_id or "plaintext", quotes=('"',))

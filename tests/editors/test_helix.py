@@ -19,7 +19,7 @@ pytestmark = [
 LANGUAGES = """
 [language-server.midspan]
 command = "midspan-lsp"
-config = {{ completionItems = true, model = "{model}", threads = 1, gate = 0, budgetMs = 2000, maxTokens = 8 }}
+config = { completionItems = true, threads = 1, gate = 0, budgetMs = 2000, maxTokens = 8 }
 
 [[language]]
 name = "python"
@@ -28,15 +28,15 @@ language-servers = ["midspan"]
 
 
 @pytest.fixture
-def helix(editor_model: str, tmp_path: Path) -> Iterator[Terminal]:
+def helix(tmp_path: Path) -> Iterator[Terminal]:
     config = tmp_path / "config" / "helix"
     config.mkdir(parents=True)
-    (config / "languages.toml").write_text(LANGUAGES.format(model=editor_model))
+    (config / "languages.toml").write_text(LANGUAGES)
     (tmp_path / "list.py").write_text("# Shopping list:\n# - \n")
     places = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("CONFIG", "CACHE", "DATA", "STATE")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     terminal = Terminal(tmp_path)
-    with engine_home(tmp_path / "runtime", Path(editor_model)):
+    with engine_home(tmp_path / "runtime", Path("embedded")):
         environment = {**os.environ, **places, "HOME": str(tmp_path), "PATH": path}
         terminal.start([str(PROGRAM), str(tmp_path / "list.py")], environment)
         yield terminal

@@ -1,4 +1,4 @@
-"""Suggestions in real Neovim, with our plugin, the real server and engine, and a random model."""
+"""Suggestions in real Neovim, with our plugin, the real server and engine, and the embedded model."""
 
 import re
 import shutil
@@ -157,7 +157,8 @@ def test_a_quote_that_closes_itself_is_not_doubled(in_neovim: Open) -> None:
 
     assert neovim.around_cursor()[1].startswith('"')
     assert neovim.ghost() != stale, "what was true without the second quote is not shown"
-    rest = neovim.after_answer(lambda: None)
+    rest = neovim.after_answer(lambda: None) or ""
+    assert '"' not in rest
     before, after = neovim.around_cursor()
     neovim.after_answer(lambda: neovim.keys("<Tab>"))
     assert neovim.saved() == before + (rest or "\t") + after

@@ -22,7 +22,6 @@ from engine.lock import read_record
 MISSING = what_is_missing()
 OUT = Path(__file__).parent / "out"
 LANGUAGE_SERVER = Path(sys.executable).parent / "midspan-lsp"
-# Languages without a grammar: there the random model's nonsense is not taken back for breaking the syntax.
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -42,17 +41,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def window(editor_model: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     settings = {
         "midspan.server.path": str(LANGUAGE_SERVER),
         "midspan.server.package": str(wheel),
-        "midspan.model": editor_model,
+        "midspan.model": "embedded",
         "midspan.gate": 0,
         "midspan.budgetMs": 5000,
         "midspan.maxTokens": 8,  # A ghost that fits on the screen.
         "midspan.idleMinutes": 10,
     }
-    with engine_home(tmp_path_factory.mktemp("run"), Path(editor_model)):
+    with engine_home(tmp_path_factory.mktemp("run"), Path("embedded")):
         server = CodeServer(tmp_path_factory.mktemp("vscode"), settings, _for_installing())
         workbench = None
         try:
@@ -108,16 +107,16 @@ def test_escape_dismisses_and_is_told_to_the_server(vscode: Workbench) -> None:
     assert vscode.saved("escape.txt") == f"The quick brown fox jumps over{typed}\n"
 
 
-def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench, editor_model: str) -> None:
+def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench) -> None:
     # Code as plain text: there is more to say about it than about foxes, and no bracket closes itself.
     before = "first = self.values[index]\nsecond ="
     vscode.open("along.txt", f"{before}|\n")
     typed, ghost = type_until_ghost(vscode, " self.values[index + 1] if self.values else None", at_least=3)
-    fills = engine_fills(editor_model)
+    fills = engine_fills()
     along = ghost[:2]
     vscode.type(along)
     eventually(lambda: vscode.ghost() == ghost.removeprefix(along), "the rest of the ghost")
-    assert engine_fills(editor_model) == fills
+    assert engine_fills() == fills
     vscode.press("Tab")
     assert vscode.saved("along.txt") == f"{before}{typed}{ghost}\n"
 
@@ -150,27 +149,27 @@ def test_the_completion_menu_keeps_its_tab(vscode: Workbench) -> None:
     assert vscode.saved("menu.txt") == "alphabetical order\nalphabetical\n"
 
 
-def test_the_switch_turns_everything_off_and_on(vscode: Workbench, editor_model: str) -> None:
+def test_the_switch_turns_everything_off_and_on(vscode: Workbench) -> None:
     vscode.open("switch.txt", "The quick brown fox jumps over|\n")
     vscode.command("Midspan: Turn Suggestions On or Off")
     vscode.wait_for_status("off")
-    fills = engine_fills(editor_model)
+    fills = engine_fills()
     vscode.type(" the lazy")
     assert vscode.wait_for_ghost(1.0) == ""
-    assert engine_fills(editor_model) == fills
+    assert engine_fills() == fills
     vscode.command("Midspan: Turn Suggestions On or Off")
     vscode.wait_for_status("ready")
     type_until_ghost(vscode, SENTENCE)
 
 
-def test_one_language_can_be_switched_off(vscode: Workbench, editor_model: str) -> None:
+def test_one_language_can_be_switched_off(vscode: Workbench) -> None:
     vscode.open("language.jl", "total = |\n")
     vscode.command("Midspan: Turn Suggestions On or Off for This Language")
     vscode.wait_for_status("off")
-    fills = engine_fills(editor_model)
+    fills = engine_fills()
     vscode.type("some of the items")
     assert vscode.wait_for_ghost(1.0) == ""
-    assert engine_fills(editor_model) == fills
+    assert engine_fills() == fills
     vscode.open("other.txt", "The quick brown fox jumps over|\n")
     vscode.wait_for_status("ready")
     type_until_ghost(vscode, SENTENCE)
@@ -180,10 +179,10 @@ def test_one_language_can_be_switched_off(vscode: Workbench, editor_model: str) 
     type_until_ghost(vscode, "some of the items and more")
 
 
-def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench, editor_model: str) -> None:
+def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench) -> None:
     vscode.open("killed.txt", "The quick brown fox jumps over|\n")
     type_until_ghost(vscode, SENTENCE)
-    record = read_record(place_of(editor_model).lock)
+    record = read_record(place_of("embedded").lock)
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     eventually(lambda: vscode.shows("error"), "the status item to tell")
@@ -254,9 +253,9 @@ def count(vscode: Workbench, what: str) -> int:
     return int(before.rpartition(" ")[2])
 
 
-def engine_fills(model: str) -> int:
+def engine_fills() -> int:
     async def ask() -> int:
-        client = await connect_running(EngineOptions(model=model), "test")
+        client = await connect_running(EngineOptions(model="embedded"), "test")
         assert client is not None
         status = await client.status()
         await client.close()
