@@ -1,4 +1,4 @@
-"""Fetch Neovim and Helix into .editors/debian, for the tests that drive them. Run by `make editors-neovim`."""
+"""Fetch Neovim, Helix and tmux into .editors/debian, for the tests that drive them. Run by `make editors-neovim`."""
 
 import json
 import re
@@ -20,11 +20,13 @@ class Program:
     package: str
     path: str
     version: str
+    asked: str = "--version"
 
 
 PROGRAMS = (
     Program("neovim", "usr/bin/nvim", r"NVIM v0\.12\.\d+"),
     Program("hx", "usr/bin/hx", r"helix \d+\.\d+"),
+    Program("tmux", "usr/bin/tmux", r"tmux \d+\.\d+", "-V"),
 )
 
 
@@ -46,7 +48,7 @@ def fetch() -> None:
 
 
 def _verified(path: Path, program: Program) -> str:
-    done = subprocess.run([str(path), "--version"], capture_output=True, text=True)
+    done = subprocess.run([str(path), program.asked], capture_output=True, text=True)
     first = (done.stdout or done.stderr).strip().split("\n")[0]
     if done.returncode != 0 or re.match(program.version, first) is None:
         raise FetchError(f"{program.package} of {SUITE} says {first!r}; the tests need {program.version}")

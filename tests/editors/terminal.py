@@ -8,6 +8,8 @@ from typing import Any
 
 from lsp_editor import PATIENCE_S
 
+PROGRAM = Path(__file__).parents[2] / ".editors" / "debian" / "root" / "usr" / "bin" / "tmux"
+
 _SIZE = ("-x", "100", "-y", "20")
 
 
@@ -15,7 +17,7 @@ class Terminal:
     """A tmux of its own, of which nobody else's tmux knows."""
 
     def __init__(self, home: Path) -> None:
-        self._tmux = ["tmux", "-S", str(home / "tmux"), "-f", "/dev/null"]
+        self._tmux = [str(PROGRAM), "-S", str(home / "tmux"), "-f", "/dev/null"]
 
     def start(self, command: list[str], environment: dict[str, str]) -> None:
         # Without these two a program takes it for a terminal of few colours.

@@ -1,7 +1,6 @@
 """Suggestions in real Neovim, with our plugin, the real server and engine, and the embedded model."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,7 +220,6 @@ def test_no_key_is_taken_unasked(in_neovim: Open) -> None:
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="Neovim is not here: make editors")
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not here: apt-get install tmux")
 def test_on_a_screen_the_ghost_has_its_colour(neovim_settings: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text(NOTES)

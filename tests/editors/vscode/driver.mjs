@@ -62,11 +62,12 @@ const methods = {
     await page.screenshot({ path });
   },
 
-  /** When a key was pressed and when ghost text was drawn for it, as Unix times in ms; shown is null if none came. */
+  /** When a key was pressed and ghost text drawn and shown for it, as Unix times in ms; shown is null if none came. */
   async keyToGhost({ key, selector, timeoutMs }) {
-    const watching = page.evaluate(watchForGhost, { selector, timeoutMs });
+    // Keys and scripts take different ways into the page, so the key has to wait until the script is there.
+    const watching = await page.evaluateHandle(watchForGhost, { selector, timeoutMs });
     await page.keyboard.type(key);
-    return watching;
+    return watching.evaluate(({ seen }) => seen);
   },
 
   async close() {
@@ -76,19 +77,19 @@ const methods = {
 
 /** Runs in the page. What was on the screen before the key does not count unless it is drawn anew. */
 function watchForGhost({ selector, timeoutMs }) {
-  return new Promise(resolve => {
+  const seen = new Promise(resolve => {
     const before = new Set(document.querySelectorAll(selector));
     let pressed = null;
-    let drawn = false;
+    let drawn = null;
     const answer = shown => {
       observer.disconnect();
       clearTimeout(giveUp);
-      resolve({ pressed, shown });
+      resolve({ pressed, drawn, shown });
     };
     const observer = new MutationObserver(() => {
       const fresh = [...document.querySelectorAll(selector)].some(one => !before.has(one) && one.textContent);
-      if (pressed !== null && fresh && !drawn) {
-        drawn = true;
+      if (pressed !== null && fresh && drawn === null) {
+        drawn = performance.timeOrigin + performance.now();
         // The second frame begins when the first, which has the ghost text in it, is on the screen.
         requestAnimationFrame(() => requestAnimationFrame(now => answer(performance.timeOrigin + now)));
       }
@@ -98,6 +99,8 @@ function watchForGhost({ selector, timeoutMs }) {
     addEventListener('keydown', event => { pressed = performance.timeOrigin + event.timeStamp; }, listening);
     observer.observe(document.body, { subtree: true, childList: true, characterData: true });
   });
+  // In an object, because a bare promise would be waited for.
+  return { seen };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
