@@ -1,4 +1,6 @@
-"""Holes to batches fast enough for a GPU: objective.Collator's batches, with every line tokenized once."""
+"""Holes to batches, fast enough for a GPU: every line is tokenized once."""
+
+import random
 
 import numpy as np
 import torch
@@ -7,10 +9,10 @@ from tokenizers import Tokenizer
 
 from engine.models.lookup import Hints
 from engine.models.pieces import Pieces
-from engine.models.stream import Marks
+from engine.models.stream import Limits, Marks, lay_out
 from engine.training import objective, wire
 from engine.training.config import Config
-from engine.training.holes import Hole
+from engine.training.holes import Hole, as_edited
 from engine.training.repeats import Repeats
 
 LINES = 1_500_000
@@ -58,16 +60,16 @@ class LineEncoder:
         return ids
 
 
-class BulkCollator(objective.Collator):
-    """objective.Collator, drawing and looking up all canvases of a sequence at once; the odds are the same."""
+class Collator:
+    """Turns holes into batches; draws and looks up all canvases of a sequence at once."""
 
     def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
-        super().__init__(config, tokenizer, marks, seed)
-        self._lines, self._draws = LineEncoder(tokenizer), np.random.default_rng(seed)
-        self._shares = np.array(self._odds) / sum(self._odds)
-
-    def encode(self, text: str) -> list[int]:
-        return self._lines(text)
+        self._holes, self._objective, self._marks = config.holes, config.objective, marks
+        self._encode, self._rng, self._draws = LineEncoder(tokenizer), random.Random(seed), np.random.default_rng(seed)
+        self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
+        lengths = config.objective.canvas_lengths
+        self._lengths = [int(length) for length in lengths]
+        self._shares = np.array(list(lengths.values())) / sum(lengths.values())
 
     def batch(self, holes: list[Hole], rows: int) -> objective.Batch:
         return wire.unfold(torch.from_numpy(self.packed(holes, rows)), self._length, torch.device("cpu"))
@@ -80,6 +82,24 @@ class BulkCollator(objective.Collator):
             self._stream(made[:, row], laid[0], laid[1], lookup := Repeats(laid[0], self._marks, self._buckets))
             self._canvases(made[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
         return made
+
+    def _lay_out(self, hole: Hole) -> tuple[list[int], NDArray[np.float32], slice, int]:
+        """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
+        rng, limits = self._rng, self._holes
+        hole = as_edited(hole, rng, limits.unfinished)
+        middle = self._encode(hole.middle)[: limits.middle_tokens]
+        suffix = "" if rng.random() < limits.no_suffix else hole.suffix
+        path = "" if rng.random() < limits.no_path else hole.path
+        start = max(0, len(hole.prefix) - 6 * self._length)
+        start = hole.prefix.find("\n", start) + 1 if start else 0
+        room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
+        laid = lay_out(self._encode, self._marks, room, hole.prefix[start:], suffix, path, [])
+        tokens = [*laid.tokens, self._marks.middle, *middle, self._marks.end]
+        counted = np.zeros(len(tokens), np.float32)
+        counted[laid.below.start + 1 : laid.below.stop] = 1
+        counted[laid.prefix.start + 1 : laid.prefix.stop] = 1
+        counted[len(laid.tokens) + 1 :] = 1
+        return tokens, counted, laid.prefix, len(laid.tokens)
 
     def _stream(self, made: wire.Wire, stream: list[int], counted: NDArray[np.float32], lookup: Repeats) -> None:
         end = len(stream)

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from engine.models.pieces import load_tokenizer
 from engine.models.stream import Marks
 from engine.training import corpus, wire
-from engine.training.collator import BulkCollator
+from engine.training.collator import Collator
 from engine.training.config import Config
 from engine.training.holes import Sampler
 from engine.training.objective import Batch
@@ -69,7 +69,7 @@ class HoleBatches(IterableDataset[Tensor]):
         config, tokenizer = self._source.config, load_tokenizer(self._source.work / "tokenizer.json")
         files = corpus.load(self._source.work / "corpus", self._split)
         sampler = Sampler(files, config.corpus.shares, config.holes.weights, seed)
-        collator = BulkCollator(config, tokenizer, marks_of(tokenizer), seed)
+        collator = Collator(config, tokenizer, marks_of(tokenizer), seed)
         while True:
             holes = [sampler.draw() for _ in range(config.optimizer.batch)]
             yield torch.from_numpy(collator.packed(holes, self._rows))

@@ -7,24 +7,17 @@ seen by the stream. The anchor's own row predicts the canvas's first position, e
 position is always masked. One set of weights learns to read, to write left to right, and to denoise.
 """
 
-import random
 from collections.abc import Iterator
 
 import attrs
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask
 
-from engine.models.lookup import Lookup
 from engine.models.network import Network, Rows
-from engine.models.stream import Limits, Marks, lay_out
 from engine.training import attention
-from engine.training.config import Config, Objective
-from engine.training.holes import Hole, as_edited
+from engine.training.config import Objective
 
 
 @attrs.define
@@ -66,98 +59,6 @@ class Losses:
     canvas: Tensor
     canvas_full: float
     canvas_partial: float
-
-
-class Collator:
-    """Turns holes into batches."""
-
-    def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
-        self._holes, self._objective, self._marks = config.holes, config.objective, marks
-        self._tokenizer, self._rng = tokenizer, random.Random(seed)
-        self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
-        self._lengths = [int(length) for length in config.objective.canvas_lengths]
-        self._odds = list(config.objective.canvas_lengths.values())
-
-    def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
-    def batch(self, holes: list[Hole], rows: int) -> Batch:
-        """Lay out holes with `rows` canvas rows each."""
-        size, length, marks = len(holes), self._length, self._marks
-        whole = (size, length + rows)
-        tokens = np.full(whole, marks.pad, np.int64)
-        targets = np.full(whole, marks.pad, np.int64)
-        weights = np.zeros(whole, np.float32)
-        positions = np.tile(np.arange(length + rows), (size, 1))
-        hints, strengths = np.zeros(whole, np.int64), np.zeros(whole, np.int64)
-        grams = np.zeros((*whole, 2), np.int64)
-        owners, anchors = np.zeros((size, rows), np.int64), np.zeros((size, rows), np.int64)
-        masked = np.zeros((size, rows), np.float32)
-        for row, hole in enumerate(holes):
-            stream, counted, prefix, middle_at = self._lay_out(hole)
-            end = len(stream)
-            tokens[row, :end] = stream
-            targets[row, : end - 1] = stream[1:]
-            weights[row, : end - 1] = counted[1:]
-            lookup = Lookup(stream, marks, self._buckets)
-            found = lookup.stream()
-            hints[row, :end], strengths[row, :end], grams[row, :end] = found.tokens, found.strengths, found.grams
-            at = number = 0
-            while at < rows:
-                width = min(self._rng.choices(self._lengths, self._odds)[0], rows - at)
-                anchor = middle_at if number == 0 else self._anchor(prefix, middle_at, end, width)
-                own, part = slice(at, at + width), slice(length + at, length + at + width)
-                tokens[row, part], targets[row, part], weights[row, part], masked[row, own] = self._canvas(
-                    stream, anchor, width
-                )
-                found = lookup.canvas(anchor, tokens[row, part])
-                hints[row, part], strengths[row, part], grams[row, part] = found.tokens, found.strengths, found.grams
-                owners[row, own], anchors[row, own] = number, anchor
-                positions[row, part] = anchor + 1 + np.arange(width)
-                at, number = at + width, number + 1
-        arrays = (tokens, positions, hints, strengths, grams, targets, weights, owners, anchors, masked)
-        return Batch(*(torch.from_numpy(array) for array in arrays))
-
-    def _lay_out(self, hole: Hole) -> tuple[list[int], NDArray[np.float32], slice, int]:
-        """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
-        rng, limits = self._rng, self._holes
-        hole = as_edited(hole, rng, limits.unfinished)
-        middle = self.encode(hole.middle)[: limits.middle_tokens]
-        suffix = "" if rng.random() < limits.no_suffix else hole.suffix
-        path = "" if rng.random() < limits.no_path else hole.path
-        start = max(0, len(hole.prefix) - 6 * self._length)
-        start = hole.prefix.find("\n", start) + 1 if start else 0
-        room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
-        laid = lay_out(self.encode, self._marks, room, hole.prefix[start:], suffix, path, [])
-        tokens = [*laid.tokens, self._marks.middle, *middle, self._marks.end]
-        counted = np.zeros(len(tokens), np.float32)
-        counted[laid.below.start + 1 : laid.below.stop] = 1
-        counted[laid.prefix.start + 1 : laid.prefix.stop] = 1
-        counted[len(laid.tokens) + 1 :] = 1
-        return tokens, counted, laid.prefix, len(laid.tokens)
-
-    def _anchor(self, prefix: slice, middle_at: int, length: int, width: int) -> int:
-        """Draw an anchor inside the middle or anywhere in the prefix; the first canvas's is always <middle>."""
-        last = prefix.stop - width - 2
-        if last <= prefix.start or self._rng.random() < self._objective.hole_share:
-            return self._rng.randrange(middle_at, length - 1)
-        return self._rng.randrange(prefix.start, last)
-
-    def _canvas(
-        self, tokens: list[int], anchor: int, width: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], float]:
-        objective, marks, rng = self._objective, self._marks, self._rng
-        known = np.full(width + 1, marks.end, np.int64)
-        available = tokens[anchor + 1 : anchor + width + 2]
-        known[: len(available)] = available
-        weights = np.ones(width + 1, np.float32)
-        weights[len(available) :] = objective.padding_weight
-        ratio = 1.0 if rng.random() < objective.fully_masked else rng.random()
-        hidden = np.array([rng.random() < ratio for _ in range(width + 1)])
-        hidden[0] = hidden[width] = True
-        shown = np.where(hidden, marks.mask, known)
-        return shown[:width], known[1:], weights[1:] * hidden[1:], float(ratio)
 
 
 def visibility(batch: Batch) -> Tensor | BlockMask:

@@ -1,4 +1,4 @@
-"""Runtime directories and engine processes for the tests of the engine process."""
+"""Runtime directories and engine processes for the tests of the engine process, and what training starts from."""
 
 import asyncio
 import os
@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import attrs
+import msgpack
 import pytest
+from small_run import source_files
 
 from engine.address import Place, place_of
 from engine.lifecycle import EngineOptions, connect_or_start
@@ -64,3 +67,15 @@ def running(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool]], None]:
     return poll
+
+
+@pytest.fixture
+def run_folder(tiny_model: Path, tmp_path: Path) -> Path:
+    """A training run's folder: this project's own sources as corpus, and the tiny model's tokenizer."""
+    folder = tmp_path / "run"
+    (folder / "corpus").mkdir(parents=True)
+    rows = msgpack.packb([attrs.astuple(file) for file in source_files()])
+    for split in ("train", "held-out"):
+        (folder / "corpus" / f"{split}.msgpack").write_bytes(rows)
+    (folder / "tokenizer.json").write_bytes((tiny_model / "tokenizer.json").read_bytes())
+    return folder

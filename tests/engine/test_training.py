@@ -5,18 +5,19 @@ import random
 from pathlib import Path
 
 import attrs
-import msgpack
 import pytest
 import torch
+from small_run import SHAPE, TRAINING, small_config, source_files
 
 from engine.errors import MidspanError
 from engine.models.embedded import EmbeddedFamily
 from engine.models.lookup import Lookup
-from engine.models.network import Network, Shape
+from engine.models.network import Network
 from engine.models.pieces import load_tokenizer
 from engine.models.registry import load
 from engine.stream_filling import StreamPass
 from engine.training import corpus, evaluate, objective
+from engine.training.collator import Collator
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.holes import KINDS, Hole, cut
@@ -24,34 +25,10 @@ from engine.training.int8 import Int8Linear
 from engine.training.loader import marks_of
 from engine.training.train import train
 
-ROOT = Path(__file__).parents[2]
-SHAPE = Shape(
-    vocabulary=400,
-    width=32,
-    layers=2,
-    heads=2,
-    context_tokens=96,
-    canvas_tokens=8,
-    gram_buckets=64,
-    gram_width=16,
-)
-
-
-def source_files() -> list[corpus.File]:
-    paths = sorted((ROOT / "engine").glob("*.py"))
-    return [corpus.File(path.name, "python", path.read_text()) for path in paths]
-
 
 @pytest.fixture
 def config() -> Config:
-    full = load_config(ROOT / "engine" / "training" / "cpu.toml")
-    return attrs.evolve(
-        full,
-        model=SHAPE,
-        holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16),
-        objective=attrs.evolve(full.objective, canvas_rows_early=16, canvas_rows_late=32),
-        optimizer=attrs.evolve(full.optimizer, batch=4, checkpoint_minutes=0.02),
-    )
+    return small_config()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +55,7 @@ def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Co
     network = Network(SHAPE)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.2)
-    batch = objective.Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
+    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
     rows, length = objective.forward(network, batch, objective.visibility(batch)), batch.stream_rows
 
     other = attrs.evolve(batch, tokens=batch.tokens.clone())
@@ -100,7 +77,7 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
     assert isinstance(family, EmbeddedFamily)
     shape = attrs.evolve(family.card.shape, context_tokens=96)
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    collator = objective.Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
+    collator = Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
     batch = collator.batch(holes_of("rest of line", 6), 40)
     length = batch.stream_rows
     with torch.inference_mode():
@@ -125,7 +102,7 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
 def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     marks = marks_of(tokenizer)
-    batch = objective.Collator(config, tokenizer, marks, 0).batch(holes_of("rest of line", 16), 64)
+    batch = Collator(config, tokenizer, marks, 0).batch(holes_of("rest of line", 16), 64)
     canvas = slice(batch.stream_rows, None)
     asked, held = batch.weights[:, canvas] > 0, batch.tokens[:, canvas]
     together = batch.owners[:, 1:] == batch.owners[:, :-1]
@@ -181,25 +158,20 @@ def test_text_that_looks_like_a_mark_is_text(tiny_model: Path) -> None:
     assert not special & set(tokenizer.encode("<svg><mask id='a'/></svg> <end>", add_special_tokens=False).ids)
 
 
-def test_a_short_run_learns_goes_on_and_loads_in_the_engine(tiny_model: Path, config: Config, tmp_path: Path) -> None:
-    (tmp_path / "corpus").mkdir()
-    rows = msgpack.packb([attrs.astuple(file) for file in source_files()])
-    for split in ("train", "held-out"):
-        (tmp_path / "corpus" / f"{split}.msgpack").write_bytes(rows)
-    (tmp_path / "tokenizer.json").write_bytes((tiny_model / "tokenizer.json").read_bytes())
-    train(config, tmp_path, minutes=0.1, workers=0, compiled=False)
-    first = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["progress"]
-    train(config, tmp_path, minutes=0.15, workers=0, compiled=False)
-    second = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["progress"]
+def test_a_short_run_learns_goes_on_and_loads_in_the_engine(config: Config, run_folder: Path) -> None:
+    train(config, run_folder, minutes=0.1, workers=0, compiled=False)
+    first = torch.load(run_folder / "checkpoint.pt", weights_only=True)["progress"]
+    train(config, run_folder, minutes=0.15, workers=0, compiled=False)
+    second = torch.load(run_folder / "checkpoint.pt", weights_only=True)["progress"]
     assert second["step"] > first["step"] > 0
     assert second["stream_tokens"] > first["stream_tokens"]
-    losses = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    losses = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
     streams = [row["held_out"][0] for row in losses if "held_out" in row]
     assert streams[-1] < streams[0]
 
-    export_checkpoint(config, tmp_path, tmp_path / "model")
+    export_checkpoint(config, run_folder, run_folder / "model")
     summaries = evaluate.run(
-        load(str(tmp_path / "model"), threads=1), tmp_path / "corpus", "python", "rest of line", 3, None
+        load(str(run_folder / "model"), threads=1), run_folder / "corpus", "python", "rest of line", 3, None
     )
     assert [summary.way for summary in summaries] == [way.name for way in evaluate.WAYS]
 
@@ -214,7 +186,7 @@ def test_generated_vendored_and_minified_files_are_left_out() -> None:
 
 
 def test_the_manifest_names_only_pinned_permissive_packages() -> None:
-    packages = corpus.read_manifest(ROOT / "engine" / "training" / "manifest.toml")
+    packages = corpus.read_manifest(TRAINING / "manifest.toml")
     held_out = {package.name.lower() for package in packages if package.split == "held-out"}
     assert {"boltons", "trio", "peewee", "mkdocs", "rope", "kombu", "httpx"} <= held_out
     trained = [package for package in packages if package.split == "train"]
