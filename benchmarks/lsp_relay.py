@@ -45,7 +45,7 @@ def main() -> int:
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     open_requests: set[str] = set()
 
-    def note(kind: str, message: dict[str, Any]) -> None:
+    def note(kind: str, message: dict[str, Any], at: float) -> None:
         number = json.dumps(message.get("id"))
         if kind == "asked" and message.get("method") == _METHOD:
             open_requests.add(number)
@@ -53,7 +53,7 @@ def main() -> int:
             open_requests.remove(number)
         else:
             return
-        notes.write(json.dumps([kind, number, time.time() * 1000]) + "\n")
+        notes.write(json.dumps([kind, number, at]) + "\n")
 
     assert server.stdin is not None
     assert server.stdout is not None
@@ -75,9 +75,11 @@ def _relay(source: IO[bytes], target: IO[bytes], kind: str, note: Any) -> None:
                 length = int(value)
             frame.append(source.readline())
         body = source.read(length)
+        # Not behind the writing: an editor can have drawn the answer before we run again.
+        at = time.time() * 1000
         target.write(b"".join(frame) + body)
         target.flush()
-        note(kind, json.loads(body))
+        note(kind, json.loads(body), at)
 
 
 if __name__ == "__main__":

@@ -1,31 +1,19 @@
 """Typing in a real VS Code, with a clock at the key, at the language server and at the screen."""
 
-import shlex
 import sys
 from pathlib import Path
 
-import attrs
-from lsp_relay import Passage, read_notes
+from keystroke import ROOT, TIMEOUT_MS, Keystroke, with_passages, write_relay
 from sources import Span
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "editors"))
+sys.path.append(str(ROOT / "tests" / "editors"))
 
-from code_server import ROOT, CodeServer, package_extension, what_is_missing
+from code_server import CodeServer, package_extension, what_is_missing
 from workbench import GHOST, Workbench
 
-_TIMEOUT_MS = 1500
-
-
-@attrs.frozen
-class Keystroke:
-    """One key that brought ghost text to the screen; all in Unix milliseconds.
-
-    `passage` is the request behind it; None where the editor drew anew what it had, as typed along.
-    """
-
-    pressed: float
-    shown: float
-    passage: Passage | None
+# Read in the workbench.js of code-server 4.139.1, as FeatureDebounce "InlineCompletionsDebounce" of 50 to 50 ms, waited
+# for before the request. Its editor.inlineSuggest.minShowDelay, which would be waited for behind it, is 0.
+DEBOUNCE_MS = 50
 
 
 def missing() -> str | None:
@@ -34,50 +22,29 @@ def missing() -> str | None:
 
 
 def type_in_vscode(spans: list[Span], model: str, folder: Path) -> list[Keystroke]:
-    """Type every span in a window of its own profile; returns the keys that showed ghost text."""
-    notes = folder / "notes"
-    notes.touch()
+    """Type every span in a window of its own profile; returns the keys that showed ghost text.
+
+    A key is pressed when the page is given it, and its ghost text is shown when the frame that has it is on the screen.
+    """
     # Without the gate more keys bring ghost text, each in the time that it takes with the gate too.
-    settings = {"midspan.server.path": str(_relay(folder, notes)), "midspan.model": model, "midspan.gate": 0}
+    settings = {"midspan.server.path": str(write_relay(folder)), "midspan.model": model, "midspan.gate": 0}
     server = CodeServer(folder / "vscode", settings)
     workbench = None
     try:
         server.start(package_extension())
         workbench = Workbench(server)
         workbench.open_window("first.py")
-        pairs: list[tuple[float, float]] = []
+        keys: list[Keystroke] = []
         for number, span in enumerate(spans):
             text = f"{span.text[: span.offset]}{{cursor}}{span.text[span.offset :]}"
             workbench.open(f"span_{number}{span.path.suffix}", text, cursor="{cursor}")
             for key in span.middle:
-                times = workbench.ask("keyToGhost", key=key, selector=GHOST, timeoutMs=_TIMEOUT_MS)
-                if times["shown"] is not None:
-                    pairs.append((times["pressed"], times["shown"]))
+                seen = workbench.ask("keyToGhost", key=key, selector=GHOST, timeoutMs=TIMEOUT_MS)
+                if seen["shown"] is not None:
+                    keys.append(Keystroke(seen["pressed"], seen["drawn"], seen["shown"]))
             workbench.remove(f"span_{number}{span.path.suffix}")
     finally:
         if workbench is not None:
             workbench.close()
         server.stop()
-    passages = read_notes(notes)
-    return [Keystroke(pressed, shown, _behind(passages, pressed, shown)) for pressed, shown in pairs]
-
-
-def _relay(folder: Path, notes: Path) -> Path:
-    """Write the program that the extension starts as its server."""
-    program = folder / "midspan-lsp"
-    command = [
-        sys.executable,
-        str(ROOT / "benchmarks" / "lsp_relay.py"),
-        str(notes),
-        sys.executable,
-        "-m",
-        "lsp_server",
-    ]
-    program.write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n", "utf-8")
-    program.chmod(0o755)
-    return program
-
-
-def _behind(passages: list[Passage], pressed: float, shown: float) -> Passage | None:
-    between = [one for one in passages if pressed <= one.asked and one.answered <= shown]
-    return between[-1] if between else None
+    return with_passages(keys, folder)
