@@ -15,6 +15,7 @@ help:
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
 	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
+	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
 setup: $(STAMP)
@@ -39,7 +40,7 @@ test: lint
 check: lint
 	$(BIN)/pytest tests --ignore=tests/e2e
 
-include tests/editors/neovim.mk tests/editors/vscode.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
 
 editors: editors-neovim editors-vscode
 

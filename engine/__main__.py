@@ -19,7 +19,10 @@ from engine.errors import MidspanError
 from engine.listener import Listener, Transport, default_transport
 from engine.lock import EngineLock, LockRecord
 from engine.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
-from engine.protocol import PROTOCOL_VERSION, Welcome
+from engine.protocol import PROTOCOL_VERSION, ModelInfo, Welcome
+from engine.remote.endpoint import Endpoint, endpoint_of
+from engine.server import Server
+from engine.service import FillService
 
 _log = logging.getLogger("engine.main")
 
@@ -69,27 +72,24 @@ def main() -> None:
 
 def _serve(arguments: _Arguments, lock: EngineLock) -> None:
     version = importlib.metadata.version("midspan")
-    record = LockRecord(os.getpid(), resolve_model(arguments.model), version)
+    model = resolve_model(arguments.model)
+    endpoint = endpoint_of(model)  # A wrong one is refused before it is written anywhere: it may hold a key.
+    record = LockRecord(os.getpid(), model, version)
     lock.write(record)
     _log.info("midspan %s, protocol %d, loading %s", version, PROTOCOL_VERSION, record.model)
     transport: Transport = "tcp" if arguments.tcp else default_transport()
-    # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
-    from engine.models import registry
-    from engine.scheduler import Scheduler
-    from engine.server import Server
-
-    family = registry.load(record.model, threads=arguments.threads, device=arguments.device)
+    info, scheduler_of = _local(arguments, model) if endpoint is None else _remote(endpoint)
     listener = Listener(place_of(arguments.model), transport)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(log_loop_exception)
-        scheduler = Scheduler(family)
-        welcome = Welcome(PROTOCOL_VERSION, version, record.pid, family.info)
+        scheduler = scheduler_of()
+        welcome = Welcome(PROTOCOL_VERSION, version, record.pid, info)
         server = Server(scheduler, welcome, listener.address.token, arguments.idle_minutes * 60)
         _stop_on_signals(server.stop)
         await scheduler.start()
         lock.write(attrs.evolve(record, socket=listener.address.path, port=listener.address.port))
-        _log.info("ready: %s on %s, at %s", family.info.name, family.info.device, listener.address)
+        _log.info("ready: %s on %s, at %s", info.name, info.device, listener.address)
         await server.run(listener.socket)
         listener.remove()
         await scheduler.stop()
@@ -103,11 +103,28 @@ def _serve(arguments: _Arguments, lock: EngineLock) -> None:
     _log.info("left")
 
 
+def _local(arguments: _Arguments, model: str) -> tuple[ModelInfo, Callable[[], FillService]]:
+    # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
+    from engine.models import registry
+    from engine.scheduler import Scheduler
+
+    family = registry.load(model, threads=arguments.threads, device=arguments.device)
+    return family.info, lambda: Scheduler(family)
+
+
+def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], FillService]]:
+    from engine.remote.scheduler import RemoteScheduler
+
+    return endpoint.info, lambda: RemoteScheduler(endpoint)
+
+
 def _parse() -> _Arguments:
     parser = argparse.ArgumentParser(
         prog="python -m engine", description="The engine of Midspan, one a user and model."
     )
-    parser.add_argument("--model", default="embedded", help='"embedded" or a directory with a model')
+    parser.add_argument(
+        "--model", default="default", help='"default", "embedded", a pulled model, or a directory with one'
+    )
     parser.add_argument("--threads", type=int, default=0, help="processor threads to use; 0 is all cores")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--idle-minutes", type=float, default=30.0, help="leave when unused for so long; 0 is never")

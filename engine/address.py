@@ -1,6 +1,7 @@
 """Where the engine of one user and model lives: its runtime files, and the address at which it answers."""
 
 import hashlib
+import ipaddress
 import os
 import socket
 import stat
@@ -14,7 +15,9 @@ from pathlib import Path
 import attrs
 import platformdirs
 
+from engine.chosen_model import DEFAULT, EMBEDDED, chosen_model
 from engine.errors import EngineUnavailable
+from engine.models.store import is_pulled
 from engine.protocol import PROTOCOL_VERSION
 
 LOOPBACK = "127.0.0.1"
@@ -73,10 +76,25 @@ def user_id() -> int | None:
     return None if sys.platform == "win32" else os.geteuid()
 
 
+def is_loopback(host: str) -> bool:
+    """Tell whether a host, written as in a URL, is this machine itself and not reached over any network."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def resolve_model(model: str) -> str:
-    """Return `model` with a directory made absolute, so that every client means the same engine by it."""
+    """Return `model`, a directory absolute and "default" looked up, so that every client means the same engine by it.
+
+    The name of a model that is here is never taken for a directory.
+    """
+    if model == DEFAULT:
+        model = chosen_model().model
+    if model == EMBEDDED or is_pulled(model):
+        return model
     directory = Path(model).expanduser()
-    return str(directory.resolve()) if directory.is_dir() and model != "embedded" else model
+    return str(directory.resolve()) if directory.is_dir() else model
 
 
 def place_of(model: str) -> Place:

@@ -47,7 +47,8 @@ class ContextCache:
         return best
 
     def give_back(self, context: Context) -> None:
-        """Keep a context for later; the least recently used ones leave when the bound is passed."""
-        self._idle.append(context)
+        """Keep a context for later, unless it is empty; the least recently used ones leave when the bound is passed."""
+        if context.tokens:
+            self._idle.append(context)
         while self._idle and self.bytes > self._max_bytes:
             self._idle.pop(0)

@@ -21,6 +21,12 @@ class EngineUnavailable(MidspanError):
     code = "engine-unavailable"
 
 
+class RemoteError(MidspanError):
+    """The server of a remote model cannot be reached, refuses, or answers what is no answer."""
+
+    code = "remote"
+
+
 class ModelError(MidspanError):
     """A model is missing, damaged or of a family this version does not know."""
 

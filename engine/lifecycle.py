@@ -14,6 +14,7 @@ from typing import IO
 import attrs
 
 from engine.address import Address, Place, make_private, place_of, resolve_model
+from engine.chosen_model import DEFAULT
 from engine.client import EngineClient, EngineSilent
 from engine.errors import EngineUnavailable
 from engine.exits import ALREADY_RUNNING, ERROR_MARK
@@ -27,10 +28,11 @@ _POLL_S = 0.05
 class EngineOptions:
     """How an engine is started; only `model` decides which engine it is.
 
-    `threads` 0 is all cores, `idle_minutes` 0 is never, `log_level` is one of engine.log.LEVELS.
+    `threads` 0 is all cores, `idle_minutes` 0 is never, `log_level` is one of engine.log.LEVELS. The model "default" is
+    the one that engine.chosen_model tells at the time.
     """
 
-    model: str = "embedded"
+    model: str = DEFAULT
     threads: int = 0
     device: str = "auto"
     idle_minutes: float = 30.0
@@ -77,6 +79,8 @@ async def connect_or_start(
     EngineUnavailable with the engine's own last line when it cannot run, and ProtocolError when it refuses us.
     """
     tell = on_state or (lambda _: None)
+    # Once: the choice may change while we wait.
+    options = attrs.evolve(options, model=resolve_model(options.model))
     place = place_of(options.model)
     deadline = time.monotonic() + START_TIMEOUT_S
     started: _Started | None = None

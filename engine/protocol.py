@@ -35,6 +35,8 @@ class Hello:
 
 @attrs.frozen
 class ModelInfo:
+    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here."""
+
     name: str
     family: str
     licence: str
@@ -44,6 +46,7 @@ class ModelInfo:
     noise: Literal["absorbing", "uniform"]
     device: str
     dtype: str
+    server: str = ""
 
 
 @attrs.frozen

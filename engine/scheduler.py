@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 
+from engine import service
 from engine.context_cache import ContextCache
-from engine.errors import MidspanError
 from engine.job import Job, warm_up_fill
 from engine.models.base import Family, Pass
 from engine.protocol import Fill, Filled, Progress
+from engine.service import CancelledFill, SchedulerReport
 from engine.step_clock import StepClock
 
 CACHE_BYTES = 256 * 1024 * 1024
@@ -26,35 +27,10 @@ ENCODE_ROWS = 256
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between."""
 
 
-class CancelledFill(MidspanError):
-    """The fill was cancelled before it was done."""
-
-    code = "cancelled"
-
-
-@attrs.frozen
-class SchedulerReport:
-    active: int
-    waiting: int
-    fills: int
-    cancelled: int
-    passes: int
-    median_ms: float
-    cache_hit_rate: float
-    cache_bytes: int
-    threads: int
-    step_ms: dict[str, float]
-
-
 @attrs.define(eq=False)
-class Ticket:
-    """A submitted fill. `result` gets the answer, or CancelledFill, or what went wrong."""
+class Ticket(service.Ticket):
+    """A submitted fill, with its job once that has begun."""
 
-    fill: Fill
-    result: asyncio.Future[Filled]
-    on_progress: Callable[[Progress], None] | None
-    submitted: float
-    cancelled: bool = False
     error: Exception | None = None
     job: Job | None = None
 
@@ -100,7 +76,7 @@ class Scheduler:
         self._wake.set()
         return ticket
 
-    def cancel(self, ticket: Ticket) -> None:
+    def cancel(self, ticket: service.Ticket) -> None:
         """Drop a fill; if it is under way it leaves at the next step."""
         ticket.cancelled = True
         self._wake.set()

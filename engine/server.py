@@ -8,7 +8,7 @@ import time
 
 from engine.address import peer_uid, user_id
 from engine.protocol import Failed, Status, Welcome, pack
-from engine.scheduler import Scheduler
+from engine.service import FillService
 from engine.session import Session
 
 MAX_CLIENTS = 64
@@ -23,7 +23,7 @@ class Server:
     fill or request the server stops by itself, clients connected or not: they come back when they need it. 0 is never.
     """
 
-    def __init__(self, scheduler: Scheduler, welcome: Welcome, token: str, idle_s: float) -> None:
+    def __init__(self, scheduler: FillService, welcome: Welcome, token: str, idle_s: float) -> None:
         self.scheduler = scheduler
         self.welcome = welcome
         self.token = token

@@ -23,7 +23,7 @@ from engine.protocol import (
     pack,
     read_frame,
 )
-from engine.scheduler import Scheduler, Ticket
+from engine.service import FillService, Ticket
 
 HELLO_TIMEOUT_S = 10.0
 # A client that reads nothing while this much waits for it is not coming back.
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Host(Protocol):
     """What a session needs of the engine around it."""
 
-    scheduler: Scheduler
+    scheduler: FillService
     welcome: Welcome
     token: str
     stopping: bool

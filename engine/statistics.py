@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
-import platformdirs
 
 from engine.errors import MidspanError
+from engine.folders import data_folder
 from engine.lock import try_lock
 
 EARLIER = "earlier"
@@ -82,9 +82,7 @@ def by_day(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
 
 def statistics_path() -> Path:
     """Return where the file is: in $MIDSPAN_DATA_DIR, else in the system's own place for a user's data."""
-    chosen = os.environ.get("MIDSPAN_DATA_DIR")
-    folder = Path(chosen).expanduser() if chosen else platformdirs.user_data_path("midspan")
-    return folder / "statistics.jsonl"
+    return data_folder() / "statistics.jsonl"
 
 
 class StatisticsFile:

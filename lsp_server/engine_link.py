@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol
 
-from engine.client import EngineClient
-from engine.errors import EngineUnavailable, MidspanError
+from engine.chosen_model import DEFAULT, chosen_model
+from engine.client import EngineClient, EngineFailure
+from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.lifecycle import EngineOptions, connect_or_start, connect_running
 from engine.protocol import Fill, Filled, Progress
 from lsp_server.log import describe
@@ -108,7 +109,13 @@ class EngineLink:
         """Fill a hole; cancelling the awaiting task cancels it in the engine. Raises MidspanError."""
         with self._board.filling():
             self._board.counts.asked += 1
-            filled = await client.fill(fill, on_progress)
+            try:
+                filled = await client.fill(fill, on_progress)
+            except EngineFailure as error:
+                if error.code == RemoteError.code:  # the engine is well and its server is not: who else would tell?
+                    self._board.show("error", str(error))
+                raise
+        self._board.connected(client.welcome.model)
         self._reset_delay()
         return filled
 
@@ -146,6 +153,8 @@ class EngineLink:
             self._client = None
 
     async def _start(self, options: EngineOptions) -> None:
+        if options.model == DEFAULT and (problem := chosen_model().problem):
+            _logger.warning("%s", problem)
         try:
             with self._progress() as progress:
 
@@ -168,7 +177,7 @@ class EngineLink:
         self._client = client
         self._watching = asyncio.create_task(self._watch(client))
         model = client.welcome.model
-        self._board.show("ready", f"Ready: {model.name} on {model.device}.", model.name)
+        self._board.connected(model)
         _logger.info("connected to the engine (process %d, model %s)", client.welcome.pid, model.name)
 
     def _failed(self, reason: str) -> None:

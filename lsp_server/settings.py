@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import attrs
 
+from engine.chosen_model import DEFAULT
 from engine.lifecycle import EngineOptions
 from engine.protocol import RuleName
 from lsp_server.wire import camel_case
@@ -128,7 +129,12 @@ class Settings:
         default=64, metadata=_about(_integer(1, 512), "The most tokens that the model may write for a suggestion.")
     )
     model: str = attrs.field(
-        default="embedded", metadata=_about(_TEXT, 'The model: "embedded", or the folder of another one.')
+        default=DEFAULT,
+        metadata=_about(
+            _TEXT,
+            'The model: a name that "midspan models list" shows, or a folder. '
+            'The default is what "midspan models use" chose, at first "embedded".',
+        ),
     )
     gate: float = attrs.field(
         default=DEFAULT_GATE, metadata=_about(_number(0, 1), "The confidence below which a suggestion is not shown.")

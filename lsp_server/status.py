@@ -3,13 +3,16 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import attrs
 
-from engine.protocol import Status
+from engine.address import is_loopback
+from engine.protocol import ModelInfo, Status
 from lsp_server.wire import State, StatusParams, StatusReport
 
 _RECENT_FILLS = 101
+_FILLING = "Filling a hole."
 
 
 @attrs.define
@@ -34,6 +37,7 @@ class StatusBoard:
         self._state: State = "off"
         self._message = "The engine starts when it is first needed."
         self._model: str | None = None
+        self._busy = _FILLING
         self._enabled = True
         self._filling = 0
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
@@ -47,6 +51,15 @@ class StatusBoard:
         """Tell how the engine is."""
         self._state, self._message, self._model = state, message, model
         self.refresh()
+
+    def connected(self, model: ModelInfo) -> None:
+        """Tell that the engine answers, with which model, and whether code goes to another machine for it."""
+        self._busy = f"Filling a hole. {_whereabouts(model)}" if model.server else _FILLING
+        if model.server:
+            label = model.name if model.name == model.server else f"{model.name} at {model.server}"
+            self.show("ready", f"Ready: {model.name}. {_whereabouts(model)}", label)
+        else:
+            self.show("ready", f"Ready: {model.name} on {model.device}.", model.name)
 
     def switch(self, enabled: bool) -> None:
         """Tell whether the user wants suggestions at all."""
@@ -97,8 +110,15 @@ class StatusBoard:
         if not self._enabled:
             return StatusParams("off", "Suggestions are off.")
         if self._state == "ready" and self._filling:
-            return StatusParams("busy", "Filling a hole.", self._model, self.median_ms)
+            return StatusParams("busy", self._busy, self._model, self.median_ms)
         return StatusParams(self._state, self._message, self._model, self.median_ms)
+
+
+def _whereabouts(model: ModelInfo) -> str:
+    """Return the sentence on where the code goes for a model that a server runs."""
+    if is_loopback(urlsplit(f"//{model.server}").hostname or ""):
+        return f"Its server {model.server} is on this machine, which your code does not leave."
+    return f"Your code leaves this machine: it is sent to {model.server}."
 
 
 def _without_median(params: StatusParams) -> StatusParams:
@@ -110,7 +130,8 @@ def readable(report: StatusReport) -> str:
     """Return a report as the one line that goes to the log."""
     parts = [f"{report.state} ({report.message.rstrip('.')})", f"model {report.model}"]
     if report.engine is not None:
-        parts[-1] = f"model {report.engine.model.name} on {report.engine.model.device}"
+        model = report.engine.model
+        parts[-1] = f"model {model.name} on {model.server or model.device}"
         parts.append(f"engine {report.engine.pid}, cache hit rate {report.engine.cache_hit_rate:.0%}")
     parts.append(
         f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted, "

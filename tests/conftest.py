@@ -44,7 +44,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def statistics_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what the tests' servers count out of the user's own statistics."""
+    """Keep what the tests' servers count out of the user's own statistics, and the user's choice of model out here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        patch.setenv("MIDSPAN_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
         yield

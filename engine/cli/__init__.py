@@ -7,6 +7,7 @@ import typer
 from engine import __version__
 from engine.cli import demo, doctor, fill, stats
 from engine.cli import engine as engine_commands
+from engine.cli import models as models_commands
 
 app = typer.Typer(
     name="midspan",
@@ -20,6 +21,7 @@ app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 app.command("stats")(stats.stats)
 app.add_typer(engine_commands.app, name="engine")
+app.add_typer(models_commands.app, name="models")
 
 
 def _show_version(asked: bool) -> None:

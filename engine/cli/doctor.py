@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from engine.address import make_private, place_of
+from engine.chosen_model import DEFAULT, chosen_model
 from engine.cli import checks
 from engine.cli.checks import Check, Verdict
 from engine.cli.console import FAILED, err, out
@@ -39,15 +40,24 @@ def doctor(as_json: AsJson = False) -> None:
 
 def _all_checks() -> Iterator[Check]:
     yield from checks.installation()
+    yield chosen()
     yield runtime_folder()
     yield asyncio.run(language_server())
     yield asyncio.run(engine())
     yield checks.editors()
 
 
+def chosen() -> Check:
+    """Check that the model that was chosen is here."""
+    choice = chosen_model()
+    if choice.problem:
+        return Check("model in use", "warn", choice.model, choice.problem)
+    return Check("model in use", "ok", choice.model)
+
+
 def runtime_folder() -> Check:
     """Check that the folder of socket, lock and log can be written, by this user alone."""
-    folder = place_of("embedded").directory
+    folder = place_of(DEFAULT).directory
     try:
         make_private(folder)
     except EngineUnavailable as error:

@@ -7,6 +7,8 @@ import attrs
 import typer
 from rich.table import Table
 
+from engine.address import resolve_model
+from engine.chosen_model import DEFAULT
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.options import AsJson, Model
 from engine.client import EngineClient
@@ -20,9 +22,9 @@ _CLIENT = "midspan-cli"
 
 
 @app.command()
-def start(model: Model = "embedded", as_json: AsJson = False) -> None:
+def start(model: Model = DEFAULT, as_json: AsJson = False) -> None:
     """Start the engine, or find it running, and show how it is doing."""
-    options = EngineOptions(model=model)
+    options = EngineOptions(model=resolve_model(model))
     try:
         with err.status("starting the engine"):
             status = asyncio.run(_start(options))
@@ -32,9 +34,9 @@ def start(model: Model = "embedded", as_json: AsJson = False) -> None:
 
 
 @app.command("status")
-def show_status(model: Model = "embedded", as_json: AsJson = False) -> None:
+def show_status(model: Model = DEFAULT, as_json: AsJson = False) -> None:
     """Show how the running engine is doing; exit with 1 when none is running."""
-    options = EngineOptions(model=model)
+    options = EngineOptions(model=resolve_model(model))
     try:
         status = asyncio.run(_status(options))
     except MidspanError as error:
@@ -45,10 +47,10 @@ def show_status(model: Model = "embedded", as_json: AsJson = False) -> None:
 
 
 @app.command()
-def stop(model: Model = "embedded", as_json: AsJson = False) -> None:
+def stop(model: Model = DEFAULT, as_json: AsJson = False) -> None:
     """Ask the engine to finish and leave, and wait until it has."""
     try:
-        stopped = asyncio.run(_stop(EngineOptions(model=model)))
+        stopped = asyncio.run(_stop(EngineOptions(model=resolve_model(model))))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:

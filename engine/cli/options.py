@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-_MODEL_HELP = '"embedded" or a folder with a model.'
-Model = Annotated[str, typer.Option(help=_MODEL_HELP)]
-MaybeModel = Annotated[str | None, typer.Option(help=f"{_MODEL_HELP} Else as the settings say.")]
+from engine.chosen_model import DEFAULT, chosen_model
+
+
+def _warned(model: str | None) -> str | None:
+    """Say on stderr when the chosen model is gone and the embedded one will be taken."""
+    if model in (None, DEFAULT) and (problem := chosen_model().problem):
+        typer.echo(f"midspan: {problem}", err=True)
+    return model
+
+
+_MODEL_HELP = "A name that `midspan models list` shows, or a folder with a model."
+Model = Annotated[str, typer.Option(help=_MODEL_HELP, callback=_warned)]
+MaybeModel = Annotated[str | None, typer.Option(help=f"{_MODEL_HELP} Else as the settings say.", callback=_warned)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]

@@ -1,4 +1,4 @@
-"""What the embedded model's files say about themselves, read without torch."""
+"""What a model's files say about themselves, read without torch."""
 
 import json
 import math
@@ -22,8 +22,7 @@ class WeightsHeader:
 def read_weights() -> WeightsHeader:
     """Check the embedded model's files and count its parameters.
 
-    Raises ModelError when one is missing, is not what it should be, or is cut short. The layout of safetensors: a
-    little-endian u64 length, that many bytes of JSON with each tensor's shape and offsets, then the tensors.
+    Raises ModelError when one is missing, is not what it should be, or is cut short.
     """
     folder = Path(str(files("engine"))) / "weights"
     for name in _FILES:
@@ -34,10 +33,23 @@ def read_weights() -> WeightsHeader:
             json.loads((folder / name).read_bytes())
         except ValueError:
             raise ModelError(f"{folder / name} is not JSON") from None
-    return _read_safetensors(folder / "model.safetensors")
+    return read_safetensors(folder / "model.safetensors")
 
 
-def _read_safetensors(path: Path) -> WeightsHeader:
+def read_folder(folder: Path) -> WeightsHeader:
+    """Count the parameters in all safetensors files of `folder`. Raises ModelError when there is none, or a bad one."""
+    headers = [read_safetensors(path) for path in sorted(folder.glob("*.safetensors"))]
+    if not headers:
+        raise ModelError(f"no .safetensors file is in {folder}; other kinds of weights are not read")
+    return WeightsHeader(sum(header.parameters for header in headers), sum(header.megabytes for header in headers))
+
+
+def read_safetensors(path: Path) -> WeightsHeader:
+    """Count the parameters in one file. Raises ModelError when it is not what it should be, or is cut short.
+
+    The layout of safetensors: a little-endian u64 length, that many bytes of JSON with each tensor's shape and offsets,
+    then the tensors.
+    """
     try:
         with path.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))

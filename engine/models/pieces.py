@@ -23,7 +23,7 @@ class Pieces:
         others = [byte for byte in range(256) if byte not in printable]
         table = {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
         special = set(tokenizer.get_added_tokens_decoder())
-        self._bytes = [b""] * tokenizer.get_vocab_size()
+        self._bytes = [b""] * (1 + max(tokenizer.get_vocab().values()))
         for text, token in tokenizer.get_vocab().items():
             if token not in special:
                 self._bytes[token] = bytes(table[character] for character in text)

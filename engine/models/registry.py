@@ -2,23 +2,14 @@
 
 import json
 import os
-from pathlib import Path
+import sys
 
 import torch
 
 from engine.errors import ModelError
-from engine.models import embedded
+from engine.models import diffusion_gemma, embedded
 from engine.models.base import Family
-
-EMBEDDED = Path(__file__).parent.parent / "weights"
-
-
-def folder_of(model: str) -> Path:
-    """Return where a model lies: the embedded one's folder, or the folder that was named. Raises ModelError."""
-    folder = EMBEDDED if model == "embedded" else Path(model).expanduser()
-    if not folder.is_dir():
-        raise ModelError(f'no model {model!r}: it is neither "embedded" nor a folder')
-    return folder
+from engine.models.resolve import folder_of
 
 
 def load(model: str, *, threads: int = 0, device: str = "auto") -> Family:
@@ -26,6 +17,7 @@ def load(model: str, *, threads: int = 0, device: str = "auto") -> Family:
 
     Raises ModelError with one line that a user can act on.
     """
+    _stay_offline()
     folder = folder_of(model)
     try:
         config = json.loads((folder / "config.json").read_text())
@@ -43,4 +35,18 @@ def load(model: str, *, threads: int = 0, device: str = "auto") -> Family:
     family = config.get("family") if isinstance(config, dict) else None
     if family == embedded.FAMILY:
         return embedded.load(folder, config, count, place)
+    if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
+        return diffusion_gemma.load(folder, config, count, place)
+    if family is None and isinstance(config, dict) and "model_type" in config:
+        from engine.models.masked.load import load as load_masked  # with transformers, which takes seconds to import
+
+        return load_masked(folder, config, count, place)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {embedded.FAMILY}")
+
+
+def _stay_offline() -> None:
+    """See that no library asks the hub for anything while models load and run: only `midspan models pull` may."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    if (constants := sys.modules.get("huggingface_hub.constants")) is not None:
+        # It reads the environment once, when it is imported.
+        vars(constants)["HF_HUB_OFFLINE"] = True

@@ -40,7 +40,7 @@ class Drawing:
         forbidden: tuple[int, ...] = (),
         entropy: bool = False,
     ) -> None:
-        self._temperature, self._top_p, self._seed, self._entropy = temperature, top_p, seed, entropy
+        self.temperature, self.top_p, self.seed, self._entropy = temperature, top_p, seed, entropy
         self._forbidden = torch.tensor(forbidden, dtype=torch.long)
 
     @torch.inference_mode()
@@ -54,7 +54,7 @@ class Drawing:
         entropy = [0.0] * len(logits)
         if self._entropy:
             entropy = (total - (logits.softmax(-1) * logits).sum(-1)).tolist()
-        if self._temperature <= 0:
+        if self.temperature <= 0:
             likeliest, tokens = logits.max(-1)
         else:
             tokens = self._perturbed(logits, positions).argmax(-1)
@@ -63,15 +63,15 @@ class Drawing:
 
     def _perturbed(self, logits: Tensor, positions: list[int]) -> Tensor:
         """Gumbel-max: the largest of log-probability plus noise is a draw from the distribution."""
-        scores = torch.log_softmax(logits / self._temperature, dim=-1)
-        if self._top_p < 1:
+        scores = torch.log_softmax(logits / self.temperature, dim=-1)
+        if self.top_p < 1:
             ordered, order = scores.sort(dim=-1, descending=True)
-            outside = ordered.exp().cumsum(-1) - ordered.exp() >= self._top_p
+            outside = ordered.exp().cumsum(-1) - ordered.exp() >= self.top_p
             scores = scores.scatter(-1, order, ordered.masked_fill(outside, -torch.inf))
         noise = torch.stack([self._noise(position, scores.shape[-1]) for position in positions])
         return scores + noise
 
     def _noise(self, position: int, vocabulary: int) -> Tensor:
-        generator = torch.Generator().manual_seed((self._seed * 1_000_003 + position) & 0x7FFF_FFFF_FFFF_FFFF)
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + position) & 0x7FFF_FFFF_FFFF_FFFF)
         uniform = torch.rand(vocabulary, generator=generator).clamp_(1e-12, 1 - 1e-7)
         return -(-uniform.log()).log()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lsp_editor import engine_home
 
-from engine.models import registry
+from engine.models.resolve import EMBEDDED_FOLDER
 
 if TYPE_CHECKING:
     from neovim import Neovim  # Skips what imports it where pynvim is missing, and VS Code's tests need no pynvim.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def ready_line() -> str:
     """Return what the status says of the engine once it is ready."""
-    name = json.loads((registry.EMBEDDED / "config.json").read_text())["name"]
+    name = json.loads((EMBEDDED_FOLDER / "config.json").read_text())["name"]
     return f"Ready: {name} on cpu."
 
 

@@ -1,0 +1,172 @@
+"""Everything there is to say about one model: what the catalog knows, what is here, and what fits this machine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.table import Table
+
+from engine.chosen_model import EMBEDDED, chosen_model
+from engine.cli.memory import ALLOWANCE, BYTES_A_PARAMETER, Precision, Room, bytes_needed
+from engine.cli.weights_header import read_folder
+from engine.errors import ModelError
+from engine.models import store
+from engine.models.catalog import CatalogModel, catalog
+from engine.models.resolve import EMBEDDED_FOLDER, folder_of, known_model
+from engine.models.store import ModelRecord
+
+
+@attrs.frozen
+class ModelSheet:
+    """A model by `name`, which is a path for one that the catalog does not have.
+
+    `folder` and `bytes_here` are set where it is here, `record` where it was pulled, `known` where the catalog has it.
+    `architecture` is as its own config.json says, where it is here.
+    """
+
+    name: str
+    parameters: int
+    known: CatalogModel | None = None
+    folder: Path | None = None
+    record: ModelRecord | None = None
+    bytes_here: int = 0
+    architecture: str = ""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether it is taken where nobody names a model."""
+        return chosen_model().model in (self.name, str(self.folder))
+
+
+def sheet_of(model: str) -> ModelSheet:
+    """Look a model up by name or folder; files are read by their headers only. Raises ModelError with what to do."""
+    if model in catalog() and model != EMBEDDED and not store.is_pulled(model) and not Path(model).is_dir():
+        return ModelSheet(model, catalog()[model].parameters, catalog()[model])
+    folder = folder_of(model).resolve()
+    known = known_model(folder)
+    record = store.read_record(folder / store.RECORD)
+    header = read_folder(folder)
+    name = known.name if known else str(folder)
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    return ModelSheet(name, header.parameters, known, folder, record, size, _architecture(folder))
+
+
+def all_sheets() -> list[ModelSheet]:
+    """Return a sheet for every model of the catalog, and for the pulled ones that are in it no more."""
+    return [sheet_of_pulled(name) for name in dict.fromkeys([*catalog(), *store.pulled_names()])]
+
+
+def sheet_of_pulled(name: str) -> ModelSheet:
+    """Like `sheet_of` for a name, but without a look into its files: they may be many, or damaged."""
+    known = catalog().get(name)
+    parameters = known.parameters if known else 0
+    if name == EMBEDDED:
+        return ModelSheet(name, parameters, known, EMBEDDED_FOLDER, None, known.bytes_to_pull if known else 0)
+    if not store.is_pulled(name):
+        return ModelSheet(name, parameters, known)
+    folder = store.folder_for(name)
+    record = store.read_record(folder / store.RECORD)
+    return ModelSheet(name, parameters, known, folder, record, record.size if record else 0)
+
+
+def as_json(sheet: ModelSheet, rooms: list[Room]) -> dict[str, object]:
+    """Return the sheet for programs; sizes are in bytes."""
+    return {
+        "name": sheet.name,
+        "here": str(sheet.folder) if sheet.folder else None,
+        "in_use": sheet.in_use,
+        "parameters": sheet.parameters,
+        "bytes_here": sheet.bytes_here,
+        "architecture": sheet.architecture,
+        "catalog": attrs.asdict(sheet.known) if sheet.known else None,
+        "pulled": attrs.asdict(sheet.record) if sheet.record else None,
+        "fits": {
+            room.name: {precision: room.verdict(precision, sheet.parameters) for precision in _precisions(sheet)}
+            for room in rooms
+        },
+    }
+
+
+def facts(sheet: ModelSheet) -> Table:
+    """Return the sheet for people."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    for label, value in _rows(sheet):
+        if value:
+            table.add_row(label, value)
+    return table
+
+
+def fits(sheet: ModelSheet, rooms: list[Room]) -> Table:
+    """Return what of it fits which memory, in each precision."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption=f"needs: {ALLOWANCE}", caption_justify="left")
+    table.add_column("precision", style="cyan")
+    table.add_column("needs", justify="right")
+    for room in rooms:
+        table.add_column(f"{room.name}: {gigabytes(room.free)} of {gigabytes(room.total)} free")
+    for precision in _precisions(sheet):
+        verdicts = [room.verdict(precision, sheet.parameters) or "not on this hardware" for room in rooms]
+        table.add_row(precision, gigabytes(bytes_needed(sheet.parameters, precision)), *verdicts)
+    return table
+
+
+def gigabytes(count: int) -> str:
+    """Return bytes as people read them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def count_of(parameters: int) -> str:
+    """Return a number of parameters as people read it."""
+    return f"{parameters / 1e9:.1f}B" if parameters >= 1e9 else f"{parameters / 1e6:.0f}M"
+
+
+def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
+    known, record = sheet.known, sheet.record
+    rows = [("name", sheet.name), ("here", str(sheet.folder) if sheet.folder else "no"), ("in use", _yes(sheet.in_use))]
+    if known is not None:
+        active = f", {count_of(known.active_parameters)} of them active" if known.active_parameters else ""
+        ids = ", ".join(f"{name} {number}" for name, number in known.other_ids.items())
+        rows += [
+            ("family", f"{known.family}, loaded as {known.architecture}"),
+            ("licence", f"{known.licence}{'' if known.free else ', NOT a free one'}; see {known.licence_page}"),
+            ("hub", f"{known.hub} at {known.revision}" if known.hub else ""),
+            ("to pull", gigabytes(known.bytes_to_pull) if known.hub and not record else ""),
+            ("parameters", f"{count_of(sheet.parameters)}{active}"),
+            ("ids", ", ".join(part for part in (f"mask {known.mask_id}" if known.mask_id else "no mask", ids) if part)),
+            ("logits", "of the next position" if known.shifted else "of their own position"),
+            ("context", f"{known.context_tokens} tokens" if known.context_tokens else "as its config.json says"),
+            ("attention", known.attention),
+            ("notes", known.notes),
+            ("verified", known.verified),
+            ("inferred", ", ".join(known.inferred)),
+        ]
+    else:
+        rows += [("parameters", count_of(sheet.parameters)), ("config.json says", sheet.architecture)]
+    rows += [("size", gigabytes(sheet.bytes_here) if sheet.folder else "")]
+    if record is not None:
+        rows += [("commit", record.commit), ("files", f"{len(record.files)}, {gigabytes(record.size)}")]
+        rows += [("licence accepted", "yes" if record.accepted else "")]
+    return rows
+
+
+def _precisions(sheet: ModelSheet) -> tuple[Precision, ...]:
+    if sheet.known is not None and sheet.known.family == EMBEDDED:
+        return ("bf16",)  # it is small, and nothing quantizes it
+    return tuple(BYTES_A_PARAMETER)
+
+
+def _yes(true: bool) -> str:
+    return "yes" if true else "no"
+
+
+def _architecture(folder: Path) -> str:
+    try:
+        config: Any = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        raise ModelError(f"no config.json that can be read is in {folder}; is it a model's folder?") from None
+    if not isinstance(config, dict):
+        return ""
+    names = config.get("architectures") or [config.get("model_type") or config.get("family") or ""]
+    return ", ".join(str(name) for name in names) if isinstance(names, list) else str(names)

@@ -1,0 +1,166 @@
+"""From a folder in the released layout to a family: config.json, safetensors, tokenizer.json; nothing is executed."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+
+from engine.errors import ModelError
+from engine.models.diffusion_gemma.checkpoint import read_tensors, weight_files
+from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.network import DiffusionNetwork
+from engine.models.diffusion_gemma.pieces import GemmaPieces
+from engine.models.diffusion_gemma.prompt import Prompt, TurnMarks
+from engine.models.diffusion_gemma.settings import read_settings
+from engine.models.embedded import processor_has_bf16
+from engine.models.pieces import load_tokenizer
+from engine.models.resolve import known_model
+from engine.protocol import ModelInfo
+
+MODEL_TYPE = "diffusion_gemma"
+FAMILY = "diffusion-gemma"
+_IMAGES = ("vision_tower", "embed_vision")
+_TURNS = (("<|turn>", "<turn|>"), ("<start_of_turn>", "<end_of_turn>"))
+_GIB = 1 << 30
+
+
+def load(
+    folder: Path, config: dict[str, Any], threads: int, device: torch.device, dtype: torch.dtype | None = None
+) -> DiffusionGemmaFamily:
+    """Load a checkpoint; `dtype` None is bf16, or fp32 on a processor without bf16 instructions where that fits.
+
+    Raises ModelError with one line that a user can act on.
+    """
+    files = weight_files(folder)
+    chosen = _fitting(folder, files, config, device, dtype)
+    try:
+        tokenizer = load_tokenizer(folder / "tokenizer.json")
+    except Exception as error:
+        if not (folder / "tokenizer.json").exists():
+            raise ModelError(f"the model in {folder} lacks tokenizer.json") from None
+        raise ModelError(f"{folder / 'tokenizer.json'} cannot be read: {error}") from None
+    configuration, model = _empty_model(folder, config)
+    text = configuration.text_config
+    if tokenizer.get_vocab_size() > text.vocab_size:
+        raise ModelError(
+            f"tokenizer.json in {folder} has {tokenizer.get_vocab_size()} tokens, config.json {text.vocab_size}; "
+            "they are not of the same model"
+        )
+    _fill_in(model, files, folder, device, chosen)
+    network = DiffusionNetwork(model)
+    known = known_model(folder)
+    info = ModelInfo(
+        name=known.name if known else folder.name,
+        family=FAMILY,
+        licence=known.licence if known else "see where it came from",
+        parameters=network.parameters,
+        context_tokens=text.max_position_embeddings,
+        canvas_tokens=configuration.canvas_length,
+        noise="uniform",
+        device=device.type,
+        dtype=str(chosen).removeprefix("torch."),
+    )
+    pieces = GemmaPieces(tokenizer)
+    prompt = Prompt(
+        encode=pieces.encode,
+        begin=text.bos_token_id,
+        window=info.context_tokens,
+        canvas=info.canvas_tokens,
+        turns=_turns(folder, tokenizer),
+    )
+    return DiffusionGemmaFamily(info, network, pieces, prompt, read_settings(folder, text.eos_token_id), threads)
+
+
+def _fitting(
+    folder: Path, files: list[Path], config: dict[str, Any], device: torch.device, asked: torch.dtype | None
+) -> torch.dtype:
+    """Return the precision to hold the weights in. Raises ModelError where they do not fit into free memory."""
+    stored = 4 if "float32" in (config.get("dtype"), config.get("torch_dtype")) else 2
+    numbers = sum(path.stat().st_size for path in files) // stored
+    free = _free_bytes(device)
+    native = device.type == "cuda" or processor_has_bf16() or 4 * numbers > free
+    dtype = asked or (torch.bfloat16 if native else torch.float32)
+    needed = numbers * dtype.itemsize
+    if needed > free:
+        place = "the GPU" if device.type == "cuda" else "memory"
+        raise ModelError(
+            f"the model in {folder} needs {needed / _GIB:.1f} GiB, and {place} has {free / _GIB:.1f} GiB free; "
+            "close other programs, or use a smaller model"
+        )
+    return dtype
+
+
+def _free_bytes(device: torch.device) -> float:
+    """Return how much memory is free; infinite where the system does not say."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return float(free)
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return int(found[1]) * 1024.0 if found else float("inf")
+
+
+def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the configuration, and the model without memory for its weights and without its image half."""
+    # Seconds of import that nobody who runs another model should wait for.
+    from transformers.models.diffusion_gemma import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+
+    try:
+        configuration = DiffusionGemmaConfig.from_dict(config)
+        with torch.device("meta"):
+            model = DiffusionGemmaForBlockDiffusion(configuration)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ModelError(f"config.json in {folder} does not describe a DiffusionGemma: {reason}") from None
+    text: Any = configuration.text_config
+    if text.use_bidirectional_attention == "all":
+        raise ModelError(f"the model in {folder} does not read its context causally, so it cannot be cached")
+    for name in _IMAGES:
+        delattr(model.model.encoder, name)
+    model.requires_grad_(False).train(False)
+    return configuration, model
+
+
+def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, dtype: torch.dtype) -> None:
+    """Give the model its weights, tie what is tied, and recompute what no file holds."""
+    wanted = set(model.state_dict())
+    tensors = {name: tensor.to(dtype) for name, tensor in read_tensors(files, str(device)) if name in wanted}
+    try:
+        model.load_state_dict(tensors, strict=False, assign=True)
+    except RuntimeError as error:
+        raise ModelError(
+            f"the weights in {folder} do not fit its config.json: {str(error).splitlines()[-1].strip()}"
+        ) from None
+    model.tie_weights()
+    for half in (model.model.decoder, model.model.encoder.language_model):
+        half.rotary_emb = type(half.rotary_emb)(half.rotary_emb.config).to(device)
+        half.embed_tokens.embed_scale = torch.tensor(half.embed_tokens.scalar_embed_scale, device=device)
+    missing = [name for name, weight in _all_tensors(model) if weight.is_meta]
+    if missing:
+        raise ModelError(f"the weights in {folder} lack {len(missing)} tensors, {missing[0]} first; install it again")
+
+
+def _all_tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
+    return [*model.named_parameters(), *model.named_buffers()]
+
+
+def _turns(folder: Path, tokenizer: Tokenizer) -> TurnMarks | None:
+    """Return the marks of a conversation, for a model that was tuned to one: it comes with a template."""
+    tuned = (folder / "chat_template.jinja").exists() or '"chat_template"' in _text(folder / "tokenizer_config.json")
+    for first, last in _TURNS:
+        opening, closing = tokenizer.token_to_id(first), tokenizer.token_to_id(last)
+        if tuned and opening is not None and closing is not None:
+            return TurnMarks(opening, closing)
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,56 @@
+"""Which masked family a checkpoint is of: the one place that says so.
+
+In this order: midspan.json's "family"; the catalog, for a model that `midspan models pull` brought; config.json's
+model_type; and where that is not enough, what the tokenizer knows.
+
+    model_type "Dream"                        DreamOn with <|expand|>, DiffuCoder with <|dlm_pad|>, else Dream-Coder
+    model_type "a2d-qwen2", -qwen3, -llama    dLLM's conversions
+    model_type "llada"                        LLaDA
+    model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which reads left to right
+"""
+
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.models.masked.checkpoint import NOTES, Checkpoint
+from engine.models.masked.dream import DIFFUCODER, DREAM, DREAMON
+from engine.models.masked.kind import Kind
+from engine.models.masked.llada import LLADA
+from engine.models.masked.qwen import DLLM_QWEN, OPEN_DCODER
+from engine.models.resolve import known_model
+
+KINDS = {kind.name: kind for kind in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}
+
+
+def kind_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind:
+    """Return the family of a checkpoint. Raises ModelError where it is none of ours, or not what it is said to be."""
+    known = known_model(checkpoint.folder)
+    name = checkpoint.notes.family or ("" if known is None else known.family)
+    model_type = checkpoint.config.get("model_type")
+    kind = KINDS.get(name) if name else _by_files(checkpoint, tokenizer)
+    if kind is None:
+        said = f"of family {name!r}" if name else f"of model_type {model_type!r}"
+        remedy = f'{NOTES} beside it may say "family": one of {", ".join(KINDS)}'
+        raise ModelError(f"the model in {checkpoint.folder} is {said}, which no family here is; {remedy}")
+    if model_type not in kind.model_types:
+        raise ModelError(
+            f"the model in {checkpoint.folder} is said to be of family {kind.name}, but its config.json has "
+            f"model_type {model_type!r} and not {' or '.join(kind.model_types)}"
+        )
+    return kind
+
+
+def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind | None:
+    match checkpoint.config.get("model_type"):
+        case "Dream":
+            configured = {**checkpoint.generation, **checkpoint.config}
+            if "expand_token_id" in configured or tokenizer.token_to_id("<|expand|>") is not None:
+                return DREAMON
+            return DREAM if tokenizer.token_to_id("<|dlm_pad|>") is None else DIFFUCODER
+        case "qwen2":
+            masked = checkpoint.tokenizer.get("mask_token") or checkpoint.config.get("mask_token_id")
+            return OPEN_DCODER if masked else None
+        case "llada":
+            return LLADA
+        case other:
+            return DLLM_QWEN if other in DLLM_QWEN.model_types else None

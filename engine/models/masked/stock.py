@@ -1,0 +1,70 @@
+"""A stock transformers network, filled with a checkpoint's tensors. No code of the checkpoint's is ever run."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.errors import ModelError
+from engine.models.masked.checkpoint import Checkpoint
+from engine.models.masked.kind import JsonObject, Kind
+
+_NOT_CONFIG = {
+    "_name_or_path",
+    "architectures",
+    "attn_implementation",
+    "auto_map",
+    "dtype",
+    "model_type",
+    "torch_dtype",
+    "transformers_version",
+}
+_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+
+
+def stock_network(checkpoint: Checkpoint, kind: Kind, device: torch.device, dtype: torch.dtype) -> Any:
+    """Return a *ForCausalLM of transformers on `device`. Raises ModelError where config.json or tensors do not fit."""
+    config, network = _empty(checkpoint, kind)
+    wanted = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
+    found: dict[str, Tensor] = {}
+    for released, tensor in checkpoint.tensors():
+        name = kind.rename(released)
+        if wanted.get(name) != tuple(tensor.shape):
+            needed = f"and {list(wanted[name])} is needed" if name in wanted else "and no such tensor is known"
+            raise ModelError(
+                f"the weights in {checkpoint.folder} do not fit its config.json: "
+                f"{released} is {list(tensor.shape)}, {needed}"
+            )
+        found[name] = tensor.to(device, dtype)
+    if _HEAD not in found and _EMBEDDING in found and config.tie_word_embeddings:
+        found[_HEAD] = found[_EMBEDDING]
+    if missing := [name for name in wanted if name not in found]:
+        others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise ModelError(f"the weights in {checkpoint.folder} lack {missing[0]}{others}; install the model again")
+    network.load_state_dict(found, assign=True)
+    network.model.rotary_emb = type(network.model.rotary_emb)(config).to(device)  # its tables are in no checkpoint
+    return network.eval().requires_grad_(False)
+
+
+def _empty(checkpoint: Checkpoint, kind: Kind) -> tuple[Any, Any]:
+    """Return a stock config and its network without weights."""
+    import transformers
+
+    path = checkpoint.folder / "config.json"
+    if "quantization_config" in checkpoint.config:
+        raise ModelError(f"{path} is that of a quantized checkpoint, which is not read; take the original one")
+    try:
+        stock = kind.stock(checkpoint.config)
+        fields: JsonObject = {key: value for key, value in stock.fields.items() if key not in _NOT_CONFIG}
+        config = getattr(transformers, stock.architecture + "Config")(**fields)
+        config.is_causal = False
+        with torch.device("meta"):
+            network = getattr(transformers, stock.architecture + "ForCausalLM")(config)
+    except ModelError as error:
+        raise ModelError(f"{error} ({path})") from None
+    except Exception as error:  # whatever a wrong value makes of transformers' constructors
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ModelError(f"{path} cannot be made a network: {reason}") from None
+    if {"full_attention"} != set(getattr(config, "layer_types", None) or {"full_attention"}):
+        raise ModelError(f"{path} asks for sliding windows, through which a middle cannot see all of its sides")
+    return config, network

@@ -1,0 +1,36 @@
+"""The ways in which a masked family makes a fill, by their names on the wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import ModelError
+from engine.filling import Hole
+from engine.models.base import Context
+from engine.models.masked.canvas import Canvas
+from engine.models.masked.expanding import Expanding
+from engine.models.masked.fixed import FixedLength
+from engine.sampling.commit import CommitRule, by_entropy, by_threshold
+from engine.sampling.proposal import Drawing, Proposal
+from engine.way import Way
+
+if TYPE_CHECKING:
+    from engine.models.masked.family import MaskedFamily
+
+
+def leftmost(proposal: Proposal, least: int) -> list[int]:
+    """Commit the first masked position and no other, however many are due."""
+    return [0]
+
+
+def begin(family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Canvas:
+    """Return a fill at its start. Raises ModelError for "verify"."""
+    rules: dict[str, CommitRule] = {"threshold": by_threshold, "entropy": by_entropy, "left-to-right": leftmost}
+    rule = rules.get(way.rule)
+    if rule is None:
+        raise ModelError(
+            f'the rule "{way.rule}" needs a model that also reads left to right, which {family.info.name} does not; '
+            f"it has {', '.join(rules)}"
+        )
+    kind = FixedLength if family.trait.marks.expand is None else Expanding
+    return kind(family, context, hole, drawing, rule, way.steps)

@@ -1,0 +1,155 @@
+"""The models that were pulled: a folder each, with a file that says what came from where; free of torch."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import cattrs
+
+from engine.errors import ModelError
+from engine.folders import models_folder
+
+RECORD = "midspan-model.json"
+PARTIAL = ".partial"
+NAME = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*(?<!\.partial)")
+_READ_BYTES = 4 * 1024 * 1024
+_converter = cattrs.Converter(forbid_extra_keys=False)
+
+
+@attrs.frozen
+class StoredFile:
+    """A file of a model: its name, without folders, its size in bytes, and its sha256 in hex."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@attrs.frozen
+class ModelRecord:
+    """What lies in a pulled model's folder as midspan-model.json, beside the model's own files.
+
+    `revision` is what was asked for, `commit` what the hub said it was; `accepted` is true where the user accepted a
+    licence that is not a free one.
+    """
+
+    name: str
+    hub: str
+    revision: str
+    commit: str
+    licence: str
+    accepted: bool = False
+    files: tuple[StoredFile, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def write(self, path: Path) -> None:
+        """Put it into the file `path`, whole or not at all. Raises OSError."""
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(attrs.asdict(self), indent=2) + "\n", "utf-8")
+        fresh.replace(path)
+
+
+def read_record(path: Path) -> ModelRecord | None:
+    """Return the record in the file `path`; None where there is none. Raises ModelError when it is damaged."""
+    try:
+        return _converter.structure(json.loads(path.read_text("utf-8")), ModelRecord)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, TypeError, KeyError, cattrs.BaseValidationError) as error:
+        raise ModelError(
+            f"{path} cannot be read ({type(error).__name__}); remove the model and pull it again"
+        ) from None
+
+
+def folder_for(name: str) -> Path:
+    """Return where the model `name` lies, or will. Raises ModelError where it is no name of a model."""
+    if not NAME.fullmatch(name):
+        raise ModelError(f"{name!r} is no name of a model; `midspan models list` shows them")
+    return models_folder() / name
+
+
+def is_pulled(name: str) -> bool:
+    """Whether the model `name` is here, pulled to its end. What is missing in it since then, `check` tells."""
+    return bool(NAME.fullmatch(name)) and (folder_for(name) / RECORD).is_file()
+
+
+def partial_folder(name: str) -> Path:
+    """Return where a pull gathers its files until it is through."""
+    folder = folder_for(name)
+    return folder.with_name(folder.name + PARTIAL)
+
+
+def pulled_names() -> list[str]:
+    """Return the names of all models that are here."""
+    try:
+        return sorted(folder.name for folder in models_folder().iterdir() if is_pulled(folder.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def check(folder: Path, record: ModelRecord) -> None:
+    """Compare the sizes of the files in `folder` with its record. Raises ModelError for the first that differs."""
+    for file in record.files:
+        path = folder / file.name
+        size = path.stat().st_size if path.is_file() else None
+        if size != file.size:
+            found = "is missing" if size is None else f"has {size} bytes instead of {file.size}"
+            raise ModelError(f"{path} {found}; {_again(record)}")
+
+
+def verify(folder: Path, record: ModelRecord, on_bytes: Callable[[int], None]) -> None:
+    """Compare the files in `folder` with the sha256 in their record. Raises ModelError for the first that differs.
+
+    `on_bytes` hears how many bytes were read, again and again.
+    """
+    check(folder, record)
+    for file in record.files:
+        if sha256_of(folder / file.name, on_bytes) != file.sha256:
+            raise ModelError(f"{folder / file.name} is not what was pulled: its sha256 differs; {_again(record)}")
+
+
+def sha256_of(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> str:
+    """Return the sha256 of a file in hex. Raises ModelError where it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_READ_BYTES):
+                digest.update(block)
+                on_bytes(len(block))
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def remove(name: str) -> int:
+    """Remove the model `name`, and what a pull of it has left; return the bytes that are free again.
+
+    Only folders of ours go: links are refused. Raises ModelError, also where there is nothing to remove.
+    """
+    folders = [folder for folder in (folder_for(name), partial_folder(name)) if folder.exists() or folder.is_symlink()]
+    if not folders:
+        raise ModelError(f"the model {name} is not here: nothing is in {folder_for(name)}")
+    freed = 0
+    for folder in folders:
+        if folder.is_symlink() or not folder.is_dir():
+            raise ModelError(f"{folder} is not a folder that Midspan made; remove it by hand")
+        freed += sum(path.lstat().st_size for path in folder.iterdir())
+        try:
+            # First, so that a removal that is cut short leaves nothing that passes for a model.
+            (folder / RECORD).unlink(missing_ok=True)
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise ModelError(f"cannot remove {folder}: {error.strerror}") from None
+    return freed
+
+
+def _again(record: ModelRecord) -> str:
+    return f"midspan models remove {record.name}, then midspan models pull {record.name}"

@@ -1,0 +1,95 @@
+"""The name of a remote model, DIALECT+URL[#MODEL], taken apart: which server, in which dialect, which model."""
+
+from typing import Literal, get_args
+from urllib.parse import SplitResult, urlsplit
+
+import attrs
+
+from engine.address import is_loopback
+from engine.errors import ModelError
+from engine.protocol import ModelInfo
+
+DialectName = Literal["openai", "mercury", "llamacpp", "vllm"]
+FAMILY = "remote"
+_FORM = "write DIALECT+URL#MODEL, as in openai+http://127.0.0.1:8000/v1#qwen"
+
+
+@attrs.frozen
+class Endpoint:
+    """A server and the model to ask it for. `url` ends without a slash; `model` "" leaves the choice to the server."""
+
+    dialect: DialectName
+    url: str
+    host: str
+    server: str
+    model: str = ""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the server runs on this machine, so that no code leaves it."""
+        return is_loopback(self.host)
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody on the way can read what is sent."""
+        return self.loopback or self.url.startswith("https:")
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model from here, which is its name and where it runs."""
+        return ModelInfo(
+            name=self.model or self.server,
+            family=FAMILY,
+            licence="its server's",
+            parameters=0,
+            context_tokens=0,
+            canvas_tokens=0,
+            noise="absorbing",
+            device=FAMILY,
+            dtype="unknown",
+            server=self.server,
+        )
+
+
+def endpoint_of(model: str) -> Endpoint | None:
+    """Return the server that a model string names; None when it is the string of no remote model.
+
+    Raises ModelError in one line for a string that is meant as one and is wrong. The line never repeats the URL, for
+    people put passwords and keys there.
+    """
+    dialect, plus, rest = model.partition("+")
+    if "://" not in model:
+        return None
+    if not plus or "://" in dialect:
+        raise ModelError(f"a URL alone does not say how to talk to its server; {_FORM}")
+    if dialect not in get_args(DialectName):
+        raise ModelError(f"no dialect is called {dialect[:20]!r}; there are {', '.join(get_args(DialectName))}")
+    parts, host, port = _split(rest)
+    if parts.scheme not in ("http", "https"):
+        raise ModelError(f"a model's server is reached over http or https, not {parts.scheme[:20]!r}; {_FORM}")
+    if parts.username is not None or parts.password is not None or parts.query:
+        raise ModelError(
+            "the URL of a model's server holds a user name, a password or a query; leave them out, and put its key "
+            "into the environment variable MIDSPAN_API_KEY"
+        )
+    return Endpoint(
+        dialect=dialect,  # type: ignore[arg-type]  # checked above
+        url=f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}",
+        host=host,
+        server=host if port is None else f"{host}:{port}",
+        model=parts.fragment,
+    )
+
+
+def _split(url: str) -> tuple[SplitResult, str, int | None]:
+    """Return the parts of a URL, its host (an IPv6 one in brackets) and its port."""
+    if not url.isprintable() or " " in url:
+        raise ModelError(f"the URL of a model's server holds spaces or control characters; {_FORM}")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ModelError(f"the URL of a model's server is wrong: {str(error).split(':')[0]}; {_FORM}") from None
+    if not host:
+        raise ModelError(f"the URL of a model's server names no host; {_FORM}")
+    return parts, f"[{host}]" if ":" in host else host, port

@@ -1,0 +1,37 @@
+"""Prompts to fill in the middle, for servers that take no suffix: the marks that each family of models learned.
+
+Where a file of the user's holds such a mark as text, the server reads it as the mark: the text interface has no escape.
+"""
+
+import attrs
+
+
+@attrs.frozen
+class Marks:
+    """What stands before the prefix, before the suffix and before the middle."""
+
+    prefix: str
+    suffix: str
+    middle: str
+
+    def prompt(self, prefix: str, suffix: str) -> str:
+        """Return the text after which the model writes the middle."""
+        return f"{self.prefix}{prefix}{self.suffix}{suffix}{self.middle}"
+
+
+_PIPED = Marks("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+_FAMILIES = {
+    "qwen": _PIPED,
+    "codegemma": _PIPED,
+    "starcoder": Marks("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+    "granite": Marks("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+    "codellama": Marks("<PRE> ", " <SUF>", " <MID>"),
+    "deepseek-coder": Marks("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001  # these are its tokens
+}
+KNOWN = ", ".join(_FAMILIES)
+
+
+def marks_of(model: str) -> Marks | None:
+    """Return the marks of the family that a model's name tells; None where it tells none that we know."""
+    name = model.lower()
+    return next((marks for family, marks in _FAMILIES.items() if family in name), None)

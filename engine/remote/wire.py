@@ -1,0 +1,39 @@
+"""JSON as remote servers write and read it: attrs classes out, attrs classes in, and nothing taken on trust."""
+
+import json
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+
+_Answer = TypeVar("_Answer")
+
+
+def write_json(request: attrs.AttrsInstance, without: Collection[str] = ()) -> str:
+    """Return a request as JSON; fields that are None, and those named in `without`, are left out."""
+    fields = attrs.asdict(request).items()
+    return json.dumps({name: value for name, value in fields if value is not None and name not in without})
+
+
+def read_json(body: bytes, kind: type[_Answer]) -> _Answer | None:
+    """Return the answer in `body`; None when it is no JSON, or not of this kind. Unknown fields are ignored."""
+    try:
+        return _converter.structure(json.loads(body), kind)
+    except Exception:  # json and cattrs let through whatever the text provokes: ValueError, RecursionError, KeyError
+        return None
+
+
+def _exact(value: Any, kind: type[Any]) -> Any:
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+_converter = cattrs.Converter(detailed_validation=False)
+for _kind in (int, float, str, bool):
+    _converter.register_structure_hook(_kind, _exact)
+_converter.register_structure_hook(float | None, lambda value, _: value if value is None else _exact(value, float))
+_converter.register_structure_hook(str | None, lambda value, _: value if value is None else _exact(value, str))

@@ -1,0 +1,176 @@
+"""A hub on loopback that answers as the real one does: lists of files, redirects to another host, parts of files."""
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+COMMIT = "1234567890abcdef1234567890abcdef12345678"
+_API = re.compile(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?")
+_RESOLVE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
+_BLOCK = 65536
+
+
+@attrs.define
+class Repository:
+    """One repository. `large` files are listed by sha256 and served from another host, as with Git LFS.
+
+    `damaged` files arrive with their last byte changed. `drops` says after how many bytes of a file the connection is
+    cut, once for each number, and `stalls` after how many it says nothing more. `token` is asked of whoever comes.
+    """
+
+    files: dict[str, bytes] = attrs.field(factory=dict)
+    commit: str = COMMIT
+    large: set[str] = attrs.field(factory=set)
+    damaged: set[str] = attrs.field(factory=set)
+    drops: dict[str, list[int]] = attrs.field(factory=dict)
+    stalls: dict[str, int] = attrs.field(factory=dict)
+    gated: bool = False
+    token: str = ""
+    ranges: bool = True
+
+
+@attrs.define
+class Hub:
+    """The server's side: its repositories, and what it was asked and has sent."""
+
+    url: str
+    repositories: dict[str, Repository] = attrs.field(factory=dict)
+    requests: list[str] = attrs.field(factory=list)
+    sent: dict[str, int] = attrs.field(factory=dict)
+    tokens_at_cdn: list[str | None] = attrs.field(factory=list)
+    stalled: threading.Event = attrs.field(factory=threading.Event)
+    over: threading.Event = attrs.field(factory=threading.Event)
+
+    def sent_of(self, suffix: str) -> int:
+        """Bytes sent of the files whose name ends so."""
+        return sum(count for name, count in self.sent.items() if name.endswith(suffix))
+
+
+@contextmanager
+def serve() -> Iterator[Hub]:
+    """Run a hub until the end of the block."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    hub = Hub(f"http://127.0.0.1:{server.server_address[1]}")
+    server.hub = hub  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+    @property
+    def _hub(self) -> Hub:
+        hub: Hub = self.server.hub  # type: ignore[attr-defined]
+        return hub
+
+    def _answer(self, body: bool) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self._hub.requests.append(f"{self.command} {path}")
+        cdn = path.startswith("/cdn/")
+        if cdn:
+            self._hub.tokens_at_cdn.append(self.headers.get("Authorization"))
+        listing, file = _API.fullmatch(path), _RESOLVE.fullmatch(path.removeprefix("/cdn"))
+        match = listing or file
+        repository = self._hub.repositories.get(match[1]) if match else None
+        if match is None or repository is None:
+            self._refuse(404, "RepoNotFound")
+        elif repository.gated:
+            self._refuse(403, "GatedRepo")
+        elif not cdn and repository.token and self.headers.get("Authorization") != f"Bearer {repository.token}":
+            self._refuse(401, "RepoNotFound")
+        elif match[2] not in (None, "main", repository.commit):
+            self._refuse(404, "RevisionNotFound")
+        elif listing is not None:
+            self._send(200, json.dumps(_listing(match[1], repository)).encode(), {"Content-Type": "application/json"})
+        elif match[3] not in repository.files:
+            self._refuse(404, "EntryNotFound")
+        elif match[3] in repository.large and not cdn:
+            location = f"http://localhost:{self.server.server_address[1]}/cdn{path}"
+            self._send(302, b"", {"Location": location, "X-Repo-Commit": repository.commit})
+        else:
+            self._send_file(repository, match[3], body)
+
+    def _send_file(self, repository: Repository, name: str, body: bool) -> None:
+        data = repository.files[name]
+        if name in repository.damaged:
+            data = data[:-1] + bytes([data[-1] ^ 1])
+        headers = {"X-Repo-Commit": repository.commit, "ETag": f'"{_etag(repository, name)}"', "Accept-Ranges": "bytes"}
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if repository.ranges else None
+        start, end = (int(wanted[1]), min(int(wanted[2]) + 1, len(data))) if wanted else (0, len(data))
+        if wanted:
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
+        self.send_response(206 if wanted else 200)
+        for header, value in {**headers, "Content-Length": str(end - start)}.items():
+            self.send_header(header, value)
+        self.end_headers()
+        if body:
+            self._send_bytes(repository, name, data, start, end)
+
+    def _send_bytes(self, repository: Repository, name: str, data: bytes, start: int, end: int) -> None:
+        drops = repository.drops.get(name, [])
+        drop = drops.pop(0) if drops else None
+        stop = min((at for at in (drop, repository.stalls.pop(name, None)) if at is not None), default=end)
+        with suppress(ConnectionError):
+            while start < min(stop, end):
+                block = data[start : min(start + _BLOCK, stop, end)]
+                self.wfile.write(block)
+                start += len(block)
+                self._hub.sent[name] = self._hub.sent.get(name, 0) + len(block)
+            if drop is None and stop < end:
+                self.wfile.flush()
+                self._hub.stalled.set()
+                self._hub.over.wait()
+        self.close_connection = self.close_connection or stop < end
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for header, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _refuse(self, status: int, code: str) -> None:
+        self._send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": "no"})
+
+
+def _listing(name: str, repository: Repository) -> dict[str, object]:
+    siblings = []
+    for file, data in repository.files.items():
+        sibling: dict[str, object] = {"rfilename": file, "size": len(data), "blobId": _git_sha1(data)}
+        if file in repository.large:
+            sibling["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
+        siblings.append(sibling)
+    return {"_id": "1", "id": name, "modelId": name, "sha": repository.commit, "siblings": siblings}
+
+
+def _etag(repository: Repository, name: str) -> str:
+    data = repository.files[name]
+    return hashlib.sha256(data).hexdigest() if name in repository.large else _git_sha1(data)
+
+
+def _git_sha1(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

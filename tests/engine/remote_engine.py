@@ -1,0 +1,17 @@
+"""Engine processes with a remote model, for the tests of them."""
+
+import psutil
+
+from engine.address import place_of
+from engine.lifecycle import EngineOptions
+from engine.lock import is_held, read_record
+
+
+def end_engine(options: EngineOptions) -> None:
+    """End the engine of these options, if one runs, and wait until it is gone."""
+    place = place_of(options.model)
+    record = read_record(place.lock)
+    if record is not None and is_held(place.lock):
+        process = psutil.Process(record.pid)
+        process.terminate()
+        process.wait(30)

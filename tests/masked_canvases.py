@@ -1,0 +1,44 @@
+"""Tiny masked families in fp32, and fills at their start, for the tests of what a step computes."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+from masked_checkpoints import TinyCheckpoint, save_checkpoint
+
+from engine.filling import Hole
+from engine.models.masked import load as masked_load
+from engine.models.masked.canvas import Canvas
+from engine.models.masked.family import MaskedFamily
+from engine.models.registry import load
+from engine.protocol import Fill, RuleName
+from engine.sampling.proposal import Drawing
+from engine.way import Way
+
+FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n")
+PLENTY = 1 << 20
+"""Steps left in a budget that never runs out."""
+
+
+@attrs.frozen
+class Loaded:
+    checkpoint: TinyCheckpoint
+    family: MaskedFamily
+
+
+def load_tiny(name: str, folder: Path) -> Loaded:
+    """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
+    checkpoint = save_checkpoint(name, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(masked_load, "processor_has_bf16", lambda: False)
+        family = load(str(folder), threads=1, device="cpu")
+    assert isinstance(family, MaskedFamily)
+    return Loaded(checkpoint, family)
+
+
+def begin(family: MaskedFamily, max_tokens: int = 12, rule: RuleName = "threshold", steps: int = 0) -> Canvas:
+    hole = Hole(family.lay_out(FILL), "lines", max_tokens)
+    drawing = Drawing(forbidden=family.never, entropy=rule == "entropy")
+    canvas = family.filling(family.new_context(), hole, drawing, Way(rule, steps))
+    assert isinstance(canvas, Canvas)
+    return canvas
