@@ -47,8 +47,12 @@ class ContextCache:
         return best
 
     def give_back(self, context: Context) -> None:
-        """Keep a context for later, unless it is empty; the least recently used ones leave when the bound is passed."""
+        """Keep a context for later, unless it is empty; the least recently used ones leave when the bound is passed.
+
+        The last one stays even if it alone passes the bound, as it does with a large model, unless the bound is 0.
+        """
         if context.tokens:
             self._idle.append(context)
-        while self._idle and self.bytes > self._max_bytes:
+        kept = 1 if self._max_bytes else 0
+        while len(self._idle) > kept and self.bytes > self._max_bytes:
             self._idle.pop(0)

@@ -130,9 +130,16 @@ class Scheduler:
             except Exception as error:
                 ticket.error = error
         self._run(passes)
-        return [
-            ticket for ticket in tickets if ticket.error is not None or (ticket.job and ticket.job.done(self._clock))
-        ]
+        return [ticket for ticket in tickets if self._is_over(ticket)]
+
+    def _is_over(self, ticket: Ticket) -> bool:
+        """Tell whether a ticket's job is done, or has failed."""
+        if ticket.error is None and ticket.job is not None:
+            try:
+                return ticket.job.done(self._clock)
+            except Exception as error:
+                ticket.error = error
+        return ticket.error is not None
 
     def _run(self, passes: list[tuple[Ticket, Pass]]) -> None:
         """Run passes together. When that fails each is run alone, so that only the hole that is at fault is dropped."""

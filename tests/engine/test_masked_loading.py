@@ -171,7 +171,7 @@ def changed(folder: Path, name: str, content: object) -> None:
         ("model-00002-of-00002.safetensors", None, "lacks model-00002"),
         ("model-00002-of-00002.safetensors", b"\x00" * 100, "damaged"),
         ("model.safetensors.index.json", {"weight_map": {"a": "../a"}}, "names no files in this folder"),
-        ("model.safetensors.index.json", b"[", "not valid JSON"),
+        ("model.safetensors.index.json", b"[", "cannot be read"),
         ("model.safetensors.index.json", None, "lacks model.safetensors"),
         ("vocab.json", None, "lacks tokenizer.json"),
         ("merges.txt", b"\xff\xfe", "tokenizer"),

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from engine.errors import ModelError
-from engine.models.diffusion_gemma.checkpoint import read_tensors, weight_files
 from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
 from engine.models.diffusion_gemma.network import DiffusionNetwork
 from engine.models.diffusion_gemma.pieces import GemmaPieces
@@ -18,6 +17,7 @@ from engine.models.diffusion_gemma.settings import read_settings
 from engine.models.embedded import processor_has_bf16
 from engine.models.pieces import load_tokenizer
 from engine.models.resolve import known_model
+from engine.models.weight_files import read_tensors, weight_files
 from engine.protocol import ModelInfo
 
 MODEL_TYPE = "diffusion_gemma"

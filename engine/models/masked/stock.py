@@ -8,6 +8,7 @@ from torch import Tensor
 from engine.errors import ModelError
 from engine.models.masked.checkpoint import Checkpoint
 from engine.models.masked.kind import JsonObject, Kind
+from engine.models.weight_files import read_tensors, weight_files
 
 _NOT_CONFIG = {
     "_name_or_path",
@@ -27,7 +28,7 @@ def stock_network(checkpoint: Checkpoint, kind: Kind, device: torch.device, dtyp
     config, network = _empty(checkpoint, kind)
     wanted = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
     found: dict[str, Tensor] = {}
-    for released, tensor in checkpoint.tensors():
+    for released, tensor in read_tensors(weight_files(checkpoint.folder)):
         name = kind.rename(released)
         if wanted.get(name) != tuple(tensor.shape):
             needed = f"and {list(wanted[name])} is needed" if name in wanted else "and no such tensor is known"
