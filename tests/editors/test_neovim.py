@@ -242,7 +242,7 @@ def test_on_a_screen_the_ghost_has_its_colour(neovim_settings: dict[str, Any], t
         terminal.eventually(lambda _: re.search(r"- a" + re.escape(ghost), terminal.coloured()))
         terminal.keys("Escape")
         terminal.eventually(lambda screen: "INSERT" not in screen)
-        terminal.keys(":wqall", "Enter")
+        terminal.keys(":wall", "Enter")
         terminal.eventually(lambda _: f"- a{ghost}\n" in file.read_text())
     finally:
         terminal.close()

@@ -4,17 +4,20 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import attrs
 import msgpack
 import pytest
+from remote_client import opened
+from remote_server import ModelServer, serving
 from small_run import source_files
 
 from engine.address import Place, place_of
 from engine.lifecycle import EngineOptions, connect_or_start
 from engine.lock import is_held, read_record
+from engine.remote.scheduler import RemoteScheduler
 
 PATIENCE_S = 30.0
 
@@ -79,3 +82,17 @@ def run_folder(tiny_model: Path, tmp_path: Path) -> Path:
         (folder / "corpus" / f"{split}.msgpack").write_bytes(rows)
     (folder / "tokenizer.json").write_bytes((tiny_model / "tokenizer.json").read_bytes())
     return folder
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A server on loopback that fills holes in every dialect, and misbehaves on demand."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+async def openai(server: ModelServer) -> AsyncIterator[RemoteScheduler]:
+    scheduler = await opened(server.model("openai"))
+    yield scheduler
+    await scheduler.stop()

@@ -106,7 +106,9 @@ async def test_typing_on_reads_only_what_is_new_and_changes_no_answer(
         cold = await answer(fresh, hole)
         await fresh.stop()
         assert warm.cached_tokens > 10 > cold.cached_tokens
-        assert warm.candidates == cold.candidates
+        (one,), (other,) = warm.candidates, cold.candidates
+        assert one.tokens == other.tokens
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
 
 
 async def test_a_deadline_closes_a_hole_between_two_passes(scheduler: Scheduler) -> None:

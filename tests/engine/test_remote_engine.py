@@ -12,7 +12,7 @@ import attrs
 import psutil
 import pytest
 from remote_engine import end_engine
-from remote_server import TEXT, ModelServer, answered, fails, hangs, serving
+from remote_server import TEXT, ModelServer, answered, fails, hangs
 
 from engine.client import EngineFailure
 from engine.errors import EngineUnavailable
@@ -24,12 +24,6 @@ from lsp_server.wire import StatusParams
 
 MARKER = "s3cr3t_marker_of_the_user"
 HOLE = Fill(0, prefix=f"{MARKER} = ", suffix=f"\nprint({MARKER})\n", budget_ms=20_000)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as server:
-        yield server
 
 
 @pytest.fixture
