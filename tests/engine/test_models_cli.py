@@ -181,7 +181,13 @@ def test_ctrl_c_leaves_what_the_next_pull_goes_on_with(
     size = len(models.repository.files[WEIGHTS])
     models.repository.stalls[WEIGHTS] = size // 2
     command = [sys.executable, "-m", "engine.cli", "models", "pull", NAME]
-    with subprocess.Popen(command, env=models.environment, stderr=subprocess.PIPE, text=True) as process:
+
+    def hear_ctrl_c() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells have what they start in the background ignore it
+
+    with subprocess.Popen(
+        command, env=models.environment, stderr=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c
+    ) as process:
         assert models.hub.stalled.wait(_TIMEOUT_S)
         arriving = models.folder / f"{NAME}.partial" / WEIGHTS
         eventually(lambda: arriving.stat().st_size > size // 3)
