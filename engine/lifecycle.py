@@ -70,6 +70,21 @@ async def connect_running(options: EngineOptions, client: str) -> EngineClient |
         return None
 
 
+async def stop_running(options: EngineOptions, name: str) -> bool:
+    """Ask the engine of these options to leave, and wait until it has; return False where none runs.
+
+    `name` is the client's. Raises MidspanError.
+    """
+    client = await connect_running(options, name)
+    if client is None:
+        return False
+    try:
+        await client.shutdown()
+        return True
+    finally:
+        await client.close()
+
+
 async def connect_or_start(
     options: EngineOptions, client: str, on_state: Callable[[str], None] | None = None
 ) -> EngineClient:

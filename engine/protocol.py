@@ -10,10 +10,10 @@ import struct
 from typing import Any, Literal
 
 import attrs
-import cattrs
 import msgpack
 
 from engine.errors import ProtocolError
+from engine.strict_converter import strict_converter
 
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 4 * 1024 * 1024
@@ -150,14 +150,9 @@ class StatusRequest:
 
 
 @attrs.frozen
-class Status:
-    """How the engine is doing. Times are milliseconds; `step_ms` maps "rows of a pass" to its measured time."""
+class SchedulerReport:
+    """How the fills are doing. Times are milliseconds; `step_ms` maps "rows of a pass" to its measured time."""
 
-    version: str
-    pid: int
-    model: ModelInfo
-    uptime_s: float
-    clients: int
     active: int
     waiting: int
     fills: int
@@ -168,6 +163,17 @@ class Status:
     cache_bytes: int
     threads: int
     step_ms: dict[str, float]
+
+
+@attrs.frozen
+class Status(SchedulerReport):
+    """How the engine is doing."""
+
+    version: str
+    pid: int
+    model: ModelInfo
+    uptime_s: float
+    clients: int
 
 
 @attrs.frozen
@@ -200,19 +206,7 @@ _TYPES: dict[str, type[Any]] = {
 _NAMES = {cls: name for name, cls in _TYPES.items()}
 
 
-def _exact(value: Any, kind: type[Any]) -> Any:
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
-    return value
-
-
-_converter = cattrs.Converter(detailed_validation=False)
-for _kind in (int, float, str, bool):
-    _converter.register_structure_hook(_kind, _exact)
-_converter.register_structure_hook(str | None, lambda value, _: value if value is None else _exact(value, str))
-_converter.register_structure_hook(int | None, lambda value, _: value if value is None else _exact(value, int))
+_converter = strict_converter()
 
 
 def pack(message: Message) -> bytes:

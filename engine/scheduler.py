@@ -17,8 +17,8 @@ from engine import service
 from engine.context_cache import ContextCache
 from engine.job import Job, warm_up_fill
 from engine.models.base import Family, Pass
-from engine.protocol import Fill, Filled, Progress
-from engine.service import CancelledFill, SchedulerReport
+from engine.protocol import Fill, Filled, Progress, SchedulerReport
+from engine.service import CancelledFill
 from engine.step_clock import StepClock
 
 CACHE_BYTES = 256 * 1024 * 1024

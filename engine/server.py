@@ -6,6 +6,8 @@ import os
 import socket
 import time
 
+import attrs
+
 from engine.address import peer_uid, user_id
 from engine.protocol import Failed, Status, Welcome, pack
 from engine.service import FillService
@@ -72,23 +74,13 @@ class Server:
 
     def status(self) -> Status:
         """Return how the engine is doing."""
-        report = self.scheduler.report()
         return Status(
+            **attrs.asdict(self.scheduler.report()),
             version=self.welcome.version,
             pid=self.welcome.pid,
             model=self.welcome.model,
             uptime_s=time.monotonic() - self._started,
             clients=len(self._sessions),
-            active=report.active,
-            waiting=report.waiting,
-            fills=report.fills,
-            cancelled=report.cancelled,
-            passes=report.passes,
-            median_ms=report.median_ms,
-            cache_hit_rate=report.cache_hit_rate,
-            cache_bytes=report.cache_bytes,
-            threads=report.threads,
-            step_ms=report.step_ms,
         )
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

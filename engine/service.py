@@ -7,27 +7,13 @@ from typing import Protocol
 import attrs
 
 from engine.errors import MidspanError
-from engine.protocol import Fill, Filled, Progress
+from engine.protocol import Fill, Filled, Progress, SchedulerReport
 
 
 class CancelledFill(MidspanError):
     """The fill was cancelled before it was done."""
 
     code = "cancelled"
-
-
-@attrs.frozen
-class SchedulerReport:
-    active: int
-    waiting: int
-    fills: int
-    cancelled: int
-    passes: int
-    median_ms: float
-    cache_hit_rate: float
-    cache_bytes: int
-    threads: int
-    step_ms: dict[str, float]
 
 
 @attrs.define(eq=False)

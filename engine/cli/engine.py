@@ -13,7 +13,7 @@ from engine.cli.console import FAILED, err, leave, out
 from engine.cli.options import AsJson, Model
 from engine.client import EngineClient
 from engine.errors import MidspanError
-from engine.lifecycle import EngineOptions, connect_or_start, connect_running, log_path
+from engine.lifecycle import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.protocol import Status
 
 app = typer.Typer(help="The resident engine. The first fill starts it; you rarely need these.", no_args_is_help=True)
@@ -50,7 +50,7 @@ def show_status(model: Model = DEFAULT, as_json: AsJson = False) -> None:
 def stop(model: Model = DEFAULT, as_json: AsJson = False) -> None:
     """Ask the engine to finish and leave, and wait until it has."""
     try:
-        stopped = asyncio.run(_stop(EngineOptions(model=resolve_model(model))))
+        stopped = asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), _CLIENT))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
@@ -72,17 +72,6 @@ async def _status(options: EngineOptions) -> Status | None:
 async def _ask(client: EngineClient) -> Status:
     try:
         return await client.status()
-    finally:
-        await client.close()
-
-
-async def _stop(options: EngineOptions) -> bool:
-    client = await connect_running(options, _CLIENT)
-    if client is None:
-        return False
-    try:
-        await client.shutdown()
-        return True
     finally:
         await client.close()
 

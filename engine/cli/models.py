@@ -18,7 +18,7 @@ from engine.cli.model_sheet import ModelSheet, count_of, gigabytes
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullView
 from engine.errors import MidspanError, ModelError
-from engine.lifecycle import EngineOptions, connect_running
+from engine.lifecycle import EngineOptions, stop_running
 from engine.models import store
 from engine.models.catalog import CatalogModel, catalog
 from engine.models.resolve import folder_of
@@ -218,18 +218,7 @@ def _verify(sheet: ModelSheet) -> None:
 def _dismiss(model: str) -> None:
     """Ask the engine of the model that was in use before to leave, so that editors come back to the new one."""
     try:
-        if asyncio.run(_stop(model)):
+        if asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), "midspan-cli")):
             out.print("the engine that ran has left; editors take the new model with their next suggestion")
     except MidspanError as error:
         err.print(f"midspan: the engine that runs could not be told ({error}); restart it in your editor")
-
-
-async def _stop(model: str) -> bool:
-    client = await connect_running(EngineOptions(model=resolve_model(model)), "midspan-cli")
-    if client is None:
-        return False
-    try:
-        await client.shutdown()
-        return True
-    finally:
-        await client.close()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from engine.errors import RemoteError
-from engine.protocol import Fill, Filled, Progress, Timings
+from engine.protocol import Fill, Filled, Progress, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
 from engine.remote.dialect import Dialect, Written
@@ -16,7 +16,7 @@ from engine.remote.key import find_key
 from engine.remote.llamacpp import LlamaCpp
 from engine.remote.vllm import Vllm
 from engine.remote.writing import candidate_of
-from engine.service import CancelledFill, SchedulerReport, Ticket
+from engine.service import CancelledFill, Ticket
 
 MAX_AT_ONCE = 8
 """Fills that are with the server at the same time; the others wait, and their time runs."""

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
-import cattrs
+
+from engine.strict_converter import strict_converter
 
 _Answer = TypeVar("_Answer")
 
@@ -24,16 +25,4 @@ def read_json(body: bytes, kind: type[_Answer]) -> _Answer | None:
         return None
 
 
-def _exact(value: Any, kind: type[Any]) -> Any:
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise TypeError
-    return value
-
-
-_converter = cattrs.Converter(detailed_validation=False)
-for _kind in (int, float, str, bool):
-    _converter.register_structure_hook(_kind, _exact)
-_converter.register_structure_hook(float | None, lambda value, _: value if value is None else _exact(value, float))
-_converter.register_structure_hook(str | None, lambda value, _: value if value is None else _exact(value, str))
+_converter = strict_converter()

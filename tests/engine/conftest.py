@@ -17,7 +17,9 @@ from small_run import source_files
 from engine.address import Place, place_of
 from engine.lifecycle import EngineOptions, connect_or_start
 from engine.lock import is_held, read_record
+from engine.models.base import Family
 from engine.remote.scheduler import RemoteScheduler
+from engine.scheduler import Scheduler
 
 PATIENCE_S = 30.0
 
@@ -96,3 +98,12 @@ async def openai(server: ModelServer) -> AsyncIterator[RemoteScheduler]:
     scheduler = await opened(server.model("openai"))
     yield scheduler
     await scheduler.stop()
+
+
+@pytest.fixture
+async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
+    """A scheduler over the test module's own family."""
+    running = Scheduler(family)
+    await running.start()
+    yield running
+    await running.stop()

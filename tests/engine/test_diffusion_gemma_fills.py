@@ -1,13 +1,14 @@
 """DiffusionGemma through the engine: the scheduler, the cache, and a real engine process behind its socket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 import pytest
 import torch
 from conftest import end
+from scheduler_client import answer
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
 from torch import Tensor
 
@@ -19,7 +20,7 @@ from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
-from engine.protocol import Fill, Filled, Progress, Snippet
+from engine.protocol import Fill, Progress, Snippet
 from engine.sampling.proposal import Drawing
 from engine.scheduler import CancelledFill, Scheduler
 from engine.way import Way
@@ -37,18 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def family(folder: Path) -> DiffusionGemmaFamily:
     return exact_family(folder)
-
-
-@pytest.fixture
-async def scheduler(family: DiffusionGemmaFamily) -> AsyncIterator[Scheduler]:
-    running = Scheduler(family)
-    await running.start()
-    yield running
-    await running.stop()
-
-
-async def answer(scheduler: Scheduler, fill: Fill) -> Filled:
-    return await scheduler.submit(fill, None).result
 
 
 def holes(count: int) -> list[Fill]:

@@ -1,17 +1,17 @@
 """Holes filled by tiny random checkpoints of the masked families, through the scheduler."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import attrs
 import pytest
 from masked_checkpoints import FAMILIES, save_checkpoint
+from scheduler_client import answer
 
 from engine.errors import ModelError
 from engine.models.base import Family
 from engine.models.registry import load
-from engine.protocol import Fill, Filled, Progress
+from engine.protocol import Fill, Progress
 from engine.scheduler import Scheduler
 
 HOLE = Fill(
@@ -28,18 +28,6 @@ HOLE = Fill(
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
     folder = tmp_path_factory.mktemp("released") / str(request.param)
     return load(str(save_checkpoint(str(request.param), folder).folder), threads=1, device="cpu")
-
-
-@pytest.fixture
-async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
-    running = Scheduler(family)
-    await running.start()
-    yield running
-    await running.stop()
-
-
-async def answer(scheduler: Scheduler, fill: Fill) -> Filled:
-    return await scheduler.submit(fill, None).result
 
 
 async def test_every_rule_fills_a_hole(scheduler: Scheduler) -> None:

@@ -1,15 +1,15 @@
 """The engine's core with a tiny random model of the real family: equality, cancellation, deadlines, batching."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import attrs
 import pytest
+from scheduler_client import answer
 
 from engine.models.base import Family
 from engine.models.registry import load
-from engine.protocol import Fill, Filled, Progress
+from engine.protocol import Fill, Progress
 from engine.scheduler import CancelledFill, Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
@@ -20,18 +20,6 @@ HOLE = Fill(id=1, prefix=PREFIX, suffix=SUFFIX, path="a/b.py", extent="lines", m
 @pytest.fixture(scope="module")
 def family(tiny_model: Path) -> Family:
     return load(str(tiny_model), threads=1, device="cpu")
-
-
-@pytest.fixture
-async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
-    running = Scheduler(family)
-    await running.start()
-    yield running
-    await running.stop()
-
-
-async def answer(scheduler: Scheduler, fill: Fill) -> Filled:
-    return await scheduler.submit(fill, None).result
 
 
 def prefixes(count: int) -> list[Fill]:

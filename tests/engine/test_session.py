@@ -30,7 +30,11 @@ from engine.protocol import (
 
 @pytest.fixture
 async def wire(running: EngineOptions) -> AsyncIterator[Wire]:
+    """A client of the running engine, once the engine is rid of what the test before left."""
     wire = await Wire.greeted(running)
+    async with asyncio.timeout(30):
+        while (now := await wire.status()).active or now.waiting or now.clients > 1:
+            pass
     yield wire
     wire.close()
 
