@@ -88,20 +88,29 @@ def _from_pypi(package: Package, place: Path) -> str:
     return reason and _run(place, *pip, "--no-binary=:all:", "--no-build-isolation")
 
 
-def _index() -> str:
-    """Return the address of the package index that pip would ask."""
-    from pip._internal.models.index import PyPI  # here, for an environment may lack pip and need nothing of this
+def package_index() -> str:
+    """Return the address of the package index that pip would ask. Raises OSError where there is no pip.
 
-    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (os.environ.get("PIP_INDEX_URL") or asked.stdout.strip() or PyPI.simple_url).rstrip("/")
+    pip is asked in processes of its own: once it is imported, setuptools refuses to be, which torch.compile needs.
+    """
+    configured = ["-m", "pip", "config", "get", "global.index-url"]
+    by_default = ["-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"]
+    found = os.environ.get("PIP_INDEX_URL") or _said(*configured) or _said(*by_default)
+    if not found:
+        raise OSError(f"{sys.executable} has no pip, which knows where packages are; install it")
+    return found.rstrip("/")
+
+
+def _said(*arguments: str) -> str:
+    """Return what a Python process prints, "" where it fails."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _from_pypi_sdist(package: Package, place: Path) -> str:
     """Fetch the file that the index lists: pip itself would run the package's build for its metadata."""
     normal = re.sub(r"[-_.]+", "-", package.name).lower()
     try:
-        page = f"{_index()}/{normal}/"
+        page = f"{package_index()}/{normal}/"
         with urllib.request.urlopen(page, timeout=60) as answer:
             links = re.findall(r'href="([^"#]+\.tar\.gz)(?:#[^"]*)?"', answer.read().decode())
         wanted = f"{normal}-{package.version}.tar.gz"
@@ -112,7 +121,7 @@ def _from_pypi_sdist(package: Package, place: Path) -> str:
                 urllib.request.urlretrieve(urllib.parse.urljoin(page, link), part)
                 part.rename(place / name)
                 return ""
-    except (OSError, ImportError) as error:
+    except OSError as error:
         return str(error)
     return "the index has no such sdist"
 

@@ -1,6 +1,8 @@
 """The corpus: its manifest, its cleaning, its near-duplicates, and a build from archives that lie there already."""
 
 import json
+import subprocess
+import sys
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -179,6 +181,13 @@ def test_every_manifest_entry_is_pinned_and_licensed() -> None:
     permissive = ("MIT", "BSD", "ISC", "Apache-2.0", "Zlib", "PSF", "ZPL", "curl")
     trained = [package for package in packages if package.split == "train"]
     assert [p.name for p in trained if not p.licence.startswith(permissive) or "GPL" in p.licence] == []
+
+
+def test_whoever_fetches_packages_can_still_compile() -> None:
+    """Compiling needs setuptools, which refuses to be imported where pip is."""
+    code = "from engine.training import fetch; assert '://' in fetch.package_index(); import setuptools"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
 
 
 @pytest.mark.parametrize(
