@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -131,6 +132,31 @@ def evaluate_model(
         from engine.evaluation.reliability_plot import draw  # matplotlib belongs to the extra "train"
 
         draw(judged, f"{family.info.name}, rest of line", plot)
+
+
+@app.command("quality")
+def quality_of_checkpoints(
+    checkpoints: Annotated[list[Path], typer.Argument(help="Checkpoints of one run, copied aside while it went on.")],
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    language: Annotated[str, typer.Option(help="The held-out language.")] = "python",
+    kind: Annotated[str, typer.Option(help="How holes are cut.")] = "rest of line",
+    count: Annotated[int, typer.Option(help="Holes to fill.")] = 250,
+) -> None:
+    """Evaluate checkpoints of a run, and draw WORK/quality.png: over the tokens read, and over denoising steps."""
+    from engine.training.quality_plot import draw  # matplotlib belongs to the extra "train"
+
+    numbers, files = load_config(config), corpora.load(work / "corpus", "held-out")
+    measured = {}
+    for checkpoint in checkpoints:
+        with tempfile.TemporaryDirectory() as folder:
+            tokens = export_checkpoint(numbers, work, Path(folder), checkpoint).stream_tokens
+            measured[tokens] = evaluate.evaluate(registry.load(folder), files, [language], [kind], count)
+        typer.echo(f"{checkpoint}: {tokens / 1e6:.1f} million tokens")
+        for table in fill_tables(summarize(measured[tokens])):
+            Console().print(table)
+    draw(measured, work / "quality.png")
+    typer.echo(f"drawn: {work / 'quality.png'}")
 
 
 @app.command("tokens")

@@ -10,13 +10,12 @@ import attrs
 from engine.errors import MidspanError
 from engine.evaluation.calibration import Judged
 from engine.evaluation.measure import Row, measure
-from engine.evaluation.summary import Summary, summarize
 from engine.evaluation.task import held_out
 from engine.evaluation.ways import DEFAULT, WAYS
 from engine.models.base import Family
 from engine.training import corpus
 
-__all__ = ["WAYS", "RowsError", "evaluate", "judged", "read_rows", "run", "write_rows"]
+__all__ = ["WAYS", "RowsError", "evaluate", "judged", "read_rows", "write_rows"]
 
 
 class RowsError(MidspanError):
@@ -31,16 +30,6 @@ def evaluate(
     """Fill `count` holes of every language and kind in every way; a language without files has no rows."""
     tasks = [task for language in languages for kind in kinds for task in held_out(files, language, kind, count)]
     return asyncio.run(measure(family, tasks))
-
-
-def run(
-    family: Family, corpus_folder: Path, language: str, kind: str, count: int, target: Path | None
-) -> list[Summary]:
-    """Evaluate on `count` held-out holes of one language and kind; write all rows to `target` as JSON lines."""
-    rows = evaluate(family, corpus.load(corpus_folder, "held-out"), [language], [kind], count)
-    if target is not None:
-        write_rows(rows, target)
-    return summarize(rows)
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:

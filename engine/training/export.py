@@ -8,7 +8,7 @@ from engine.models.embedded import FAMILY, Card, config_of
 from engine.models.network import Network
 from engine.models.pieces import load_tokenizer
 from engine.models.quantized import pack
-from engine.training.checkpoint import NEWEST, restore
+from engine.training.checkpoint import NEWEST, Progress, restore
 from engine.training.config import Config
 from engine.training.loader import marks_of
 
@@ -31,8 +31,9 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
     (folder / "config.json").write_text(config_of(card))
 
 
-def export_checkpoint(config: Config, work: Path, folder: Path) -> None:
-    """Export the newest checkpoint of a run."""
+def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path | None = None) -> Progress:
+    """Export a checkpoint of a run, the newest if none is named; return how far it had come."""
     network = Network(config.model)
-    restore(work / NEWEST, network, [])
+    progress = restore(checkpoint or work / NEWEST, network, [])
     export(config, network, work / "tokenizer.json", folder)
+    return progress
