@@ -16,9 +16,11 @@ import attrs
 from engine import exits
 from engine.address import make_private, place_of, resolve_model
 from engine.errors import MidspanError
+from engine.heartbeat import Heartbeat
 from engine.listener import Listener, Transport, default_transport
 from engine.lock import EngineLock, LockRecord
 from engine.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
+from engine.models.precision.name import check_wish
 from engine.protocol import PROTOCOL_VERSION, ModelInfo, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
 from engine.server import Server
@@ -32,6 +34,7 @@ class _Arguments:
     model: str
     threads: int
     device: str
+    precision: str
     idle_minutes: float
     log_level: str
     tcp: bool
@@ -40,7 +43,7 @@ class _Arguments:
 def main() -> None:
     """Be the engine of this user and model until nobody needs it. Exits with a status of engine.exits."""
     arguments = _parse()
-    place = place_of(arguments.model)
+    place = place_of(arguments.model, arguments.precision)
     lock: EngineLock | None = None
     # Until the event loop listens to signals itself, an exception is what lets us put the lock away.
     signal.signal(signal.SIGTERM, _leave)
@@ -73,13 +76,25 @@ def main() -> None:
 def _serve(arguments: _Arguments, lock: EngineLock) -> None:
     version = importlib.metadata.version("midspan")
     model = resolve_model(arguments.model)
+    check_wish(arguments.precision)
     endpoint = endpoint_of(model)  # A wrong one is refused before it is written anywhere: it may hold a key.
     record = LockRecord(os.getpid(), model, version)
     lock.write(record)
+    with Heartbeat(lock, record) as heartbeat:
+        _run(arguments, lock, record, endpoint, heartbeat)
+    _log.info("left")
+
+
+def _run(
+    arguments: _Arguments, lock: EngineLock, record: LockRecord, endpoint: Endpoint | None, heartbeat: Heartbeat
+) -> None:
+    """Load the model and serve it; the heart beats until it answers."""
+    version, model = record.version, record.model
     _log.info("midspan %s, protocol %d, loading %s", version, PROTOCOL_VERSION, record.model)
     transport: Transport = "tcp" if arguments.tcp else default_transport()
-    info, scheduler_of = _local(arguments, model) if endpoint is None else _remote(endpoint)
-    listener = Listener(place_of(arguments.model), transport)
+    heartbeat.say("Loading the model")
+    info, scheduler_of = _local(arguments, model, heartbeat) if endpoint is None else _remote(endpoint)
+    listener = Listener(place_of(arguments.model, arguments.precision), transport)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(log_loop_exception)
@@ -88,8 +103,9 @@ def _serve(arguments: _Arguments, lock: EngineLock) -> None:
         server = Server(scheduler, welcome, listener.address.token, arguments.idle_minutes * 60)
         _stop_on_signals(server.stop)
         await scheduler.start()
+        heartbeat.stop()
         lock.write(attrs.evolve(record, socket=listener.address.path, port=listener.address.port))
-        _log.info("ready: %s on %s, at %s", info.name, info.device, listener.address)
+        _log.info("ready: %s on %s in %s, at %s", info.name, info.device, info.dtype or "its own", listener.address)
         await server.run(listener.socket)
         listener.remove()
         await scheduler.stop()
@@ -100,16 +116,15 @@ def _serve(arguments: _Arguments, lock: EngineLock) -> None:
         asyncio.run(serve())
     finally:
         listener.remove()
-    _log.info("left")
 
 
-def _local(arguments: _Arguments, model: str) -> tuple[ModelInfo, Callable[[], FillService]]:
+def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], FillService]]:
     # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
     from engine.models import registry
     from engine.scheduler import Scheduler
 
-    family = registry.load(model, threads=arguments.threads, device=arguments.device)
-    return family.info, lambda: Scheduler(family)
+    family = registry.load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
+    return family.info, lambda: Scheduler(family, on_stage=heartbeat.say)
 
 
 def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], FillService]]:
@@ -127,6 +142,7 @@ def _parse() -> _Arguments:
     )
     parser.add_argument("--threads", type=int, default=0, help="processor threads to use; 0 is all cores")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--precision", default="auto", help="auto, bf16, int8, int4, fp8 or fp32")
     parser.add_argument("--idle-minutes", type=float, default=30.0, help="leave when unused for so long; 0 is never")
     parser.add_argument("--log-level", choices=LEVELS, default="info")
     parser.add_argument(

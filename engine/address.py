@@ -27,7 +27,7 @@ _SOCKET_PATH_BYTES = 103
 
 @attrs.frozen
 class Place:
-    """The runtime files of the one engine that a user has for a model."""
+    """The runtime files of the one engine that a user has for a model in a precision."""
 
     directory: Path
     log_directory: Path
@@ -97,12 +97,14 @@ def resolve_model(model: str) -> str:
     return str(directory.resolve()) if directory.is_dir() else model
 
 
-def place_of(model: str) -> Place:
-    """Return where the engine of `model` keeps its files: in $MIDSPAN_RUNTIME_DIR, else in the system's own place.
+def place_of(model: str, precision: str = "auto") -> Place:
+    """Return where the engine of `model` in `precision` keeps its files: $MIDSPAN_RUNTIME_DIR, else the system's place.
 
-    The protocol's version is part of the name, so that two versions of Midspan never fight over one engine.
+    The protocol's version is part of the name, so that two versions of Midspan never fight over one engine; and so is a
+    precision that was asked for, so that nobody gets int4 who asked for bf16.
     """
-    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {resolve_model(model)}')}"
+    asked = "" if precision == "auto" else f" {precision}"
+    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {resolve_model(model)}{asked}')}"
     chosen = os.environ.get("MIDSPAN_RUNTIME_DIR")
     if chosen:
         directory = Path(chosen).expanduser().resolve()

@@ -57,20 +57,11 @@ class DraftAndVerify(StreamFilling):
         at, draft = len(self.tokens), self._draft
         proposal = self.drawing.propose(found, list(range(at, at + len(found))))
         anchored = len(self.context.tokens) - len(draft)
-        accepted = self._verify(draft, proposal)
+        accepted = self.verify(draft, proposal)
         self.context.truncate(anchored + accepted)
         self._draft, self._ended = [], False
         if self.finish is None and accepted == len(draft):
             self._guess(proposal.part(len(draft) + 1, len(found)))
-
-    def _verify(self, draft: list[int], proposal: Proposal) -> int:
-        """Commit what left to right would have written, and return how much of the draft that was."""
-        for accepted, drafted in enumerate(draft):
-            self.commit(proposal.tokens[accepted], proposal.confidence[accepted])
-            if proposal.tokens[accepted] != drafted or self.finish is not None:
-                return accepted
-        self.commit(proposal.tokens[len(draft)], proposal.confidence[len(draft)])
-        return len(draft)
 
     def _guess(self, proposal: Proposal) -> None:
         """Take the next draft from the canvas: as much of it as is LIKELY."""

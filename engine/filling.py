@@ -1,4 +1,4 @@
-"""One hole being filled: what is committed so far, and when it ends. a family says how (Family.filling)."""
+"""One hole being filled: what is committed so far, and when it ends. A family says how (Family.filling)."""
 
 from abc import ABC, abstractmethod
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from engine.models.base import Context, Family, Layout, Pass
 from engine.protocol import Candidate, Extent, Finish
-from engine.sampling.proposal import Drawing
+from engine.sampling.proposal import Drawing, Proposal
 
 
 @attrs.frozen
@@ -50,6 +50,18 @@ class Filling(ABC):
         self.confidence.append(confidence)
         if len(self.tokens) >= self.hole.max_tokens:
             self.finish = "canvas full"
+
+    def verify(self, draft: list[int], proposal: Proposal) -> int:
+        """Commit what left to right would have written, and return how much of the draft that was.
+
+        `proposal` has one token for each place of the draft and one more.
+        """
+        for accepted, drafted in enumerate(draft):
+            self.commit(proposal.tokens[accepted], proposal.confidence[accepted])
+            if proposal.tokens[accepted] != drafted or self.finish is not None:
+                return accepted
+        self.commit(proposal.tokens[len(draft)], proposal.confidence[len(draft)])
+        return len(draft)
 
     def close(self, finish: Finish) -> None:
         """End the fill with what is committed."""

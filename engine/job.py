@@ -16,10 +16,29 @@ JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
 
 
-def warm_up_fill() -> Fill:
-    """Return a fill that touches all memory a user's first one will."""
+WARM_UP_S = 90.0
+"""After how long no further round of a warm-up is begun."""
+_BUDGET_MS = 5000.0
+_GPU_BUDGET_MS = 60_000.0
+"""Compiling and capturing are part of a first pass there."""
+_LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
+"""Lines above the hole and holes at once: what graphs are captured for before anybody asks."""
+
+
+def warm_up_rounds(device: str) -> list[list[Fill]]:
+    """Return fills, each round's at once, that touch all memory a user's first one will; the commonest first."""
+    if device != "cuda":
+        return [[_warm_up_fill(60, _BUDGET_MS, candidates=2)]]
+    return [
+        [_warm_up_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES
+    ]
+
+
+def _warm_up_fill(lines: int, budget_ms: float, candidates: int) -> Fill:
     line = "    value = compute(value, other)\n"
-    return Fill(id=0, prefix=line * 60, suffix="\n" + line * 20, budget_ms=5000.0, max_tokens=16, candidates=2)
+    return Fill(
+        id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
+    )
 
 
 class Job:

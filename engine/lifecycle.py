@@ -18,23 +18,27 @@ from engine.chosen_model import DEFAULT
 from engine.client import EngineClient, EngineSilent
 from engine.errors import EngineUnavailable
 from engine.exits import ALREADY_RUNNING, ERROR_MARK
-from engine.lock import is_held, read_record
+from engine.lock import is_held, last_sign, read_record
 
 START_TIMEOUT_S = 60.0
+"""How long an engine that starts may show no sign of life; see engine.heartbeat."""
+LONGEST_START_S = 30 * 60.0
+"""How long one may start at all."""
 _POLL_S = 0.05
 
 
 @attrs.frozen
 class EngineOptions:
-    """How an engine is started; only `model` decides which engine it is.
+    """How an engine is started; `model` and `precision` decide which engine it is.
 
-    `threads` 0 is all cores, `idle_minutes` 0 is never, `log_level` is one of engine.log.LEVELS. The model "default" is
-    the one that engine.chosen_model tells at the time.
+    `precision` is one of engine.models.precision.name.WISHES, `log_level` one of engine.log.LEVELS; `threads` 0 is all
+    cores, `idle_minutes` 0 is never. The model "default" is the one that engine.chosen_model tells at the time.
     """
 
     model: str = DEFAULT
     threads: int = 0
     device: str = "auto"
+    precision: str = "auto"
     idle_minutes: float = 30.0
     log_level: str = "info"
 
@@ -50,7 +54,7 @@ class _Started:
 
 def log_path(options: EngineOptions) -> Path:
     """Return the file that the engine of these options logs to."""
-    return place_of(options.model).log
+    return place_of(options.model, options.precision).log
 
 
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
@@ -58,7 +62,7 @@ async def connect_running(options: EngineOptions, client: str) -> EngineClient |
 
     Raises ProtocolError when it refuses us, and EngineSilent when it is there and says nothing.
     """
-    place = place_of(options.model)
+    place = place_of(options.model, options.precision)
     address = _address(place)
     if address is None:
         return None
@@ -88,16 +92,19 @@ async def stop_running(options: EngineOptions, name: str) -> bool:
 async def connect_or_start(
     options: EngineOptions, client: str, on_state: Callable[[str], None] | None = None
 ) -> EngineClient:
-    """Connect to the engine of these options, starting one when there is none, and wait up to 60 s until it answers.
+    """Connect to the engine of these options, starting one when there is none, and wait until it answers: as long as it
+    shows signs of life, half an hour at most.
 
-    `on_state` hears "starting" (a process is being started), "loading" (one loads its model) and "ready". Raises
-    EngineUnavailable with the engine's own last line when it cannot run, and ProtocolError when it refuses us.
+    `on_state` hears "starting" (a process is being started), "loading" (one loads its model), then what it says itself
+    that it is at, and "ready". Raises EngineUnavailable with the engine's own last line when it cannot run, and
+    ProtocolError when it refuses us.
     """
     tell = on_state or (lambda _: None)
     # Once: the choice may change while we wait.
     options = attrs.evolve(options, model=resolve_model(options.model))
-    place = place_of(options.model)
-    deadline = time.monotonic() + START_TIMEOUT_S
+    place = place_of(options.model, options.precision)
+    begun = heard = time.monotonic()
+    sign = 0
     started: _Started | None = None
     state, why = "", "it is still loading"
     try:
@@ -116,10 +123,17 @@ async def connect_or_start(
                 tell(state := "starting")
                 _forget(started)
                 started = _start(options, place)
-            elif state != "loading" and read_record(place.lock) is not None:
-                tell(state := "loading")
-            if time.monotonic() > deadline:
-                raise EngineUnavailable(f"no engine within {START_TIMEOUT_S:.0f} s: {why}; see its log {place.log}")
+                heard = time.monotonic()
+            elif (record := read_record(place.lock)) is not None and state != (record.stage or "loading"):
+                tell(state := record.stage or "loading")
+            if sign != (sign := last_sign(place.lock)):
+                heard = time.monotonic()
+            if time.monotonic() > heard + START_TIMEOUT_S:
+                raise EngineUnavailable(
+                    f"no sign of life from the engine for {START_TIMEOUT_S:.0f} s: {why}; see its log {place.log}"
+                )
+            if time.monotonic() > begun + LONGEST_START_S:
+                raise EngineUnavailable(f"no engine within {LONGEST_START_S:.0f} s: {why}; see its log {place.log}")
             await asyncio.sleep(_POLL_S)
     finally:
         _forget(started)
@@ -146,6 +160,7 @@ def _start(options: EngineOptions, place: Place) -> _Started:
         *("--model", resolve_model(options.model)),
         *("--threads", str(options.threads)),
         *("--device", options.device),
+        *("--precision", options.precision),
         *("--idle-minutes", str(options.idle_minutes)),
         *("--log-level", options.log_level),
     ]

@@ -21,13 +21,17 @@ _WINDOWS_LOCK_AT = 1 << 30
 
 @attrs.frozen
 class LockRecord:
-    """What the lock file says about the engine that holds it; it answers once it has a socket or a port."""
+    """What the lock file says about the engine that holds it; it answers once it has a socket or a port.
+
+    `stage` is what an engine that does not answer yet is at, for its user.
+    """
 
     pid: int
     model: str
     version: str
     socket: str = ""
     port: int = 0
+    stage: str = ""
 
     @property
     def answers(self) -> bool:
@@ -69,6 +73,10 @@ class EngineLock:
         except OSError as error:
             raise _unwritable(self._path, error) from None
 
+    def touch(self) -> None:
+        """Show that the engine lives."""
+        os.utime(self._descriptor if os.utime in os.supports_fd else self._path)
+
     def release(self) -> None:
         """Remove the file and free the lock. A second call does nothing."""
         if self._descriptor < 0:
@@ -88,6 +96,14 @@ def read_record(path: Path) -> LockRecord | None:
         return cattrs.structure(json.loads(path.read_bytes()), LockRecord)
     except (OSError, ValueError, cattrs.BaseValidationError):
         return None
+
+
+def last_sign(path: Path) -> int:
+    """Return when an engine last wrote or touched the lock file, in ns of its file system; 0 without a file."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def is_held(path: Path) -> bool:

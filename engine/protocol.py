@@ -35,7 +35,11 @@ class Hello:
 
 @attrs.frozen
 class ModelInfo:
-    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here."""
+    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here.
+
+    `context_tokens` is its window. `reading_tokens` is how much of that is worth filling while somebody types, where it
+    is less (a model that reads everything anew with each key); 0 means all of it.
+    """
 
     name: str
     family: str
@@ -43,10 +47,11 @@ class ModelInfo:
     parameters: int
     context_tokens: int
     canvas_tokens: int
-    noise: Literal["absorbing", "uniform"]
+    noise: Literal["absorbing", "uniform", "none"]
     device: str
     dtype: str
     server: str = ""
+    reading_tokens: int = 0
 
 
 @attrs.frozen

@@ -50,6 +50,17 @@ class Snapshot:
         return attrs.evolve(self, source=source, tree=self.language.parse(source.data, edited, _TRIAL_SECONDS))
 
 
+@attrs.frozen
+class Opened:
+    """A document as it is now, unparsed."""
+
+    uri: str
+    path: str
+    version: int
+    language: Language
+    text: str
+
+
 @attrs.define
 class _Document:
     uri: str
@@ -115,6 +126,10 @@ class Documents:
         """Return the text as it is now, without parsing it; None when it is not open, or in another language."""
         document = self._open.get(uri)
         return document.source.text if document is not None and document.language is language else None
+
+    def all(self) -> list[Opened]:
+        """Return every open document as it is now, without parsing any."""
+        return [Opened(one.uri, one.path, one.version, one.language, one.source.text) for one in self._open.values()]
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """Return the document as it is now, parsed; None when it is not open."""

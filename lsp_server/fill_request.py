@@ -13,7 +13,6 @@ from lsp_server.documents import offset_at, position_at
 from lsp_server.session import Session
 from lsp_server.suggest.gate import confidence_of
 from lsp_server.suggest.shape import shape
-from lsp_server.syntax.hole import cut_hole
 from lsp_server.wire import FillParams, FillProgress, FillResult
 
 
@@ -30,13 +29,18 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         raise _refusal(f"{uri} is left alone: the file {why}")
     if snapshot is None:
         raise JsonRpcInvalidParams(f"{uri} is not open; send textDocument/didOpen first")
+    rule = _rule(params.rule)
+    try:
+        client = await session.link.client()
+    except MidspanError as error:
+        raise _refusal(str(error)) from None
     offset = offset_at(snapshot, params.position, session.encoding)
-    hole = cut_hole(snapshot, offset)
-    fill = session.plan_fill(snapshot, hole)
+    hole = session.cut(snapshot, offset, client.welcome.model)
+    fill = session.plan_fill(snapshot, hole, client.welcome.model)
     token = params.progress_token
     fill = attrs.evolve(
         fill,
-        rule=_rule(params.rule) or fill.rule,
+        rule=rule or fill.rule,
         steps=fill.steps if params.steps is None else params.steps,
         budget_ms=params.budget_ms or fill.budget_ms,
         progress=token is not None,
@@ -47,7 +51,6 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
             send(FillProgress(token, progress.step, progress.canvas))
 
     try:
-        client = await session.link.client()
         filled = await session.link.fill(client, fill, on_progress)
     except MidspanError as error:
         raise _refusal(str(error)) from None

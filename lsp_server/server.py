@@ -92,6 +92,7 @@ class MidspanServer(LanguageServer):
         if reading.unknown:
             _logger.warning("unknown settings %s; there are %s", ", ".join(reading.unknown), ", ".join(setting_names()))
         log.set_level(reading.settings.log_level)
+        self.session.related.forget_shown()
         self.session.board.switch(self.session.configuration.is_on())
         self.session.link.configure(reading.settings.engine_options)
 

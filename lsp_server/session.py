@@ -5,16 +5,18 @@ from pathlib import PurePath
 import attrs
 from lsprotocol import types
 
-from engine.protocol import Fill
+from engine.protocol import Fill, ModelInfo, Snippet
 from lsp_server.configuration import Configuration
-from lsp_server.documents import Documents, Snapshot
+from lsp_server.context.reach import reach_of
+from lsp_server.context.related_files import RelatedFiles
+from lsp_server.documents import Documents, Opened, Snapshot
 from lsp_server.engine_link import EngineLink
 from lsp_server.exclusion import why_secret, why_unfit
 from lsp_server.notebooks import Notebooks, as_script
 from lsp_server.offers import Offers
-from lsp_server.status import StatusBoard
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.window import prefix_of
+from lsp_server.status import StatusBoard, leaves_machine
+from lsp_server.syntax.hole import Hole, cut_hole
+from lsp_server.syntax.window import Reach, prefix_of
 
 
 @attrs.define
@@ -27,10 +29,14 @@ class Session:
     link: EngineLink
     offers: Offers
     notebooks: Notebooks = attrs.field(factory=Notebooks)
+    related: RelatedFiles = attrs.field(init=False)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     folders: list[str] = attrs.field(factory=list)
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.related = RelatedFiles(self.documents)
 
     def open(self, document: types.TextDocumentItem) -> None:
         """Take a document in; one that is too large or binary is neither kept nor parsed, until it is opened anew."""
@@ -40,17 +46,23 @@ class Session:
             self._unfit[document.uri] = why
         else:
             self.documents.open(document.uri, document.language_id, document.version, document.text)
+            self.related.recent.see(document.uri)
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Follow the editor's changes of a document."""
         document = params.text_document
         if document.uri not in self._unfit:
             self.documents.change(document.uri, document.version, params.content_changes, self.encoding)
+            for change in params.content_changes:
+                if isinstance(change, types.TextDocumentContentChangePartial):
+                    first, last = change.range.start.line, change.range.end.line
+                    self.related.recent.note(document.uri, first, last - first, change.text.count("\n"))
 
     def close(self, uri: str) -> None:
         """Forget a document."""
         self._language_ids.pop(uri, None)
         self._unfit.pop(uri, None)
+        self.related.forget(uri)
         self.documents.close(uri)
 
     def served(self, uri: str) -> Snapshot | None:
@@ -67,19 +79,24 @@ class Session:
         """Return why an open document was not taken in, or None."""
         return self._unfit.get(uri)
 
-    def why_excluded(self, snapshot: Snapshot) -> str | None:
+    def why_excluded(self, document: Snapshot | Opened) -> str | None:
         """Return why a document is not shown to the model, or None."""
-        return why_secret(snapshot.path, self.configuration.settings.exclude) or why_unfit(snapshot.text)
+        return why_secret(document.path, self.configuration.settings.exclude) or why_unfit(document.text)
 
-    def plan_fill(self, snapshot: Snapshot, hole: Hole, candidates: int = 1) -> Fill:
-        """Return what is asked of the engine for a hole, by the settings."""
-        settings = self.configuration.settings
+    def cut(self, snapshot: Snapshot, offset: int, model: ModelInfo) -> Hole:
+        """Cut the hole at `offset`, with as much around it as the model reads."""
+        return cut_hole(snapshot, offset, self._reach(model))
+
+    def plan_fill(self, snapshot: Snapshot, hole: Hole, model: ModelInfo, candidates: int = 1) -> Fill:
+        """Return what is asked of the engine for a hole, by the settings and by what the model has room for."""
+        settings, reach = self.configuration.settings, self._reach(model)
         return Fill(
             id=0,
-            prefix=self._prefix(snapshot, hole),
+            prefix=self._prefix(snapshot, hole, reach),
             suffix=hole.suffix,
             path=self._shown_path(snapshot),
             language=snapshot.language.id,
+            snippets=self._related(snapshot, reach, model),
             extent=hole.extent,
             budget_ms=float(settings.budget_ms),
             max_tokens=settings.max_tokens,
@@ -87,12 +104,27 @@ class Session:
             candidates=candidates,
         )
 
-    def _prefix(self, snapshot: Snapshot, hole: Hole) -> str:
+    def _reach(self, model: ModelInfo) -> Reach:
+        return reach_of(model, self.configuration.settings.context_tokens)
+
+    def _related(self, snapshot: Snapshot, reach: Reach, model: ModelInfo) -> list[Snippet]:
+        wanted = self.configuration.settings.related_files
+        if not reach.related or wanted == "never" or (wanted == "local" and leaves_machine(model)):
+            return []
+        return self.related.around(snapshot, reach.related, self._related_path)
+
+    def _related_path(self, other: Opened) -> str | None:
+        """Return how the model is to know another file; None for one that it must not see, or is no file by itself."""
+        if self.notebooks.has(other.uri) or self.why_excluded(other) is not None:
+            return None
+        return self._shown_path(other)
+
+    def _prefix(self, snapshot: Snapshot, hole: Hole, reach: Reach) -> str:
         texts = (self.documents.text(cell, snapshot.language) for cell in self.notebooks.above(snapshot.uri))
         above = as_script((text for text in texts if text is not None), snapshot.language.id)
-        return prefix_of(snapshot.source, hole.offset, above) if above else hole.prefix
+        return prefix_of(snapshot.source, hole.offset, above, reach) if above else hole.prefix
 
-    def _shown_path(self, snapshot: Snapshot) -> str:
+    def _shown_path(self, snapshot: Snapshot | Opened) -> str:
         """The path as the model sees it: inside its workspace folder, as in the repositories that it learned from.
 
         A notebook passes for a script, as its cells do: models learn from those, and from hardly any notebook.

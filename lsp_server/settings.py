@@ -11,6 +11,7 @@ import attrs
 
 from engine.chosen_model import DEFAULT
 from engine.lifecycle import EngineOptions
+from engine.models.precision.name import WISHES
 from engine.protocol import RuleName
 from lsp_server.wire import camel_case
 
@@ -150,6 +151,26 @@ class Settings:
         default="auto",
         metadata=_about(_choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
     )
+    precision: str = attrs.field(
+        default="auto",
+        metadata=_about(
+            _choice(*WISHES),
+            "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
+        ),
+    )
+    context_tokens: int = attrs.field(
+        default=0,
+        metadata=_about(
+            _integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
+        ),
+    )
+    related_files: str = attrs.field(
+        default="local",
+        metadata=_about(
+            _choice("local", "always", "never"),
+            "Whether a model with room for it reads other open files too: local, unless they would leave the machine.",
+        ),
+    )
     idle_minutes: float = attrs.field(
         default=30.0, metadata=_about(_number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
@@ -172,6 +193,7 @@ class Settings:
             model=self.model,
             threads=self.threads,
             device=self.device,
+            precision=self.precision,
             idle_minutes=self.idle_minutes,
             log_level=self.log_level,
         )

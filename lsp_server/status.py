@@ -114,9 +114,14 @@ class StatusBoard:
         return StatusParams(self._state, self._message, self._model, self.median_ms)
 
 
+def leaves_machine(model: ModelInfo) -> bool:
+    """Tell whether what a model reads is sent to another machine."""
+    return bool(model.server) and not is_loopback(urlsplit(f"//{model.server}").hostname or "")
+
+
 def _whereabouts(model: ModelInfo) -> str:
     """Return the sentence on where the code goes for a model that a server runs."""
-    if is_loopback(urlsplit(f"//{model.server}").hostname or ""):
+    if not leaves_machine(model):
         return f"Its server {model.server} is on this machine, which your code does not leave."
     return f"Your code leaves this machine: it is sent to {model.server}."
 

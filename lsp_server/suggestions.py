@@ -21,7 +21,7 @@ from lsp_server.suggest.dismissal import Dismissals
 from lsp_server.suggest.gate import believes
 from lsp_server.suggest.reuse import Reuse
 from lsp_server.suggest.shape import shape
-from lsp_server.syntax.hole import Hole, cut_hole
+from lsp_server.syntax.hole import Hole
 from lsp_server.wire import Mark
 
 _logger = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class Suggestions:
         client = session.link.ready()
         if client is None:
             return []
-        hole = cut_hole(cursor.snapshot, cursor.offset)
+        hole = session.cut(cursor.snapshot, cursor.offset, client.welcome.model)
         filled = await self._newest(wish, client, cursor, hole)
         current = session.documents.snapshot(wish.uri)
         if filled is None or current is None or current.version != snapshot.version:
@@ -144,7 +144,7 @@ class Suggestions:
 
     async def _newest(self, wish: Wish, client: EngineClient, cursor: Cursor, hole: Hole) -> Filled | None:
         """Ask the engine. Returns None when a newer wish or an edit ended it."""
-        fill = self._session.plan_fill(cursor.snapshot, hole, wish.candidates)
+        fill = self._session.plan_fill(cursor.snapshot, hole, client.welcome.model, wish.candidates)
         running = asyncio.create_task(self._session.link.fill(client, fill))
         key = (wish.uri, wish.asker)
         self._running[key] = running

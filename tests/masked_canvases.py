@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import attrs
-import pytest
 from masked_checkpoints import TinyCheckpoint, save_checkpoint
 
 from engine.filling import Hole
-from engine.models.masked import load as masked_load
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.family import MaskedFamily
 from engine.models.registry import load
@@ -29,9 +27,7 @@ class Loaded:
 def load_tiny(name: str, folder: Path) -> Loaded:
     """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
     checkpoint = save_checkpoint(name, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(masked_load, "processor_has_bf16", lambda: False)
-        family = load(str(folder), threads=1, device="cpu")
+    family = load(str(folder), threads=1, device="cpu", precision="fp32")
     assert isinstance(family, MaskedFamily)
     return Loaded(checkpoint, family)
 

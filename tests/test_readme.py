@@ -25,9 +25,18 @@ def test_every_setting_stands_in_readme_with_its_default() -> None:
 
 def test_every_link_in_the_documents_leads_somewhere() -> None:
     for document in ROOT.glob("*.md"):
-        for link in re.findall(r"\]\(([^)#][^)]*)\)", document.read_text()):
+        for link in re.findall(r"\]\(([^)]+)\)", document.read_text()):
+            path, _, heading = link.partition("#")
+            target = document.parent / path if path else document
             if not link.startswith("http"):
-                assert (document.parent / link).exists(), f"{document.name}: {link}"
+                assert target.exists(), f"{document.name}: {link}"
+                assert not heading or heading in headings(target), f"{document.name}: {link}"
+
+
+def headings(document: Path) -> set[str]:
+    """Return the anchors of a document's headings."""
+    titles = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
 def test_every_command_that_readme_names_exists() -> None:

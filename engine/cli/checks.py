@@ -14,8 +14,8 @@ from typing import Literal
 import attrs
 import tree_sitter
 
-from engine.cli.weights_header import read_weights
 from engine.errors import MidspanError
+from engine.models.weights_header import read_weights
 
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)

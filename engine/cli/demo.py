@@ -13,7 +13,7 @@ from engine.cli.canvas_view import filled_view
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillAnswer, FillWish
-from engine.cli.options import MaybeModel
+from engine.cli.options import MaybeModel, MaybePrecision
 from engine.cli.sample import Sample, SampleHole, samples
 from engine.errors import MidspanError
 
@@ -29,18 +29,18 @@ vim.keymap.set("i", "<Tab>", function()
 end, { expr = true })"""
 
 
-def demo(model: MaybeModel = None) -> None:
+def demo(model: MaybeModel = None, precision: MaybePrecision = None) -> None:
     """Fill the holes of three sample files through the whole real path, and tell how to hook up an editor."""
     try:
-        asyncio.run(_demo(model))
+        asyncio.run(_demo(LspSession(model, precision)))
     except MidspanError as error:
         leave(error, FAILED)
     _show_editors()
 
 
-async def _demo(model: str | None) -> None:
+async def _demo(session: LspSession) -> None:
     with tempfile.TemporaryDirectory(prefix="midspan-demo-") as folder:
-        async with LspSession(model) as session:
+        async with session:
             for sample in samples():
                 await _show_sample(session, sample, Path(folder))
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from engine.address import resolve_model
 from engine.chosen_model import DEFAULT
 from engine.cli.console import FAILED, err, leave, out
-from engine.cli.options import AsJson, Model
+from engine.cli.options import AsJson, Model, Precision
 from engine.client import EngineClient
 from engine.errors import MidspanError
 from engine.lifecycle import EngineOptions, connect_or_start, connect_running, log_path, stop_running
@@ -22,9 +22,9 @@ _CLIENT = "midspan-cli"
 
 
 @app.command()
-def start(model: Model = DEFAULT, as_json: AsJson = False) -> None:
+def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Start the engine, or find it running, and show how it is doing."""
-    options = EngineOptions(model=resolve_model(model))
+    options = EngineOptions(model=resolve_model(model), precision=precision)
     try:
         with err.status("starting the engine"):
             status = asyncio.run(_start(options))
@@ -34,9 +34,9 @@ def start(model: Model = DEFAULT, as_json: AsJson = False) -> None:
 
 
 @app.command("status")
-def show_status(model: Model = DEFAULT, as_json: AsJson = False) -> None:
+def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Show how the running engine is doing; exit with 1 when none is running."""
-    options = EngineOptions(model=resolve_model(model))
+    options = EngineOptions(model=resolve_model(model), precision=precision)
     try:
         status = asyncio.run(_status(options))
     except MidspanError as error:
@@ -47,10 +47,11 @@ def show_status(model: Model = DEFAULT, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def stop(model: Model = DEFAULT, as_json: AsJson = False) -> None:
+def stop(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Ask the engine to finish and leave, and wait until it has."""
     try:
-        stopped = asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), _CLIENT))
+        options = EngineOptions(model=resolve_model(model), precision=precision)
+        stopped = asyncio.run(stop_running(options, _CLIENT))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:

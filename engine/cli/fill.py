@@ -14,7 +14,7 @@ from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillAnswer, FillProgress, FillWish
-from engine.cli.options import AsJson, MaybeModel
+from engine.cli.options import AsJson, MaybeModel, MaybePrecision
 from engine.errors import MidspanError
 from engine.protocol import RuleName
 
@@ -34,6 +34,7 @@ def fill(
     left_to_right: Annotated[bool, typer.Option("--left-to-right", help="Short for --rule left-to-right.")] = False,
     as_json: AsJson = False,
     model: MaybeModel = None,
+    precision: MaybePrecision = None,
 ) -> None:
     """Fill the hole at LINE:COL of FILE and show it in its context."""
     try:
@@ -43,8 +44,9 @@ def fill(
     except CursorError as error:
         leave(error, BAD_INPUT)
     wish = FillWish("left-to-right" if left_to_right else rule, steps, budget)
+    session = LspSession(model, precision)
     try:
-        answer = asyncio.run(_fill(cursor, wish, model, _Animation(cursor) if watch and not as_json else None))
+        answer = asyncio.run(_fill(session, cursor, wish, _Animation(cursor) if watch and not as_json else None))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
@@ -76,8 +78,8 @@ class _Animation:
                 await asyncio.sleep(_FRAME_SECONDS)
 
 
-async def _fill(cursor: Cursor, wish: FillWish, model: str | None, animation: _Animation | None) -> FillAnswer:
-    async with LspSession(model) as session:
+async def _fill(session: LspSession, cursor: Cursor, wish: FillWish, animation: _Animation | None) -> FillAnswer:
+    async with session:
         await session.open(cursor.path, cursor.text)
         if animation is None or not out.is_terminal:
             with err.status("filling the hole (an engine that is not running yet takes a few seconds to start)"):

@@ -21,8 +21,8 @@ class LspSession:
     Positions count code points (utf-32): that is how Python and the person who types LINE:COL count.
     """
 
-    def __init__(self, model: str | None = None) -> None:
-        self._options = lsp.InitializationOptions(model)
+    def __init__(self, model: str | None = None, precision: str | None = None) -> None:
+        self._options = lsp.InitializationOptions(model, precision)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
         self.initialize_ms = 0.0

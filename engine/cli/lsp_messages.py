@@ -77,6 +77,7 @@ class InitializationOptions:
     """The settings that the command line chooses; None leaves the language server's default."""
 
     model: str | None = None
+    precision: str | None = None
 
 
 @attrs.frozen

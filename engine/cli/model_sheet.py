@@ -8,13 +8,14 @@ import attrs
 from rich.table import Table
 
 from engine.chosen_model import EMBEDDED, chosen_model
-from engine.cli.memory import ALLOWANCE, BYTES_A_PARAMETER, Precision, Room, bytes_needed
-from engine.cli.weights_header import read_folder
 from engine.errors import ModelError
 from engine.models import store
 from engine.models.catalog import CatalogModel, catalog
+from engine.models.precision.memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
+from engine.models.precision.name import Precision
 from engine.models.resolve import EMBEDDED_FOLDER, folder_of, known_model
 from engine.models.store import ModelRecord
+from engine.models.weights_header import WeightsHeader, read_folder
 
 
 @attrs.frozen
@@ -22,7 +23,7 @@ class ModelSheet:
     """A model by `name`, which is a path for one that the catalog does not have.
 
     `folder` and `bytes_here` are set where it is here, `record` where it was pulled, `known` where the catalog has it.
-    `architecture` is as its own config.json says, where it is here.
+    `architecture` and `header` are as its own files say, where it is here.
     """
 
     name: str
@@ -32,11 +33,24 @@ class ModelSheet:
     record: ModelRecord | None = None
     bytes_here: int = 0
     architecture: str = ""
+    header: WeightsHeader | None = None
 
     @property
     def in_use(self) -> bool:
         """Whether it is taken where nobody names a model."""
         return chosen_model().model in (self.name, str(self.folder))
+
+    def bytes_needed(self, precision: Precision) -> int:
+        """Return what it takes when it runs in `precision`."""
+        return bytes_needed(self._header.loaded, precision, self._header.plain)
+
+    def verdict(self, precision: Precision, room: Room) -> Verdict | None:
+        """Whether it fits; None where the hardware has no such precision."""
+        return room.verdict(precision, self._header.loaded, self._header.plain)
+
+    @property
+    def _header(self) -> WeightsHeader:
+        return self.header or WeightsHeader(self.parameters, 0, self.parameters)
 
 
 def sheet_of(model: str) -> ModelSheet:
@@ -49,7 +63,7 @@ def sheet_of(model: str) -> ModelSheet:
     header = read_folder(folder)
     name = known.name if known else str(folder)
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    return ModelSheet(name, header.parameters, known, folder, record, size, _architecture(folder))
+    return ModelSheet(name, header.parameters, known, folder, record, size, _architecture(folder), header)
 
 
 def all_sheets() -> list[ModelSheet]:
@@ -82,7 +96,7 @@ def as_json(sheet: ModelSheet, rooms: list[Room]) -> dict[str, object]:
         "catalog": attrs.asdict(sheet.known) if sheet.known else None,
         "pulled": attrs.asdict(sheet.record) if sheet.record else None,
         "fits": {
-            room.name: {precision: room.verdict(precision, sheet.parameters) for precision in _precisions(sheet)}
+            room.name: {precision: sheet.verdict(precision, room) for precision in _precisions(sheet, rooms)}
             for room in rooms
         },
     }
@@ -106,15 +120,10 @@ def fits(sheet: ModelSheet, rooms: list[Room]) -> Table:
     table.add_column("needs", justify="right")
     for room in rooms:
         table.add_column(f"{room.name}: {gigabytes(room.free)} of {gigabytes(room.total)} free")
-    for precision in _precisions(sheet):
-        verdicts = [room.verdict(precision, sheet.parameters) or "not on this hardware" for room in rooms]
-        table.add_row(precision, gigabytes(bytes_needed(sheet.parameters, precision)), *verdicts)
+    for precision in _precisions(sheet, rooms):
+        verdicts = [sheet.verdict(precision, room) or "not on this hardware" for room in rooms]
+        table.add_row(precision, gigabytes(sheet.bytes_needed(precision)), *verdicts)
     return table
-
-
-def gigabytes(count: int) -> str:
-    """Return bytes as people read them."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def count_of(parameters: int) -> str:
@@ -151,10 +160,11 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
     return rows
 
 
-def _precisions(sheet: ModelSheet) -> tuple[Precision, ...]:
+def _precisions(sheet: ModelSheet, rooms: list[Room]) -> tuple[Precision, ...]:
     if sheet.known is not None and sheet.known.family == EMBEDDED:
         return ("bf16",)  # it is small, and nothing quantizes it
-    return tuple(BYTES_A_PARAMETER)
+    wide = any("fp32" in room.precisions for room in rooms)
+    return tuple(each for each in BYTES_A_PARAMETER if wide or each != "fp32")
 
 
 def _yes(true: bool) -> str:

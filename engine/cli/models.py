@@ -13,14 +13,14 @@ from engine.address import resolve_model
 from engine.chosen_model import EMBEDDED, choose, chosen_model
 from engine.cli import model_sheet
 from engine.cli.console import FAILED, err, leave, out
-from engine.cli.memory import rooms
-from engine.cli.model_sheet import ModelSheet, count_of, gigabytes
+from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullView
 from engine.errors import MidspanError, ModelError
 from engine.lifecycle import EngineOptions, stop_running
 from engine.models import store
 from engine.models.catalog import CatalogModel, catalog
+from engine.models.precision.memory import gigabytes, rooms
 from engine.models.resolve import folder_of
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)

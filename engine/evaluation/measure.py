@@ -48,7 +48,7 @@ class Row:
 
 
 def first_line_confidence(candidate: Candidate) -> float:
-    """Return the geometric mean of the probabilities of the first line's tokens; 0.0 for an empty fill.
+    """Return how likely the first line is right, by its tokens' probabilities; 0.0 for an empty fill.
 
     The language server's gate (lsp_server/suggest/gate.py) goes by this, of what is left after shaping.
     """

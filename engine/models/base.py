@@ -88,9 +88,9 @@ class Family(Protocol):
         ...
 
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        """Run passes of several holes together; return for each what its filling takes, on the CPU.
+        """Run passes of several holes together, and return for each what its filling takes, once it is there.
 
-        For our own families that is the logits [wanted, vocabulary] in fp32.
+        For our own families that is the logits [wanted, vocabulary] in fp32, on the model's device.
         """
         ...
 

@@ -13,7 +13,7 @@ from engine.errors import ModelError
 from engine.models.store import NAME
 
 FamilyName = Literal[
-    "embedded", "diffusion-gemma", "dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada"
+    "embedded", "diffusion-gemma", "dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada", "qwen-fim"
 ]
 Architecture = Literal["Network", "DiffusionGemma", "Qwen2", "Llama"]
 BF16_BYTES = 2

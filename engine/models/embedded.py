@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 import cattrs
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -18,10 +17,13 @@ from torch.nn import functional as F
 from engine.errors import ModelError
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Layout, Pass
+from engine.models.captured.stream import CapturedStreams
+from engine.models.captured.waiting import wait_for
+from engine.models.embedded_rows import HostRows
 from engine.models.key_values import KeyValues
-from engine.models.lookup import Hints, Lookup
-from engine.models.network import Network, Rows, Shape
+from engine.models.network import Network, Shape
 from engine.models.pieces import Pieces, load_tokenizer
+from engine.models.precision.memory import processor_has_bf16
 from engine.models.quantized import unpack
 from engine.models.stream import Limits, Marks, lay_out
 from engine.protocol import Fill, ModelInfo
@@ -54,7 +56,7 @@ class EmbeddedFamily:
 
     def __init__(self, card: Card, network: Network, tokenizer: Tokenizer, device: torch.device, threads: int) -> None:
         self.card, self.threads = card, threads
-        self._network, self._tokenizer, self._device = network, tokenizer, device
+        self._network, self.tokenizer, self._device = network, tokenizer, device
         self._dtype = network.embed.weight.dtype
         self.mask, self.end, self.middle = card.marks.mask, card.marks.end, card.marks.middle
         self.never = tuple(mark for mark in attrs.astuple(card.marks) if mark != card.marks.end)
@@ -72,6 +74,8 @@ class EmbeddedFamily:
         )
         self._pieces = Pieces(tokenizer)
         self._line_tokens: dict[str, list[int]] = {}
+        self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
+        """How passes run where there are graphs to capture them in."""
 
     def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
@@ -90,7 +94,7 @@ class EmbeddedFamily:
         for line in (first, *("\n" + other for other in others)):
             known = self._line_tokens.get(line)
             if known is None:
-                known = self._line_tokens[line] = self._tokenizer.encode(line, add_special_tokens=False).ids
+                known = self._line_tokens[line] = self.tokenizer.encode(line, add_special_tokens=False).ids
             tokens += known
         return tokens
 
@@ -117,7 +121,22 @@ class EmbeddedFamily:
                 raise ModelError(
                     f"a hole needs {start + count} positions; the model has {self._network.cosine.shape[0]}"
                 )
-        inputs = self._inputs(passes, starts)
+        shown = HostRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
+        found = None if self.captured is None else self.captured.run(passes, contexts, shown)
+        if found is None:
+            found = self._run_plainly(passes, contexts, shown)
+        for context, item in zip(contexts, passes, strict=True):
+            context.tokens += item.append
+        wait_for(self._device)
+        return found
+
+    def _run_plainly(
+        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], shown: HostRows
+    ) -> list[Tensor]:
+        """Return each pass's logits [wanted, vocabulary], with shapes as they come."""
+        counts = [item.rows for item in passes]
+        starts = [len(context.tokens) for context in contexts]
+        inputs = shown.on(self._device)
         masks = [
             _visible(start, len(item.append), len(item.canvas), self._device)
             for start, item in zip(starts, passes, strict=True)
@@ -139,33 +158,11 @@ class EmbeddedFamily:
         rows = self._network.trunk(inputs, attend)
         offsets = [sum(counts[:index]) for index in range(len(counts))]
         wanted = [offset + row for offset, item in zip(offsets, passes, strict=True) for row in item.wanted]
-        for context, item in zip(contexts, passes, strict=True):
-            context.tokens += item.append
         if not wanted:
             return [torch.empty(0, self.card.shape.vocabulary) for _ in passes]
         chosen = torch.tensor(wanted, device=self._device)
-        logits = self._network.logits(rows[chosen], inputs.hints[chosen], inputs.strengths[chosen]).cpu()
+        logits = self._network.logits(rows[chosen], inputs.hints[chosen], inputs.strengths[chosen])
         return list(torch.split(logits, [len(item.wanted) for item in passes]))
-
-    def _inputs(self, passes: Sequence[StreamPass], starts: list[int]) -> Rows:
-        """Return the rows of all passes, one behind the other."""
-        found: list[Hints] = []
-        for item, start in zip(passes, starts, strict=True):
-            stream = [*item.context.tokens, *item.append]
-            anchor = len(stream) - 1
-            lookup = Lookup(stream, self.card.marks, self.card.shape.gram_buckets, min(start, anchor))
-            hints = lookup.stream()
-            found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
-            if item.canvas:
-                found.append(lookup.canvas(anchor, item.canvas))
-        arrays = (
-            np.array([token for item in passes for token in (*item.append, *item.canvas)], np.int64),
-            np.concatenate([np.arange(start, start + item.rows) for item, start in zip(passes, starts, strict=True)]),
-            np.concatenate([hints.tokens for hints in found]),
-            np.concatenate([hints.strengths for hints in found]),
-            np.concatenate([hints.grams for hints in found]),
-        )
-        return Rows(*(torch.from_numpy(array).to(self._device) for array in arrays))
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)
@@ -199,15 +196,6 @@ def _visible(start: int, append: int, canvas: int, device: torch.device) -> Tens
     visible = torch.ones(rows, start + rows, dtype=torch.bool, device=device).tril(start)
     visible[append:] = True
     return visible
-
-
-def processor_has_bf16() -> bool:
-    """Tell whether the processor multiplies bf16 matrices natively; without, bf16 is several times slower than fp32."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedFamily:

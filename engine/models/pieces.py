@@ -4,12 +4,15 @@ import codecs
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read tokenizer.json such that a "<mask>" in a user's file is five characters and not the mask."""
     tokenizer = Tokenizer.from_file(str(path))
+    # Qwen's has marks that it does not call special, as <|fim_prefix|>; those would be found in any text.
+    added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
+    tokenizer.add_special_tokens([AddedToken(token.content, special=True, normalized=False) for token in added])
     tokenizer.encode_special_tokens = True
     return tokenizer
 

@@ -9,11 +9,14 @@ import torch
 from engine.errors import ModelError
 from engine.models import diffusion_gemma, embedded
 from engine.models.base import Family
+from engine.models.precision.name import check_wish
+from engine.models.precision.released import refuse_quantized
 from engine.models.resolve import folder_of
 
 
-def load(model: str, *, threads: int = 0, device: str = "auto") -> Family:
-    """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda".
+def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Family:
+    """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
+    one of precision.name.WISHES, which the embedded family does without.
 
     Raises ModelError with one line that a user can act on.
     """
@@ -29,18 +32,27 @@ def load(model: str, *, threads: int = 0, device: str = "auto") -> Family:
         raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError('device "cuda" was asked for, but torch sees no GPU; use "auto" or "cpu"')
+    wish = check_wish(precision)
     place = torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
     count = threads or os.cpu_count() or 1
     torch.set_num_threads(count)
     family = config.get("family") if isinstance(config, dict) else None
     if family == embedded.FAMILY:
         return embedded.load(folder, config, count, place)
+    if isinstance(config, dict):
+        refuse_quantized(folder, config)
     if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
-        return diffusion_gemma.load(folder, config, count, place)
+        return diffusion_gemma.load(folder, config, count, place, wish)
     if family is None and isinstance(config, dict) and "model_type" in config:
-        from engine.models.masked.load import load as load_masked  # with transformers, which takes seconds to import
+        # With transformers, which takes seconds to import.
+        from engine.models.left_to_right.load import load as load_left_to_right
+        from engine.models.masked.checkpoint import Checkpoint
+        from engine.models.masked.load import load as load_masked
+        from engine.models.masked.recognise import reads_left_to_right
 
-        return load_masked(folder, config, count, place)
+        if reads_left_to_right(Checkpoint.of(folder, config)):
+            return load_left_to_right(folder, config, count, place, wish)
+        return load_masked(folder, config, count, place, wish)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {embedded.FAMILY}")
 
 

@@ -11,6 +11,8 @@ from engine.protocol import ModelInfo
 
 DialectName = Literal["openai", "mercury", "llamacpp", "vllm"]
 FAMILY = "remote"
+READING_TOKENS = 8_000
+"""What clip.py lets through, at three characters a token; how long the server's window is nobody tells."""
 _FORM = "write DIALECT+URL#MODEL, as in openai+http://127.0.0.1:8000/v1#qwen"
 
 
@@ -48,6 +50,7 @@ class Endpoint:
             device=FAMILY,
             dtype="unknown",
             server=self.server,
+            reading_tokens=READING_TOKENS,
         )
 
 

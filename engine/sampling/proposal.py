@@ -47,8 +47,10 @@ class Drawing:
     def propose(self, logits: Tensor, positions: list[int]) -> Proposal:
         """Return the proposals for logits [n, vocabulary] at n positions of the middle; the logits are used up.
 
-        A vocabulary is long and a step short: nothing is computed over it that the step does not ask for.
+        A vocabulary is long and a step short: nothing is computed over it that the step does not ask for, and all of it
+        where the logits are: only tokens, confidences and entropies come back from a GPU.
         """
+        self._forbidden = self._forbidden.to(logits.device)
         logits.index_fill_(-1, self._forbidden, _NEVER)
         total = logits.logsumexp(-1)
         entropy = [0.0] * len(logits)
@@ -69,7 +71,7 @@ class Drawing:
             outside = ordered.exp().cumsum(-1) - ordered.exp() >= self.top_p
             scores = scores.scatter(-1, order, ordered.masked_fill(outside, -torch.inf))
         noise = torch.stack([self._noise(position, scores.shape[-1]) for position in positions])
-        return scores + noise
+        return scores + noise.to(scores.device)
 
     def _noise(self, position: int, vocabulary: int) -> Tensor:
         generator = torch.Generator().manual_seed((self.seed * 1_000_003 + position) & 0x7FFF_FFFF_FFFF_FFFF)

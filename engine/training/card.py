@@ -40,7 +40,7 @@ with the author's code. Pass@1: the tests of HumanEval-Infilling pass. Milliseco
 _GATE = """\
 ### How far its confidence can be trusted
 
-Python, rest of line, by the default rule: what a gate at a confidence (the geometric mean of the first line's token
+Python, rest of line, by the default rule: what a gate at a confidence (the product of the first line's token
 probabilities) shows, and how much of it is exactly right. The expected calibration error is {error:.3f}.
 
 | gate | shown | right among shown |

@@ -10,7 +10,7 @@ def believes(candidate: Candidate, shown_text: str, threshold: float) -> bool:
 
 
 def confidence_of(candidate: Candidate, shown_text: str) -> float:
-    """Return the geometric mean of the probabilities of the tokens that the first shown line was made of.
+    """Return how likely the first shown line is right, by the tokens that it was made of.
 
     The first line is what the user reads first and takes or leaves; a doubtful fifth line should not hide a good first.
     Tokens that were cut off when shaping do not count. 0.0 when there is nothing to judge by.

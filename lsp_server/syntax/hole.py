@@ -7,7 +7,7 @@ import attrs
 from engine.protocol import Extent
 from lsp_server.documents import Snapshot
 from lsp_server.syntax.scope import empty_body, indent_of, surrounding
-from lsp_server.syntax.window import prefix_of, suffix_of
+from lsp_server.syntax.window import NEAR, Reach, prefix_of, suffix_of
 
 Place = Literal["rest of line", "statement", "body", "string", "comment"]
 
@@ -35,14 +35,18 @@ class Hole:
     indent: str
 
 
-def cut_hole(snapshot: Snapshot, offset: int) -> Hole:
-    """Cut the hole at `offset` out of the text. Code that does not parse, or has no grammar, is cut by its lines."""
+def cut_hole(snapshot: Snapshot, offset: int, reach: Reach = NEAR) -> Hole:
+    """Cut the hole at `offset` out of the text, with as much around it as `reach` says.
+
+    Code that does not parse, or has no grammar, is cut by its lines.
+    """
     source = snapshot.source
     line = source.lines.at(offset)
     before = source.text[source.lines.start(line) : offset].removeprefix("\ufeff")
     after = source.text[offset : source.line_end(line)]
     extent, place, indent = _extent(snapshot, offset, before, after)
-    return Hole(prefix_of(source, offset), suffix_of(source, offset), extent, place, offset, before, after, indent)
+    prefix, suffix = prefix_of(source, offset, reach=reach), suffix_of(source, offset, reach)
+    return Hole(prefix, suffix, extent, place, offset, before, after, indent)
 
 
 def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[Extent, Place, str]:

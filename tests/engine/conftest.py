@@ -10,14 +10,20 @@ from pathlib import Path
 import attrs
 import msgpack
 import pytest
+from masked_canvases import load_tiny
 from remote_client import opened
 from remote_server import ModelServer, serving
 from small_run import source_files
+from tiny_gemma import exact_family, save_tiny_gemma
 
 from engine.address import Place, place_of
 from engine.lifecycle import EngineOptions, connect_or_start
 from engine.lock import is_held, read_record
 from engine.models.base import Family
+from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
+from engine.models.embedded import EmbeddedFamily
+from engine.models.masked.family import MaskedFamily
+from engine.models.registry import load
 from engine.remote.scheduler import RemoteScheduler
 from engine.scheduler import Scheduler
 
@@ -107,3 +113,23 @@ async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
     await running.start()
     yield running
     await running.stop()
+
+
+@pytest.fixture(scope="module")
+def embedded(tiny_model: Path) -> EmbeddedFamily:
+    """In fp32 on every processor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.models.embedded.processor_has_bf16", lambda: False)
+        family = load(str(tiny_model), threads=1, device="cpu")
+    assert isinstance(family, EmbeddedFamily)
+    return family
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> MaskedFamily:
+    return load_tiny("dream", tmp_path_factory.mktemp("released") / "dream").family
+
+
+@pytest.fixture(scope="module")
+def gemma(tmp_path_factory: pytest.TempPathFactory) -> DiffusionGemmaFamily:
+    return exact_family(save_tiny_gemma(tmp_path_factory.mktemp("gemma")))

@@ -6,14 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.memory import Room, bytes_needed, machine_memory
-from engine.cli.weights_header import read_weights
 from engine.errors import ModelError
 from engine.models.catalog import CatalogModel, catalog, read_catalog
+from engine.models.precision.memory import Room, bytes_needed, machine_memory
 from engine.models.resolve import EMBEDDED_FOLDER
+from engine.models.weights_header import read_weights
 
 ROOT = Path(__file__).parent.parent.parent
-FAMILIES = {"embedded", "diffusion-gemma", "dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada"}
+FAMILIES = {
+    "embedded",
+    "diffusion-gemma",
+    "dream",
+    "dreamon",
+    "diffucoder",
+    "open-dcoder",
+    "dllm-qwen",
+    "llada",
+    "qwen-fim",
+}
 GOOD = """
 [a-model]
 family = "dream"
@@ -29,9 +39,11 @@ verified = "nothing"
 """
 
 
-def test_every_family_is_there_once() -> None:
-    assert {model.family for model in catalog().values()} == FAMILIES
-    assert len(catalog()) == len(FAMILIES)
+def test_every_family_is_there_once_and_qwen_in_three_sizes() -> None:
+    families = [model.family for model in catalog().values()]
+    assert set(families) == FAMILIES
+    assert len(families) == len(FAMILIES) + 2
+    assert families.count("qwen-fim") == 3
 
 
 def test_the_embedded_model_is_described_as_it_is() -> None:

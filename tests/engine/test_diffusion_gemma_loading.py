@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,7 +50,11 @@ def a_shard_with_a_hole(folder: Path) -> None:
 
 def enormous(folder: Path) -> None:
     """Make the weights larger than any machine's memory; the file is sparse and takes no room on the disk."""
-    os.truncate(folder / SHARD, 8 << 40)
+    size = 4 << 40
+    layer = {"dtype": "BF16", "shape": [size // 4096, 2048], "data_offsets": [0, size]}
+    header = json.dumps({"model.decoder.layers.0.mlp.gate_proj.weight": layer}).encode()
+    (folder / SHARD).write_bytes(struct.pack("<Q", len(header)) + header)
+    os.truncate(folder / SHARD, 8 + len(header) + size)
 
 
 def larger_tokenizer(folder: Path) -> None:
@@ -71,7 +76,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: text_config(folder, hidden_size=64), "do not fit its config.json"),
     (a_shard_with_a_hole, r"lack \d+ tensors, .* first; install it again"),
     (larger_tokenizer, f"has 720 tokens, config.json {VOCABULARY}; they are not of the same model"),
-    (enormous, r"needs \d+\.\d GiB, and memory has \d+\.\d GiB free; close other programs"),
+    (enormous, r"needs \d+\.\d GB in int4, and memory has \d+\.\d GB free; no precision fits: close other programs"),
     (lambda folder: change(folder / "config.json", model_type="no_such_model"), "no_such_model"),
 ]
 

@@ -24,11 +24,11 @@ from transformers import Qwen2Tokenizer
 
 from engine.errors import ModelError
 from engine.models.catalog import catalog
-from engine.models.masked import load as masked_load
 from engine.models.masked.family import MaskedFamily
 from engine.models.masked.kind import Kind
-from engine.models.masked.network import MaskedPass
 from engine.models.masked.recognise import KINDS
+from engine.models.masked.rows import MaskedPass
+from engine.models.precision.name import Wish
 from engine.models.registry import load
 from engine.protocol import Fill
 
@@ -36,19 +36,13 @@ HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\npr
 MIDDLE = [MASK, MASK, 70, MASK, 71]
 
 
-@pytest.fixture(autouse=True)
-def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights stay in fp32, where the processor has bf16 as well."""
-    monkeypatch.setattr(masked_load, "processor_has_bf16", lambda: False)
-
-
 @pytest.fixture(scope="module")
 def dream(tmp_path_factory: pytest.TempPathFactory) -> TinyCheckpoint:
     return save_checkpoint("dream", tmp_path_factory.mktemp("released") / "dream")
 
 
-def family_of(checkpoint: TinyCheckpoint) -> MaskedFamily:
-    family = load(str(checkpoint.folder), threads=1, device="cpu")
+def family_of(checkpoint: TinyCheckpoint, precision: Wish = "fp32") -> MaskedFamily:
+    family = load(str(checkpoint.folder), threads=1, device="cpu", precision=precision)
     assert isinstance(family, MaskedFamily)
     return family
 
@@ -99,9 +93,8 @@ def test_the_base_of_the_rotary_embedding_is_that_of_config_json(tmp_path: Path)
     assert difference(family_of(checkpoint), checkpoint) > 0.01
 
 
-def test_weights_in_bf16_predict_nearly_the_same(dream: TinyCheckpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masked_load, "processor_has_bf16", lambda: True)
-    family = family_of(dream)
+def test_weights_in_bf16_predict_nearly_the_same(dream: TinyCheckpoint) -> None:
+    family = family_of(dream, "bf16")
     assert family.info.dtype == "bfloat16"
     assert difference(family, dream) < 0.3
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.models.base import Layout
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.family import MaskedFamily
-from engine.models.masked.network import MaskedPass
+from engine.models.masked.rows import MaskedPass
 from engine.models.masked.window import cut
 from engine.models.registry import load
 from engine.protocol import RuleName

@@ -87,7 +87,7 @@ def test_tokens_give_back_the_text_also_across_split_characters(family: Family) 
 
 def test_line_by_line_encoding_equals_encoding_at_once(family: Family) -> None:
     text = (Path(__file__)).read_text()
-    whole = family._tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[attr-defined]
+    whole = family.tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[attr-defined]
     assert family._encode(text) == whole  # type: ignore[attr-defined]
 
 

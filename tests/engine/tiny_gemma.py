@@ -38,7 +38,7 @@ def tokenizer_of_sources() -> Tokenizer:
     return Tokenizer.from_str(json.dumps(learned))
 
 
-def save_tiny_gemma(folder: Path) -> Path:
+def save_tiny_gemma(folder: Path, window: int = CONTEXT) -> Path:
     """Save 0.5 million random weights in several shards, with the files that a released checkpoint has."""
     from transformers.models.diffusion_gemma import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
@@ -57,7 +57,7 @@ def save_tiny_gemma(folder: Path) -> Path:
         "num_experts": 4,
         "top_k_experts": 2,
         "moe_intermediate_size": 16,
-        "max_position_embeddings": CONTEXT,
+        "max_position_embeddings": window,
         "eos_token_id": [END, TURN_END],
     }
     vision = {
@@ -93,4 +93,4 @@ def stock_model(folder: Path) -> Any:
 def exact_family(folder: Path) -> DiffusionGemmaFamily:
     """Load the checkpoint as the engine does, but in fp32 on every processor, so that equality can be asked for."""
     config = json.loads((folder / "config.json").read_text())
-    return diffusion_gemma.load(folder, config, 1, torch.device("cpu"), torch.float32)
+    return diffusion_gemma.load(folder, config, 1, torch.device("cpu"), "fp32")

@@ -10,12 +10,14 @@ def candidate(tokens: list[str], confidence: list[float]) -> Candidate:
     return Candidate("".join(tokens), tokens, confidence, "complete")
 
 
-def test_confidence_is_the_geometric_mean_of_the_tokens() -> None:
-    assert confidence_of(candidate(["a", "b"], [0.9, 0.4]), "ab") == pytest.approx(0.6)
+def test_a_line_is_as_likely_right_as_all_its_tokens_together() -> None:
+    assert confidence_of(candidate(["a", "b"], [0.9, 0.4]), "ab") == pytest.approx(0.36)
 
 
 def test_tokens_that_are_not_shown_do_not_count() -> None:
-    assert confidence_of(candidate(["foo(", "a", ")", " junk"], [0.8, 0.8, 0.8, 0.01]), "foo(a)") == pytest.approx(0.8)
+    assert confidence_of(candidate(["foo(", "a", ")", " junk"], [0.8, 0.8, 0.8, 0.01]), "foo(a)") == pytest.approx(
+        0.512
+    )
 
 
 def test_tokens_of_later_lines_do_not_count() -> None:
@@ -24,7 +26,7 @@ def test_tokens_of_later_lines_do_not_count() -> None:
 
 
 def test_a_token_that_is_shown_in_part_counts() -> None:
-    assert confidence_of(candidate(["foo", "()\n"], [0.9, 0.4]), "foo()") == pytest.approx(0.6)
+    assert confidence_of(candidate(["foo", "()\n"], [0.9, 0.4]), "foo()") == pytest.approx(0.36)
 
 
 @pytest.mark.parametrize("tokens", [[], ["a"]])

@@ -8,7 +8,7 @@ from marked import at_cursor, hole_at, opened
 
 from lsp_server.documents import Documents, offset_at
 from lsp_server.syntax.hole import cut_hole
-from lsp_server.syntax.window import PREFIX_CHARS, STRIDE, SUFFIX_CHARS
+from lsp_server.syntax.window import NEAR
 
 UTF16 = types.PositionEncodingKind.Utf16
 
@@ -88,16 +88,16 @@ LINE = "value = compute(1234567890)\n"
 
 def test_the_windows_are_bounded() -> None:
     hole = hole_at(LINE * 1000 + "¦\n" + LINE * 1000)
-    assert PREFIX_CHARS - STRIDE - len(LINE) <= len(hole.prefix) <= PREFIX_CHARS
-    assert SUFFIX_CHARS - len(LINE) <= len(hole.suffix) <= SUFFIX_CHARS + 1
+    assert NEAR.prefix - NEAR.stride - len(LINE) <= len(hole.prefix) <= NEAR.prefix
+    assert NEAR.suffix - len(LINE) <= len(hole.suffix) <= NEAR.suffix + 1
     assert hole.prefix.startswith("value")
     assert hole.suffix.endswith("\n")
 
 
 def test_the_windows_of_one_endless_line_are_bounded_too() -> None:
     hole = hole_at("x" * 50_000 + "¦" + "y" * 50_000)
-    assert len(hole.prefix) <= PREFIX_CHARS
-    assert len(hole.suffix) <= SUFFIX_CHARS
+    assert len(hole.prefix) <= NEAR.prefix
+    assert len(hole.suffix) <= NEAR.suffix
 
 
 def test_typing_leaves_both_windows_edges_in_place() -> None:

@@ -1,9 +1,4 @@
-"""Attention of many holes in one forward: rows of all of them stand one behind the other, each sees its own context.
-
-Registered with transformers as an attention function, so that the released layers run as they are.
-"""
-
-from typing import Any
+"""Attention of many holes in one forward: rows of all of them stand one behind the other, each sees its own context."""
 
 import attrs
 import torch
@@ -11,8 +6,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.models.diffusion_gemma.context import RollingContext
-
-NAME = "midspan-segments"
 
 
 @attrs.define(eq=False)
@@ -46,39 +39,34 @@ class Segment:
         return self._masks[window]
 
 
-def attend(
-    module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    segments: list[Segment],
-    scaling: float,
-    is_causal: bool,
-    sliding_window: int | None = None,
-    **_: object,
-) -> tuple[Tensor, None]:
-    """Return the mixed values [1, rows, heads, width] of query [1, heads, rows, width], key and value of fewer heads.
+@attrs.frozen
+class SegmentAttention:
+    """Attention of a forward's segments. Rows that are `causal`, the encoder's, are written into their contexts; the
+    others see the context and each other, and leave nothing behind."""
 
-    The encoder's rows (`is_causal`) are written into their contexts; the decoder's see the context and each other, and
-    leave nothing behind.
-    """
-    mixed = []
-    for segment in segments:
-        rows, start, stop = slice(segment.first_row, segment.last_row), segment.start, segment.stop
-        first = segment.first_seen(sliding_window)
-        keys, values = segment.context.layers[module.layer_idx]
-        mask = None
-        if is_causal:
-            keys[:, start:stop], values[:, start:stop] = key[0, :, rows], value[0, :, rows]
-            keys, values = keys[:, first:stop], values[:, first:stop]
-            mask = segment.causal_mask(sliding_window, query.device)
-        else:
-            keys = torch.cat([keys[:, first:start], key[0, :, rows]], dim=1)
-            values = torch.cat([values[:, first:start], value[0, :, rows]], dim=1)
-        found = F.scaled_dot_product_attention(
-            query[:, :, rows], keys[None], values[None], mask, scale=scaling, enable_gqa=True
-        )
-        mixed.append(found.transpose(1, 2))
-    return torch.cat(mixed, dim=1), None
+    segments: list[Segment]
+    causal: bool
+
+    def mix(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float | None, window: int | None
+    ) -> Tensor:
+        """Return the mixed values [rows, heads, width] of query, key and value, the latter two of fewer heads."""
+        query, key, value = (each.transpose(0, 1) for each in (query, key, value))
+        mixed = []
+        for segment in self.segments:
+            rows, start, stop = slice(segment.first_row, segment.last_row), segment.start, segment.stop
+            first = segment.first_seen(window)
+            keys, values = segment.context.layers[layer]
+            mask = None
+            if self.causal:
+                keys[:, start:stop], values[:, start:stop] = key[:, rows], value[:, rows]
+                keys, values = keys[:, first:stop], values[:, first:stop]
+                mask = segment.causal_mask(window, query.device)
+            else:
+                keys = torch.cat([keys[:, first:start], key[:, rows]], dim=1)
+                values = torch.cat([values[:, first:start], value[:, rows]], dim=1)
+            found = F.scaled_dot_product_attention(
+                query[None, :, rows], keys[None], values[None], mask, scale=scale, enable_gqa=True
+            )
+            mixed.append(found[0].transpose(0, 1))
+        return torch.cat(mixed)

@@ -8,7 +8,7 @@ from torch import Tensor
 from engine.models.diffusion_gemma.context import RollingContext
 
 AcceptRule = Callable[[Tensor, Tensor], Tensor]
-"""From the entropy (nats) and confidence of a canvas's positions, each [middle], to which are accepted, bool."""
+"""From the entropy (nats) and confidence of a canvas's positions, each [..., middle], to which are accepted, bool."""
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine.models.diffusion_gemma.attention import Segment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, Found
+from engine.models.diffusion_gemma.captured_canvases import MOST_CAPACITY, CapturedCanvases
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.look import Draws, Look, look
 from engine.models.diffusion_gemma.network import DiffusionNetwork
@@ -39,6 +40,13 @@ class Denoiser:
     ) -> None:
         self._network, self._noise, self._confident, self._device = network, noise, confident, network.device
         self._forbidden = torch.tensor(forbidden, dtype=torch.long, device=network.device)
+        self.captured: CapturedCanvases | None = None
+        if network.device.type == "cuda":
+            self.capture()
+
+    def capture(self, capacity: int = MOST_CAPACITY) -> None:
+        """From now on take steps over at most `capacity` positions in fixed memory, where they fit a bucket."""
+        self.captured = CapturedCanvases(self._network, self._noise, self._forbidden, self._confident, capacity)
 
     @torch.inference_mode()
     def run(self, passes: Sequence[CanvasPass], lengths: Sequence[int]) -> list[list[CanvasState]]:
@@ -47,6 +55,9 @@ class Denoiser:
         `lengths` says how many tokens of each context are read.
         """
         states = [[canvas.state or self._begin(canvas) for canvas in item.canvases] for item in passes]
+        found_captured = None if self.captured is None else self.captured.run(passes, lengths, states)
+        if found_captured is not None:
+            return found_captured
         for step in range(max(len(item.temperatures) for item in passes)):
             running = [number for number, item in enumerate(passes) if step < len(item.temperatures)]
             works = [

@@ -1,6 +1,5 @@
 """From a folder in the released layout to a family: config.json, safetensors, tokenizer.json; nothing is executed."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,10 @@ from engine.models.diffusion_gemma.network import DiffusionNetwork
 from engine.models.diffusion_gemma.pieces import GemmaPieces
 from engine.models.diffusion_gemma.prompt import Prompt, TurnMarks
 from engine.models.diffusion_gemma.settings import read_settings
-from engine.models.embedded import processor_has_bf16
 from engine.models.pieces import load_tokenizer
+from engine.models.precision.choice import Choice, choose
+from engine.models.precision.holder import Holder
+from engine.models.precision.name import Wish
 from engine.models.resolve import known_model
 from engine.models.weight_files import read_tensors, weight_files
 from engine.protocol import ModelInfo
@@ -24,18 +25,18 @@ MODEL_TYPE = "diffusion_gemma"
 FAMILY = "diffusion-gemma"
 _IMAGES = ("vision_tower", "embed_vision")
 _TURNS = (("<|turn>", "<turn|>"), ("<start_of_turn>", "<end_of_turn>"))
-_GIB = 1 << 30
+_HALVES = ("model.decoder.", "model.encoder.language_model.")
 
 
 def load(
-    folder: Path, config: dict[str, Any], threads: int, device: torch.device, dtype: torch.dtype | None = None
+    folder: Path, config: dict[str, Any], threads: int, device: torch.device, wish: Wish = "auto"
 ) -> DiffusionGemmaFamily:
-    """Load a checkpoint; `dtype` None is bf16, or fp32 on a processor without bf16 instructions where that fits.
+    """Load a checkpoint in the precision that is wished for.
 
     Raises ModelError with one line that a user can act on.
     """
     files = weight_files(folder)
-    chosen = _fitting(folder, files, config, device, dtype)
+    choice = choose(folder, wish, device)
     try:
         tokenizer = load_tokenizer(folder / "tokenizer.json")
     except Exception as error:
@@ -49,7 +50,7 @@ def load(
             f"tokenizer.json in {folder} has {tokenizer.get_vocab_size()} tokens, config.json {text.vocab_size}; "
             "they are not of the same model"
         )
-    _fill_in(model, files, folder, device, chosen)
+    _fill_in(model, files, folder, device, choice)
     network = DiffusionNetwork(model)
     known = known_model(folder)
     info = ModelInfo(
@@ -61,7 +62,7 @@ def load(
         canvas_tokens=configuration.canvas_length,
         noise="uniform",
         device=device.type,
-        dtype=str(chosen).removeprefix("torch."),
+        dtype=choice.name,
     )
     pieces = GemmaPieces(tokenizer)
     prompt = Prompt(
@@ -72,37 +73,6 @@ def load(
         turns=_turns(folder, tokenizer),
     )
     return DiffusionGemmaFamily(info, network, pieces, prompt, read_settings(folder, text.eos_token_id), threads)
-
-
-def _fitting(
-    folder: Path, files: list[Path], config: dict[str, Any], device: torch.device, asked: torch.dtype | None
-) -> torch.dtype:
-    """Return the precision to hold the weights in. Raises ModelError where they do not fit into free memory."""
-    stored = 4 if "float32" in (config.get("dtype"), config.get("torch_dtype")) else 2
-    numbers = sum(path.stat().st_size for path in files) // stored
-    free = _free_bytes(device)
-    native = device.type == "cuda" or processor_has_bf16() or 4 * numbers > free
-    dtype = asked or (torch.bfloat16 if native else torch.float32)
-    needed = numbers * dtype.itemsize
-    if needed > free:
-        place = "the GPU" if device.type == "cuda" else "memory"
-        raise ModelError(
-            f"the model in {folder} needs {needed / _GIB:.1f} GiB, and {place} has {free / _GIB:.1f} GiB free; "
-            "close other programs, or use a smaller model"
-        )
-    return dtype
-
-
-def _free_bytes(device: torch.device) -> float:
-    """Return how much memory is free; infinite where the system does not say."""
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return float(free)
-    try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return int(found[1]) * 1024.0 if found else float("inf")
 
 
 def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
@@ -126,23 +96,35 @@ def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
     return configuration, model
 
 
-def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, dtype: torch.dtype) -> None:
+def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, choice: Choice) -> None:
     """Give the model its weights, tie what is tied, and recompute what no file holds."""
-    wanted = set(model.state_dict())
-    tensors = {name: tensor.to(dtype) for name, tensor in read_tensors(files, str(device)) if name in wanted}
-    try:
-        model.load_state_dict(tensors, strict=False, assign=True)
-    except RuntimeError as error:
-        raise ModelError(
-            f"the weights in {folder} do not fit its config.json: {str(error).splitlines()[-1].strip()}"
-        ) from None
+    wanted = {name: weight.shape for name, weight in model.state_dict().items()}
+    tensors: dict[str, torch.Tensor] = {}
+    holder = Holder(model, choice.precision)
+    for name, tensor in read_tensors(files, str(device)):
+        if name not in wanted:
+            continue
+        if tensor.shape != wanted[name]:
+            raise ModelError(
+                f"the weights in {folder} do not fit its config.json: "
+                f"{name} is {list(tensor.shape)}, and {list(wanted[name])} is needed"
+            )
+        if not holder.take(name, tensor, *_twins(name)):
+            tensors[name] = tensor.to(choice.dtype)
+    model.load_state_dict(tensors, strict=False, assign=True)
     model.tie_weights()
+    holder.place()
     for half in (model.model.decoder, model.model.encoder.language_model):
         half.rotary_emb = type(half.rotary_emb)(half.rotary_emb.config).to(device)
         half.embed_tokens.embed_scale = torch.tensor(half.embed_tokens.scalar_embed_scale, device=device)
     missing = [name for name, weight in _all_tensors(model) if weight.is_meta]
     if missing:
         raise ModelError(f"the weights in {folder} lack {len(missing)} tensors, {missing[0]} first; install it again")
+
+
+def _twins(name: str) -> list[str]:
+    """Return what the same tensor is called in the other half: both have the same layers, a checkpoint one of them."""
+    return [name.replace(half, other, 1) for half, other in (_HALVES, _HALVES[::-1]) if name.startswith(half)]
 
 
 def _all_tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:

@@ -1,32 +1,33 @@
 """The released layers, run over the rows of many holes at once.
 
-This is the seam for speed. `denoise` is one decoder forward and takes nothing but rows: tokens, signals, positions and
-segments. For captured graphs, pad the rows to a bucket (16, 32, 64, 128, 256 for each canvas) and hand attention whole
-context buffers with a mask instead of slices: their capacities are powers of two already, so a graph for each pair of
-buckets can be kept here. `logits` and `expected_embedding` have static shapes once their rows are padded likewise.
+Attention is passed in: over each hole's own context (SegmentAttention), or over slots in a captured step
+(captured.attention.SlotAttention). Everything else has the shapes of its rows and never waits for the device.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.models.diffusion_gemma.attention import NAME, Segment, attend
+from engine.models.captured.fused import fused
+from engine.models.diffusion_gemma.attention import Segment, SegmentAttention
 from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.diffusion_gemma.layer import after_attention, before_attention
+from engine.models.precision.holder import count_parameters
+
+Mix = Callable[[int, Tensor, Tensor, Tensor, float | None, int | None], Tensor]
+"""From the number of a layer, queries, keys and values [rows, heads, width], a scale and a window to mixed values."""
 
 
 class DiffusionNetwork:
     """Wraps a DiffusionGemmaForBlockDiffusion, whose attention it replaces; images are left out."""
 
     def __init__(self, model: Any) -> None:
-        from transformers import AttentionInterface
-
-        AttentionInterface.register(NAME, attend)
-        model.config.text_config._attn_implementation = NAME
         self._decoder, self._encoder = model.model.decoder, model.model.encoder.language_model
         self._head, self._softcap = model.lm_head, model.config.text_config.final_logit_softcapping
         self._kinds: list[str] = model.config.text_config.layer_types
-        self._shapes = [
+        self.shapes = [
             LayerShape(layer.self_attn.k_proj.out_features // layer.self_attn.head_dim, layer.self_attn.head_dim)
             for layer in self._decoder.layers
         ]
@@ -34,35 +35,45 @@ class DiffusionNetwork:
         self.vocabulary, self.width = embedding.shape
         self.dtype: torch.dtype = embedding.dtype
         self.device: torch.device = embedding.device
+        self._before, self._after = fused(before_attention, self.device), fused(after_attention, self.device)
 
     @property
     def parameters(self) -> int:
         """How many weights there are, tied ones counted once."""
-        weights = [*self._decoder.parameters(), *self._encoder.parameters(), *self._head.parameters()]
-        return sum({id(weight): weight.numel() for weight in weights}.values())
+        return count_parameters(self._decoder, self._encoder, self._head)
 
     def new_context(self) -> RollingContext:
-        return RollingContext(self._shapes, self.dtype, self.device)
+        return RollingContext(self.shapes, self.dtype, self.device)
 
     def read(self, tokens: Tensor, positions: Tensor, segments: list[Segment]) -> None:
         """Write the keys and values of tokens [rows] into the contexts of their segments."""
-        self._layers(self._encoder, self._encoder.embed_tokens(tokens), positions, segments)
+        mix = SegmentAttention(segments, causal=True).mix
+        self._layers(self._encoder, self._encoder.embed_tokens(tokens), positions, mix)
 
     def denoise(self, tokens: Tensor, signals: Tensor, positions: Tensor, segments: list[Segment]) -> Tensor:
         """Return the last hidden states [rows, width] of canvas tokens [rows].
 
         `signals` [rows, width] are the embeddings that the last step expected; zeros in the first one.
         """
+        return self.denoise_over(tokens, signals, positions, SegmentAttention(segments, causal=False).mix)
+
+    def denoise_over(self, tokens: Tensor, signals: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Return what `denoise` does, with any attention."""
         inputs = self._decoder.self_conditioning(self._decoder.embed_tokens(tokens), signals)
-        hidden: Tensor = self._decoder.norm(self._layers(self._decoder, inputs, positions, segments))
+        hidden: Tensor = self._decoder.norm(self._layers(self._decoder, inputs, positions, mix))
         return hidden
 
-    def _layers(self, half: Any, inputs: Tensor, positions: Tensor, segments: list[Segment]) -> Tensor:
-        hidden = inputs[None]
-        turns = {kind: half.rotary_emb(hidden, positions[None], kind) for kind in set(self._kinds)}
-        for layer, kind in zip(half.layers, self._kinds, strict=True):
-            hidden = layer(hidden, position_embeddings=turns[kind], attention_mask=None, segments=segments)
-        return hidden[0]
+    def _layers(self, half: Any, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        turns = {}
+        for kind in sorted(set(self._kinds)):
+            cosine, sine = half.rotary_emb(rows[None], positions[None], kind)
+            turns[kind] = cosine[0][:, None], sine[0][:, None]
+        for number, (layer, kind) in enumerate(zip(half.layers, self._kinds, strict=True)):
+            query, key, value = self._before(layer, rows, *turns[kind])
+            attention = layer.self_attn
+            mixed = mix(number, query, key, value, attention.scaling, attention.sliding_window)
+            rows = self._after(layer, rows, mixed)
+        return rows
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Return the embeddings [rows, width] of tokens [rows]."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 _WINDOWS = 1 << 20
-_LARGEST = (1 << 63) - 1
+LARGEST = (1 << 63) - 1
 
 
 class Noise(Protocol):
@@ -44,9 +44,9 @@ class SeededNoise:
         return (logits + self._windows[_scrambled(keys) % _WINDOWS]).argmax(-1)
 
 
-def key_of(seed: int, step: int, positions: Tensor) -> Tensor:
-    """Return the keys [rows] of positions [rows] of a fill in one of its steps."""
-    return _scrambled(_scrambled(_scrambled(positions + 1) + step) + (seed & _LARGEST))
+def key_of(seed: int | Tensor, step: int | Tensor, positions: Tensor) -> Tensor:
+    """Return the keys [rows] of positions [rows] of a fill in one of its steps; seeds and steps may be [rows] too."""
+    return _scrambled(_scrambled(_scrambled(positions + 1) + step) + (seed & LARGEST))
 
 
 def _scrambled(numbers: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def _scrambled(numbers: Tensor) -> Tensor:
     mixed = numbers * -0x61C8864680B583EB
     mixed = (mixed ^ _shifted(mixed, 30)) * -0x40A7B892E31B1A47
     mixed = (mixed ^ _shifted(mixed, 27)) * -0x6B2FB644ECCEEE15
-    return (mixed ^ _shifted(mixed, 31)) & _LARGEST
+    return (mixed ^ _shifted(mixed, 31)) & LARGEST
 
 
 def _shifted(numbers: Tensor, bits: int) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import attrs
 
 from engine.models.base import Layout
+from engine.models.related import heading, related_tokens
 from engine.protocol import Fill, Snippet
 
 PromptMode = Literal["plain", "instructed"]
@@ -69,21 +70,13 @@ class Prompt:
         return Layout(context=[*head, *above], after=after)
 
     def _head(self, path: str, snippets: list[Snippet], below: str, room: int) -> list[int]:
-        named = self.encode(f"File {path}:\n") if path else []
+        named = self.encode(heading(path)) if path else []
         if self.turns is None:
-            related = self._related(snippets, room - len(named) - 1)
+            related = related_tokens(self.encode, snippets, room - len(named) - 1)
             return [self.begin, *related, *named]
         follows = self.encode(f"The code that follows:\n{below[: room // 2 * _CHARACTERS]}")[: room // 2]
         fixed = [self.begin, self.turns.open, *self.encode("user\n"), *self.encode(TASK)]
         closing = [self.turns.close, *self.encode("\n"), self.turns.open, *self.encode("model\n```\n")]
-        related = self._related(snippets, room - len(fixed) - len(closing) - len(named) - len(follows))
+        left = room - len(fixed) - len(closing) - len(named) - len(follows)
+        related = related_tokens(self.encode, snippets, left)
         return [*fixed, *related, *named, *follows, *closing]
-
-    def _related(self, snippets: list[Snippet], room: int) -> list[int]:
-        related: list[int] = []
-        for snippet in snippets:
-            block = self.encode(f"File {snippet.path}:\n{snippet.text}\n")
-            if len(related) + len(block) > room:
-                break
-            related += block
-        return related

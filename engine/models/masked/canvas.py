@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.filling import Filling, Hole
 from engine.models.base import Context
-from engine.models.masked.network import MaskedPass
+from engine.models.masked.rows import MaskedPass
 from engine.protocol import Finish
 from engine.sampling.commit import CommitRule, floor
 from engine.sampling.proposal import Drawing, Proposal

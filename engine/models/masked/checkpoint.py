@@ -20,6 +20,7 @@ class Notes:
     family: str = ""
     name: str = ""
     licence: str = ""
+    drafter: str = ""
     context_tokens: int | None = None
     mask_id: int | None = None
     end_id: int | None = None

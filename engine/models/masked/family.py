@@ -12,11 +12,13 @@ from torch import Tensor
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Layout, Pass
 from engine.models.masked.kind import Marks
-from engine.models.masked.network import MaskedNetwork, MaskedPass
+from engine.models.masked.network import MaskedNetwork
+from engine.models.masked.rows import MaskedPass
 from engine.models.masked.sides import Sides
 from engine.models.masked.ways import begin
 from engine.models.masked.window import cut
 from engine.models.pieces import Pieces
+from engine.models.related import heading, related_tokens
 from engine.protocol import Fill, ModelInfo
 from engine.sampling.proposal import Drawing
 from engine.step_clock import StepClock
@@ -73,20 +75,26 @@ class MaskedFamily:
         special = set(tokenizer.get_added_tokens_decoder())
         nothing = set(range(network.vocabulary)).difference(known)
         self.never = tuple(sorted((special | nothing) - allowed))
-        self._network, self._tokenizer, self._pieces = network, tokenizer, pieces
+        self._network, self.tokenizer, self._pieces = network, tokenizer, pieces
         self._clock = StepClock()
 
     def lay_out(self, fill: Fill) -> Layout:
         marks = self.trait.marks
         begin, end = ([marks.begin], [marks.end]) if marks.begin is not None else ([], [])
-        room = self.trait.window - min(fill.max_tokens, self.trait.window // 2) - len(begin) - len(end)
+        window = min(self.trait.window, self.info.reading_tokens or self.trait.window)
+        room = window - min(fill.max_tokens, window // 2) - len(begin) - len(end)
         reach = room * _TOKEN_CHARACTERS
         prefix, suffix = fill.prefix[-reach:].replace("\r\n", "\n"), fill.suffix[:reach].replace("\r\n", "\n")
         before, after = cut(self._encode(prefix), self._encode(suffix), room)
+        if fill.snippets and fill.path:
+            named = self._encode(heading(fill.path))
+            left = min(room // 2, room - len(before) - len(after)) - len(named)
+            if related := related_tokens(self._encode, fill.snippets, left):
+                before = [*related, *named, *before]
         return Layout(context=[], before=[*begin, *before], after=[*after, *end])
 
     def _encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def new_context(self) -> NoContext:
         return NoContext()

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.filling import Hole
 from engine.models.base import Context
 from engine.models.masked.canvas import Canvas
-from engine.models.masked.network import MaskedPass
+from engine.models.masked.rows import MaskedPass
 from engine.protocol import Extent
 from engine.sampling.commit import CommitRule
 from engine.sampling.proposal import Drawing, Proposal

@@ -5,7 +5,6 @@ from pathlib import Path
 import torch
 
 from engine.errors import ModelError
-from engine.models.embedded import processor_has_bf16
 from engine.models.masked.checkpoint import Checkpoint
 from engine.models.masked.family import MaskedFamily, Trait
 from engine.models.masked.fixed import LENGTHS
@@ -13,31 +12,31 @@ from engine.models.masked.marks import marks_of
 from engine.models.masked.network import MaskedNetwork
 from engine.models.masked.recognise import kind_of
 from engine.models.masked.stock import stock_network
-from engine.models.masked.tokens import tokenizer_of
-from engine.models.pieces import Pieces
+from engine.models.masked.tokens import pieces_of, tokenizer_of
+from engine.models.precision.choice import choose
+from engine.models.precision.name import Wish
 from engine.models.resolve import known_model
 from engine.protocol import ModelInfo
 
 LEAST_WINDOW = 64
+READING_TOKENS = {"cuda": 2048, "cpu": 512}
+"""Both sides are read anew with every key: for 7B parameters 2,048 tokens are 40 ms of a GPU that does 800 TFLOP/s, and
+512 are half a second of a processor for half a billion."""
 
 
-def load(folder: Path, config: object, threads: int, device: torch.device) -> MaskedFamily:
-    """Load the model in `folder`, whose config.json says `config`; raises ModelError with one line."""
+def load(folder: Path, config: object, threads: int, device: torch.device, wish: Wish = "auto") -> MaskedFamily:
+    """Load the model in `folder`, whose config.json says `config`, in the precision that is wished for.
+
+    Raises ModelError with one line.
+    """
     checkpoint = Checkpoint.of(folder, config)
     tokenizer = tokenizer_of(checkpoint)
     kind = kind_of(checkpoint, tokenizer)
     marks = marks_of(checkpoint, kind, tokenizer)
-    native = device.type == "cuda" or processor_has_bf16()
-    stock = stock_network(checkpoint, kind, device, torch.bfloat16 if native else torch.float32)
+    choice = choose(folder, wish, device)
+    stock = stock_network(checkpoint, kind, device, choice.dtype, choice.precision)
     network = MaskedNetwork(stock)
-    if (tokens := 1 + max(tokenizer.get_vocab().values())) > network.vocabulary:
-        raise ModelError(
-            f"the tokenizer in {folder} has {tokens} tokens, its network {network.vocabulary}; install the model again"
-        )
-    try:
-        pieces = Pieces(tokenizer)
-    except KeyError:
-        raise ModelError(f"the tokenizer in {folder} is no byte-level BPE, which all families here have") from None
+    pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
     window = min(stock.config.max_position_embeddings, notes.context_tokens or kind.context_tokens or 1 << 30)
     if window < LEAST_WINDOW:
@@ -51,6 +50,7 @@ def load(folder: Path, config: object, threads: int, device: torch.device) -> Ma
         canvas_tokens=max(LENGTHS["line"]),
         noise="absorbing",
         device=device.type,
-        dtype=str(network.dtype).removeprefix("torch."),
+        dtype=choice.name,
+        reading_tokens=min(window, READING_TOKENS[device.type]),
     )
     return MaskedFamily(info, Trait(marks, kind.shifted, window), network, tokenizer, pieces, threads)

@@ -6,7 +6,8 @@ model_type; and where that is not enough, what the tokenizer knows.
     model_type "Dream"                        DreamOn with <|expand|>, DiffuCoder with <|dlm_pad|>, else Dream-Coder
     model_type "a2d-qwen2", -qwen3, -llama    dLLM's conversions
     model_type "llada"                        LLaDA
-    model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which reads left to right
+    model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which reads left to right and
+                                              is no masked family: models/left_to_right/
 """
 
 from tokenizers import Tokenizer
@@ -19,7 +20,16 @@ from engine.models.masked.llada import LLADA
 from engine.models.masked.qwen import DLLM_QWEN, OPEN_DCODER
 from engine.models.resolve import known_model
 
+QWEN_FIM = "qwen-fim"
 KINDS = {kind.name: kind for kind in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}
+
+
+def reads_left_to_right(checkpoint: Checkpoint) -> bool:
+    """Tell whether a checkpoint is Qwen itself, or is said to be. Raises ModelError where its folder is damaged."""
+    known = known_model(checkpoint.folder)
+    if name := checkpoint.notes.family or ("" if known is None else known.family):
+        return name == QWEN_FIM
+    return checkpoint.config.get("model_type") == "qwen2" and not _has_mask(checkpoint)
 
 
 def kind_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind:
@@ -30,7 +40,7 @@ def kind_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind:
     kind = KINDS.get(name) if name else _by_files(checkpoint, tokenizer)
     if kind is None:
         said = f"of family {name!r}" if name else f"of model_type {model_type!r}"
-        remedy = f'{NOTES} beside it may say "family": one of {", ".join(KINDS)}'
+        remedy = f'{NOTES} beside it may say "family": one of {", ".join((*KINDS, QWEN_FIM))}'
         raise ModelError(f"the model in {checkpoint.folder} is {said}, which no family here is; {remedy}")
     if model_type not in kind.model_types:
         raise ModelError(
@@ -48,9 +58,12 @@ def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind | None:
                 return DREAMON
             return DREAM if tokenizer.token_to_id("<|dlm_pad|>") is None else DIFFUCODER
         case "qwen2":
-            masked = checkpoint.tokenizer.get("mask_token") or checkpoint.config.get("mask_token_id")
-            return OPEN_DCODER if masked else None
+            return OPEN_DCODER if _has_mask(checkpoint) else None
         case "llada":
             return LLADA
         case other:
             return DLLM_QWEN if other in DLLM_QWEN.model_types else None
+
+
+def _has_mask(checkpoint: Checkpoint) -> bool:
+    return bool(checkpoint.tokenizer.get("mask_token") or checkpoint.config.get("mask_token_id"))

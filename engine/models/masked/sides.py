@@ -5,9 +5,12 @@ their keys and values are kept as they were, and a step costs the rows of the mi
 """
 
 from collections.abc import Sequence
+from itertools import count
 
 import torch
 from torch import Tensor
+
+_readings = count(1)
 
 
 class Sides:
@@ -26,6 +29,12 @@ class Sides:
         self.buffer: Tensor | None = None
         self.length = 0
         """How long the middle is behind which the suffix stands, in the buffer's keys."""
+        self.reading = 0
+        """Which reading the buffer's fixed rows are of; no two readings of any sides have the same number."""
+
+    def renew(self) -> None:
+        """Note that the fixed rows in the buffer are about to change."""
+        self.reading = next(_readings)
 
     def positions(self, length: int) -> tuple[list[int], list[int]]:
         """Return the positions of the fixed rows and of the live rows, around a middle of `length` tokens."""

@@ -8,6 +8,8 @@ from torch import Tensor
 from engine.errors import ModelError
 from engine.models.masked.checkpoint import Checkpoint
 from engine.models.masked.kind import JsonObject, Kind
+from engine.models.precision.holder import Holder
+from engine.models.precision.name import Precision
 from engine.models.weight_files import read_tensors, weight_files
 
 _NOT_CONFIG = {
@@ -23,11 +25,15 @@ _NOT_CONFIG = {
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 
-def stock_network(checkpoint: Checkpoint, kind: Kind, device: torch.device, dtype: torch.dtype) -> Any:
-    """Return a *ForCausalLM of transformers on `device`. Raises ModelError where config.json or tensors do not fit."""
+def stock_network(
+    checkpoint: Checkpoint, kind: Kind, device: torch.device, dtype: torch.dtype, precision: Precision = "bf16"
+) -> Any:
+    """Return a *ForCausalLM of transformers on `device`, in `dtype`; the matrices of its layers in `precision`, if that
+    is one of few bits. Raises ModelError where config.json or tensors do not fit."""
     config, network = _empty(checkpoint, kind)
     wanted = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
     found: dict[str, Tensor] = {}
+    holder = Holder(network, precision)
     for released, tensor in read_tensors(weight_files(checkpoint.folder)):
         name = kind.rename(released)
         if wanted.get(name) != tuple(tensor.shape):
@@ -36,12 +42,14 @@ def stock_network(checkpoint: Checkpoint, kind: Kind, device: torch.device, dtyp
                 f"the weights in {checkpoint.folder} do not fit its config.json: "
                 f"{released} is {list(tensor.shape)}, {needed}"
             )
-        found[name] = tensor.to(device, dtype)
+        if not holder.take(name, tensor.to(device)):
+            found[name] = tensor.to(device, dtype)
     if _HEAD not in found and _EMBEDDING in found and config.tie_word_embeddings:
         found[_HEAD] = found[_EMBEDDING]
-    if missing := [name for name in wanted if name not in found]:
+    if missing := [name for name in wanted if name not in found and name not in holder.taken]:
         others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
         raise ModelError(f"the weights in {checkpoint.folder} lack {missing[0]}{others}; install the model again")
+    holder.place()
     network.load_state_dict(found, assign=True)
     network.model.rotary_emb = type(network.model.rotary_emb)(config).to(device)  # its tables are in no checkpoint
     return network.eval().requires_grad_(False)
@@ -52,8 +60,6 @@ def _empty(checkpoint: Checkpoint, kind: Kind) -> tuple[Any, Any]:
     import transformers
 
     path = checkpoint.folder / "config.json"
-    if "quantization_config" in checkpoint.config:
-        raise ModelError(f"{path} is that of a quantized checkpoint, which is not read; take the original one")
     try:
         stock = kind.stock(checkpoint.config)
         fields: JsonObject = {key: value for key, value in stock.fields.items() if key not in _NOT_CONFIG}

@@ -5,7 +5,7 @@ from tokenizers.models import BPE
 
 from engine.errors import ModelError
 from engine.models.masked.checkpoint import Checkpoint, read_object
-from engine.models.pieces import load_tokenizer
+from engine.models.pieces import Pieces, load_tokenizer
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
@@ -21,6 +21,19 @@ def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
     except Exception as error:  # the library raises plain Exception for what it cannot parse
         raise ModelError(f"the tokenizer in {folder} cannot be read: {str(error).splitlines()[0]}") from None
     raise ModelError(f"the model in {folder} lacks tokenizer.json (or vocab.json with merges.txt); install it again")
+
+
+def pieces_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> Pieces:
+    """Return the texts of a tokenizer's tokens. Raises ModelError for one that the network, of so many, is not for."""
+    folder = checkpoint.folder
+    if (tokens := 1 + max(tokenizer.get_vocab().values())) > vocabulary:
+        raise ModelError(
+            f"the tokenizer in {folder} has {tokens} tokens, its network {vocabulary}; install the model again"
+        )
+    try:
+        return Pieces(tokenizer)
+    except KeyError:
+        raise ModelError(f"the tokenizer in {folder} is no byte-level BPE, which all families here have") from None
 
 
 def _from_merges(checkpoint: Checkpoint) -> Tokenizer:

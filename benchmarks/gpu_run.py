@@ -1,0 +1,62 @@
+"""What a section of the GPU benchmark runs with, and how it tells a figure."""
+
+import json
+
+import attrs
+import torch
+
+from benchmarks.gpu_floor import Speeds
+from engine.models.precision.name import Precision
+
+
+@attrs.frozen
+class Run:
+    """One section's run: on the full shapes or on tiny ones."""
+
+    device: torch.device
+    full: bool
+    precision: Precision
+    model: str
+    """The embedded family's model: a name or a folder."""
+
+    @classmethod
+    def of(cls, full: bool, precision: str, model: str) -> "Run":
+        """Take the GPU if there is one; without one "auto" is fp32."""
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        automatic: Precision = "bf16" if device.type == "cuda" else "fp32"
+        known: dict[str, Precision] = {"fp32": "fp32", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "int4"}
+        return cls(device, full, known.get(precision, automatic), model)
+
+    @property
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu"
+
+    def speeds(self) -> Speeds:
+        return Speeds.of(self.device)
+
+
+@attrs.frozen
+class Figure:
+    """A figure in ms beside its floor in ms, or beside the figure that it must be so many times better than."""
+
+    name: str
+    ms: float
+    floor_ms: float | None = None
+    other_ms: float | None = None
+    note: str = ""
+
+    def show(self, run: Run) -> None:
+        """Print one JSON line."""
+        line = {
+            "figure": self.name,
+            "ms": round(self.ms, 3),
+            "floor_ms": None if self.floor_ms is None else round(self.floor_ms, 3),
+            "times_floor": None if not self.floor_ms else round(self.ms / self.floor_ms, 2),
+            "other_ms": None if self.other_ms is None else round(self.other_ms, 3),
+            "times_faster": None if self.other_ms is None else round(self.other_ms / self.ms, 2),
+            "note": self.note,
+            "device": run.device_name,
+            "precision": run.precision,
+            "full": run.full,
+        }
+        print(json.dumps({key: value for key, value in line.items() if value not in (None, "")}), flush=True)

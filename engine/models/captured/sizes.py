@@ -1,0 +1,13 @@
+"""The sizes that shapes are rounded up to, so that few graphs serve all batches."""
+
+
+def rounded(number: int, least: int = 1) -> int:
+    """Return the smallest power of two that is at least `number` and at least `least`."""
+    return 1 << (max(number, least) - 1).bit_length()
+
+
+def capacity_for(length: int, least: int, most: int) -> int | None:
+    """Return how many positions a step over `length` of them attends to; None where there are not so many."""
+    if length > most:
+        return None
+    return min(rounded(length, least), most)
