@@ -93,8 +93,13 @@ def _table(status: Status, options: EngineOptions) -> Table:
     table.add_column(overflow="fold")
     model = status.model
     table.add_row("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes")
-    table.add_row("model", f"{model.name} ({model.family}, {model.parameters / 1e6:.1f}M parameters, {model.licence})")
-    table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
+    if model.server:
+        table.add_row("model", model.name)
+        table.add_row("runs on", f"the server {model.server}")
+    else:
+        size = f"{model.parameters / 1e6:.1f}M parameters"
+        table.add_row("model", f"{model.name} ({model.family}, {size}, {model.licence})")
+        table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
     table.add_row("clients", str(status.clients))
     table.add_row(
         "holes",

@@ -139,7 +139,8 @@ async def test_the_command_line_shows_the_engine_of_a_remote_model(remote: Engin
     environment = {**os.environ, "COLUMNS": "200"}
     shown = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, env=environment)
     assert shown.returncode == 0, shown.stderr
-    assert "qwen (remote" in shown.stdout
+    assert "the server 127.0.0.1:" in shown.stdout
+    assert "parameters" not in shown.stdout
 
 
 async def test_the_status_says_that_the_code_stays_and_tells_of_a_server_that_fails(
