@@ -16,15 +16,14 @@ def draw(metrics: Path, target: Path) -> bool:
     rows = [row for row in map(json.loads, metrics.read_text().splitlines()) if "levels" in row]
     if not rows:
         return False
-    figure, axes = plt.subplots(figsize=(7, 4))
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     tokens = [row["stream_tokens"] / 1e6 for row in rows]
     for name in rows[-1]["levels"]:
         axes.plot(tokens, [row["levels"].get(name) for row in rows], marker=".", label=name)
     axes.set_xlabel("stream tokens, millions")
     axes.set_ylabel("held-out cross entropy, nats a token")
-    axes.legend(title="noise level")
+    figure.legend(title="noise level", loc="outside right upper")
     axes.grid(alpha=0.3)
-    figure.tight_layout()
     figure.savefig(target, dpi=120)
     plt.close(figure)
     return True
