@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
-from benchmarks.gpu_floor import LAYER_BYTES, DenseShape, milliseconds
+from benchmarks.gpu_floor import DenseShape, milliseconds
 from benchmarks.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu_run import Figure, Run
 from engine.models.masked.captured import CapturedMiddles
 from engine.models.masked.network import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.sides import Sides
+from engine.models.precision.memory import BYTES_A_PARAMETER
 from engine.sampling.commit import by_threshold, floor
 from engine.sampling.proposal import Drawing
 
@@ -74,7 +75,7 @@ def fill(run: Run) -> None:
     assert bench.cached_fill() == bench.released_fill() == MIDDLE
     own = milliseconds(bench.cached_fill, run.device, 5)
     other = milliseconds(bench.released_fill, run.device, 3)
-    sides, speeds, size = len(bench.before) + len(bench.after), run.speeds(), LAYER_BYTES[run.precision]
+    sides, speeds, size = len(bench.before) + len(bench.after), run.speeds(), BYTES_A_PARAMETER[run.precision]
     least = bench.shape.step(sides + MIDDLE, 0, size).floor_ms(speeds)
     step_floor = bench.shape.step(MIDDLE + 1, sides, size).floor_ms(speeds)
     least += (STEPS - 1) * step_floor

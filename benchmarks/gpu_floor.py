@@ -52,8 +52,8 @@ class Work:
 
 
 @attrs.frozen
-class GemmaShape:
-    """The text half of a DiffusionGemma; the fields are config.json's."""
+class Shape:
+    """A transformer; the fields are config.json's."""
 
     vocab_size: int
     hidden_size: int
@@ -61,6 +61,12 @@ class GemmaShape:
     num_hidden_layers: int
     num_attention_heads: int
     num_key_value_heads: int
+
+
+@attrs.frozen
+class GemmaShape(Shape):
+    """The text half of a DiffusionGemma."""
+
     num_global_key_value_heads: int
     head_dim: int
     global_head_dim: int
@@ -94,15 +100,8 @@ class GemmaShape:
 
 
 @attrs.frozen
-class DenseShape:
-    """A dense bidirectional network with grouped queries; the fields are config.json's."""
-
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
+class DenseShape(Shape):
+    """A dense bidirectional network with grouped queries."""
 
     def step(self, rows: int, context: int, layer_bytes: float) -> Work:
         """Return a step that computes `rows` rows and reads the keys and values of `context` others."""
@@ -112,6 +111,3 @@ class DenseShape:
         layers, head = layer * self.num_hidden_layers, self.vocab_size * width
         seen = 2 * context * key_width * self.num_hidden_layers
         return Work(layers * layer_bytes + 2 * head + 2 * seen, 2 * rows * (layers + head))
-
-
-LAYER_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5625}

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu_floor import LAYER_BYTES, GemmaShape, milliseconds
+from benchmarks.gpu_floor import GemmaShape, milliseconds
 from benchmarks.gpu_models import FULL_GEMMA, TINY_GEMMA, gemma_of
 from benchmarks.gpu_run import Figure, Run
 from engine.models.diffusion_gemma.acceptance import by_entropy
@@ -14,6 +14,7 @@ from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.network import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
+from engine.models.precision.memory import BYTES_A_PARAMETER
 
 CANVASES = (16, 64, 256)
 CONTEXT, TINY_CONTEXT = 2048, 96
@@ -68,7 +69,7 @@ class _Bench:
         return milliseconds(lambda: denoiser.run(passes, lengths), self.run.device) / 2
 
     def floor_ms(self, rows: int) -> float:
-        work = self.shape.step(rows, self.length, LAYER_BYTES[self.run.precision])
+        work = self.shape.step(rows, self.length, BYTES_A_PARAMETER[self.run.precision])
         return work.floor_ms(self.run.speeds())
 
 

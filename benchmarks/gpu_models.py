@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.gpu_floor import DenseShape, GemmaShape
+from engine.models.diffusion_gemma.loading import HALVES
 from engine.models.precision.holder import Holder
 from engine.models.precision.name import Precision
 
@@ -14,7 +15,6 @@ TINY_GEMMA = GemmaShape(2048, 64, 128, 6, 4, 2, 1, 16, 32, 64, 8, 2, 32)
 FULL_GEMMA = GemmaShape(262_144, 2816, 2112, 30, 16, 8, 2, 256, 512, 1024, 128, 8, 704)
 TINY_DREAM = DenseShape(2048, 64, 128, 4, 4, 2)
 FULL_DREAM = DenseShape(152_064, 3584, 18_944, 28, 28, 4)
-_HALVES = ("model.decoder.", "model.encoder.language_model.")
 
 
 def gemma_of(shape: GemmaShape, device: torch.device, precision: Precision) -> Any:
@@ -56,7 +56,7 @@ def _fill_in(model: nn.Module, device: torch.device, precision: Precision) -> No
     made: dict[str, Tensor] = {}
     torch.manual_seed(0)
     for name, weight in model.state_dict().items():
-        twins = [name.replace(half, other, 1) for half, other in (_HALVES, _HALVES[::-1]) if name.startswith(half)]
+        twins = [name.replace(half, other, 1) for half, other in (HALVES, HALVES[::-1]) if name.startswith(half)]
         shared = next((made[twin] for twin in twins if twin in made), None)
         if shared is not None or any(twin in holder.taken for twin in twins):
             if shared is not None:

@@ -1,6 +1,7 @@
 """What a section of the GPU benchmark runs with, and how it tells a figure."""
 
 import json
+from typing import get_args
 
 import attrs
 import torch
@@ -24,8 +25,8 @@ class Run:
         """Take the GPU if there is one; without one "auto" is fp32."""
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         automatic: Precision = "bf16" if device.type == "cuda" else "fp32"
-        known: dict[str, Precision] = {"fp32": "fp32", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "int4"}
-        return cls(device, full, known.get(precision, automatic), model)
+        asked = next((known for known in get_args(Precision) if known == precision), automatic)
+        return cls(device, full, asked, model)
 
     @property
     def device_name(self) -> str:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.loading import HALVES
 from engine.models.diffusion_gemma.network import DiffusionNetwork
 from engine.models.precision.holder import Holder, quantized
 from engine.models.precision.name import Precision
@@ -28,7 +29,6 @@ FEW_BITS: tuple[Precision, ...] = ("int8", "int4", "fp8")
 _TIMED = ("fp32", "bf16", "int8", "int4")
 """fp8 is for GPUs; its kernel for processors is a plain loop."""
 _TURNS = 3
-DECODER, ENCODER = "model.decoder.", "model.encoder.language_model."
 _TOKENS, _VOCABULARY = 256, 1024
 
 
@@ -93,7 +93,7 @@ def _held(model: nn.Module, precision: Precision) -> nn.Module:
     holder = Holder(model, precision)
     for name, weight in model.named_parameters():
         if not is_of_images(name):
-            holder.take(name, weight, name.replace(DECODER, ENCODER))
+            holder.take(name, weight, name.replace(*HALVES))
     holder.place()
     return model
 

@@ -42,6 +42,11 @@ class EngineOptions:
     idle_minutes: float = 30.0
     log_level: str = "info"
 
+    @property
+    def place(self) -> Place:
+        """Where the engine of these options keeps its files."""
+        return place_of(self.model, self.precision)
+
 
 @attrs.frozen
 class _Started:
@@ -54,7 +59,7 @@ class _Started:
 
 def log_path(options: EngineOptions) -> Path:
     """Return the file that the engine of these options logs to."""
-    return place_of(options.model, options.precision).log
+    return options.place.log
 
 
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
@@ -62,7 +67,7 @@ async def connect_running(options: EngineOptions, client: str) -> EngineClient |
 
     Raises ProtocolError when it refuses us, and EngineSilent when it is there and says nothing.
     """
-    place = place_of(options.model, options.precision)
+    place = options.place
     address = _address(place)
     if address is None:
         return None
@@ -102,7 +107,7 @@ async def connect_or_start(
     tell = on_state or (lambda _: None)
     # Once: the choice may change while we wait.
     options = attrs.evolve(options, model=resolve_model(options.model))
-    place = place_of(options.model, options.precision)
+    place = options.place
     begun = heard = time.monotonic()
     sign = 0
     started: _Started | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import attrs
 from torch import Tensor
@@ -14,6 +14,19 @@ from engine.way import Way
 if TYPE_CHECKING:
     from engine.filling import Filling, Hole
     from engine.sampling.proposal import Drawing
+
+
+Own = TypeVar("Own")
+
+
+def owned(item: object, kind: type[Own]) -> Own:
+    """Return what the engine hands back to a family as the kind that this family made it of.
+
+    Raises TypeError for another family's.
+    """
+    if not isinstance(item, kind):
+        raise TypeError(f"a family got a {type(item).__name__} of another family; its own is a {kind.__name__}")
+    return item
 
 
 class Context(Protocol):

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from engine.errors import ModelError
 from engine.filling import Filling, Hole
-from engine.models.base import Context, Layout, Pass
+from engine.models.base import Context, Layout, Pass, owned
 from engine.models.captured.stream import CapturedStreams
 from engine.models.captured.waiting import wait_for
 from engine.models.embedded_rows import HostRows
@@ -112,8 +112,8 @@ class EmbeddedFamily:
 
     @torch.inference_mode()
     def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [_own_pass(item) for item in asked]
-        contexts = [_own(item.context) for item in passes]
+        passes = [owned(item, StreamPass) for item in asked]
+        contexts = [owned(item.context, KeyValues) for item in passes]
         counts = [item.rows for item in passes]
         starts = [len(context.tokens) for context in contexts]
         for start, count in zip(starts, counts, strict=True):
@@ -169,18 +169,6 @@ class EmbeddedFamily:
 
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
-
-
-def _own_pass(item: Pass) -> StreamPass:
-    if not isinstance(item, StreamPass):
-        raise TypeError(f"the embedded family got a pass of another family: {type(item).__name__}")
-    return item
-
-
-def _own(context: Context) -> KeyValues:
-    if not isinstance(context, KeyValues):
-        raise TypeError(f"the embedded family got a context of another family: {type(context).__name__}")
-    return context
 
 
 def _clip(prefix: str) -> str:

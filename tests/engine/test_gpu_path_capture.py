@@ -12,8 +12,9 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.models.captured.graphs import Captured, Graphs
+from engine.models.captured.sizes import RowBucket
 from engine.models.captured.slots import Slots, SlotShape
-from engine.models.captured.stream import StreamBucket, StreamStep
+from engine.models.captured.stream import StreamStep
 from engine.models.diffusion_gemma import layer as gemma_layer
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.canvas import AcceptRule
@@ -24,7 +25,7 @@ from engine.models.diffusion_gemma.network import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
 from engine.models.embedded import EmbeddedFamily
 from engine.models.masked import layer as masked_layer
-from engine.models.masked.captured import MiddleBucket, MiddleStep
+from engine.models.masked.captured import MiddleStep
 from engine.models.masked.family import MaskedFamily
 
 CPU = torch.device("cpu")
@@ -72,12 +73,12 @@ def stream_step(embedded: EmbeddedFamily) -> Callable[[], Tensor]:
     slots = Slots(
         [SlotShape(network.shape.heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
     )
-    return StreamStep(network, slots, StreamBucket(2, 8, 64, 8)).compute
+    return StreamStep(network, slots, RowBucket(2, 8, 64, 8)).compute
 
 
 def middle_step(masked: MaskedFamily) -> Callable[[], Tensor]:
     slots = Slots(masked._network.slot_shapes, 2, 64, torch.float32, CPU)
-    return MiddleStep(masked._network, slots, MiddleBucket(2, 8, 64, 8)).compute
+    return MiddleStep(masked._network, slots, RowBucket(2, 8, 64, 8)).compute
 
 
 def canvas_step(network: DiffusionNetwork, bucket: CanvasBucket) -> Callable[[], Tensor]:

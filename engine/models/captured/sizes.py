@@ -1,5 +1,17 @@
 """The sizes that shapes are rounded up to, so that few graphs serve all batches."""
 
+import attrs
+
+
+@attrs.frozen
+class RowBucket:
+    """How many holes, rows of each, positions that those see, and rows of each whose logits are asked for."""
+
+    slots: int
+    rows: int
+    capacity: int
+    wanted: int
+
 
 def rounded(number: int, least: int = 1) -> int:
     """Return the smallest power of two that is at least `number` and at least `least`."""

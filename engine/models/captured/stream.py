@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.models.captured.attention import Sight, SlotAttention
 from engine.models.captured.graphs import Graphs
-from engine.models.captured.sizes import capacity_for, rounded
+from engine.models.captured.sizes import RowBucket, capacity_for, rounded
 from engine.models.captured.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity
 from engine.models.embedded_rows import FIELDS, HostRows, rows_of
 from engine.models.key_values import KeyValues
@@ -23,20 +22,10 @@ MOST_ROWS = 128
 LEAST_ROWS = 8
 
 
-@attrs.frozen
-class StreamBucket:
-    """How many holes, rows of each, positions that those see, and rows of each whose logits are asked for."""
-
-    slots: int
-    rows: int
-    capacity: int
-    wanted: int
-
-
 class StreamStep:
     """Implements graphs.Step: the logits [slots * wanted, vocabulary] in fp32 of one pass."""
 
-    def __init__(self, network: Network, slots: Slots, bucket: StreamBucket) -> None:
+    def __init__(self, network: Network, slots: Slots, bucket: RowBucket) -> None:
         self._network, self._slots, self._bucket = network, slots, bucket
         rows = bucket.slots * bucket.rows
         self._sizes = [FIELDS * rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
@@ -108,10 +97,10 @@ class CapturedStreams:
             self._slots.store(place, item.append, context.buffer.unbind(0))
         return [logits[place, : len(item.wanted)].clone() for item, place in zip(passes, places, strict=True)]
 
-    def _bucket(self, passes: Sequence[StreamPass], starts: Sequence[int]) -> StreamBucket | None:
+    def _bucket(self, passes: Sequence[StreamPass], starts: Sequence[int]) -> RowBucket | None:
         rows = rounded(max(item.rows for item in passes), LEAST_ROWS)
         wanted = max(len(item.wanted) for item in passes)
         capacity = capacity_for(max(starts) + rows, LEAST_CAPACITY, self._slots.capacity)
         if capacity is None or rows > MOST_ROWS or len(passes) > self._slots.count or not wanted:
             return None
-        return StreamBucket(rounded(len(passes)), rows, capacity, rounded(wanted, LEAST_ROWS))
+        return RowBucket(rounded(len(passes)), rows, capacity, rounded(wanted, LEAST_ROWS))

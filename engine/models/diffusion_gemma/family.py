@@ -7,7 +7,7 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.filling import Filling, Hole
-from engine.models.base import Context, Layout, Pass
+from engine.models.base import Context, Layout, Pass, owned
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.attention import Segment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass, CanvasState
@@ -57,11 +57,11 @@ class DiffusionGemmaFamily:
         return self._network.new_context()
 
     def read(self, context: Context, tokens: list[int]) -> CanvasPass:
-        return CanvasPass(_own_context(context), tokens)
+        return CanvasPass(owned(context, RollingContext), tokens)
 
     def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
         pace = Pace(self._rule(way.rule), way.steps or self._settings.most_steps, self._steps_a_pass)
-        return CanvasFilling(self, _own_context(context), hole, drawing, self._settings, pace)
+        return CanvasFilling(self, owned(context, RollingContext), hole, drawing, self._settings, pace)
 
     def _rule(self, rule: RuleName) -> AcceptRule:
         match rule:
@@ -74,7 +74,7 @@ class DiffusionGemmaFamily:
 
     @torch.inference_mode()
     def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [_own_pass(item) for item in asked]
+        passes = [owned(item, CanvasPass) for item in asked]
         lengths = [len(item.context.tokens) + len(item.append) for item in passes]
         for item, length in zip(passes, lengths, strict=True):
             needed = length + max((canvas.rows for canvas in item.canvases), default=0)
@@ -124,15 +124,3 @@ def _packed(state: CanvasState) -> Tensor:
         raise ValueError("a canvas was run for no step")
     stopped = state.stopped.expand_as(found.accepted)
     return torch.stack([found.likeliest, found.confidence, found.entropy, found.accepted, stopped]).float()
-
-
-def _own_context(context: Context) -> RollingContext:
-    if not isinstance(context, RollingContext):
-        raise TypeError(f"DiffusionGemma got a context of another family: {type(context).__name__}")
-    return context
-
-
-def _own_pass(item: Pass) -> CanvasPass:
-    if not isinstance(item, CanvasPass):
-        raise TypeError(f"DiffusionGemma got a pass of another family: {type(item).__name__}")
-    return item

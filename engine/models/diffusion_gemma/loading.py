@@ -25,7 +25,7 @@ MODEL_TYPE = "diffusion_gemma"
 FAMILY = "diffusion-gemma"
 _IMAGES = ("vision_tower", "embed_vision")
 _TURNS = (("<|turn>", "<turn|>"), ("<start_of_turn>", "<end_of_turn>"))
-_HALVES = ("model.decoder.", "model.encoder.language_model.")
+HALVES = ("model.decoder.", "model.encoder.language_model.")
 
 
 def load(
@@ -124,7 +124,7 @@ def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, 
 
 def _twins(name: str) -> list[str]:
     """Return what the same tensor is called in the other half: both have the same layers, a checkpoint one of them."""
-    return [name.replace(half, other, 1) for half, other in (_HALVES, _HALVES[::-1]) if name.startswith(half)]
+    return [name.replace(half, other, 1) for half, other in (HALVES, HALVES[::-1]) if name.startswith(half)]
 
 
 def _all_tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:

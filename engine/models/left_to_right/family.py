@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.filling import Filling, Hole
-from engine.models.base import Context, Layout, Pass
+from engine.models.base import Context, Pass, owned
 from engine.models.key_values import KeyValues
 from engine.models.left_to_right.drafter import Drafter, Unfinished
 from engine.models.left_to_right.drafting import Drafting
@@ -70,12 +70,12 @@ class LeftToRightFamily:
 
     def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
         self._check(way.rule)
-        unfinished = Unfinished(_own_layout(hole.layout).fill)
+        unfinished = Unfinished(owned(hole.layout, PromptLayout).fill)
         drafting = None if way.rule == "left-to-right" else self.drafting
         return DraftedFilling(self, context, hole, drawing, unfinished, drafting)
 
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        own = [_own_pass(item) for item in passes]
+        own = [owned(item, StreamPass) for item in passes]
         if self.drafting is not None:
             drafted = [item for item in own if isinstance(item, DraftedPass)]
             drafts = self.drafting.draft([item.unfinished for item in drafted])
@@ -88,15 +88,3 @@ class LeftToRightFamily:
 
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
-
-
-def _own_layout(layout: Layout) -> PromptLayout:
-    if not isinstance(layout, PromptLayout):
-        raise TypeError(f"a left-to-right model got a layout of another family: {type(layout).__name__}")
-    return layout
-
-
-def _own_pass(item: Pass) -> StreamPass:
-    if not isinstance(item, StreamPass):
-        raise TypeError(f"a left-to-right model got a pass of another family: {type(item).__name__}")
-    return item

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from engine.models.base import owned
 from engine.models.captured.waiting import wait_for
 from engine.models.key_values import KeyValues
 from engine.models.masked.layer import after_attention, before_attention
@@ -71,9 +72,7 @@ class CausalNetwork:
 
     def _segment(self, item: StreamPass) -> _Segment:
         """See that a pass's rows have room in its context, and where they stand in it."""
-        if not isinstance(item.context, KeyValues):
-            raise TypeError(f"a left-to-right model got a context of another family: {type(item.context).__name__}")
-        context, start = item.context, len(item.context.tokens)
+        context, start = owned(item.context, KeyValues), len(item.context.tokens)
         stop = start + len(item.append)
         if stop > context.buffer.shape[3]:
             grown = self._buffer(-(-stop // _GROWTH) * _GROWTH)

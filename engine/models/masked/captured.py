@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import attrs
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.models.captured.attention import Sight, SlotAttention
 from engine.models.captured.graphs import Graphs
-from engine.models.captured.sizes import capacity_for, rounded
+from engine.models.captured.sizes import RowBucket, capacity_for, rounded
 from engine.models.captured.slots import LEAST_CAPACITY, Slots, affordable_capacity
 from engine.models.masked.rows import MaskedPass
 
@@ -26,20 +25,10 @@ MOST_ROWS = 128
 LEAST_ROWS = 8
 
 
-@attrs.frozen
-class MiddleBucket:
-    """How many holes, live rows of each, positions that those see, and rows of each whose logits are asked for."""
-
-    slots: int
-    rows: int
-    capacity: int
-    wanted: int
-
-
 class MiddleStep:
     """Implements graphs.Step: the logits [slots * wanted, vocabulary] in fp32 of one step."""
 
-    def __init__(self, network: MaskedNetwork, slots: Slots, bucket: MiddleBucket) -> None:
+    def __init__(self, network: MaskedNetwork, slots: Slots, bucket: RowBucket) -> None:
         self._network, self._slots, self._bucket = network, slots, bucket
         rows = bucket.slots * bucket.rows
         self._sizes = [rows, rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
@@ -101,13 +90,11 @@ class CapturedMiddles:
         logits = captured.run().view(bucket.slots, bucket.wanted, -1)
         return [logits[place, : len(item.wanted)].clone() for item, place in zip(passes, places, strict=True)]
 
-    def _bucket(self, passes: Sequence[MaskedPass]) -> MiddleBucket | None:
+    def _bucket(self, passes: Sequence[MaskedPass]) -> RowBucket | None:
         if any(item.reads_sides or len(item.middles) > 1 for item in passes) or len(passes) > self._slots.count:
             return None
         rows = rounded(max(item.rows for item in passes), LEAST_ROWS)
         longest = max(len(item.sides.fixed) for item in passes) + rows
         capacity = capacity_for(longest, LEAST_CAPACITY, self._slots.capacity)
         wanted = rounded(max(len(item.wanted) for item in passes), LEAST_ROWS)
-        return (
-            None if capacity is None or rows > MOST_ROWS else MiddleBucket(rounded(len(passes)), rows, capacity, wanted)
-        )
+        return None if capacity is None or rows > MOST_ROWS else RowBucket(rounded(len(passes)), rows, capacity, wanted)

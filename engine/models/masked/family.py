@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.filling import Filling, Hole
-from engine.models.base import Context, Layout, Pass
+from engine.models.base import Context, Layout, Pass, owned
 from engine.models.masked.kind import Marks
 from engine.models.masked.network import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
@@ -110,7 +110,7 @@ class MaskedFamily:
         return Sides(layout.before, layout.after, self.trait.shifted, room)
 
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        own = [_own(item) for item in passes]
+        own = [owned(item, MaskedPass) for item in passes]
         started = time.perf_counter()
         logits = self._network.run(own)
         self._clock.record(sum(item.rows for item in own), (time.perf_counter() - started) * 1000)
@@ -130,9 +130,3 @@ class MaskedFamily:
 
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
-
-
-def _own(item: Pass) -> MaskedPass:
-    if not isinstance(item, MaskedPass):
-        raise TypeError(f"a masked family got a pass of another family: {type(item).__name__}")
-    return item

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.precision.matrix import by_chunks
+from engine.models.precision.scaled import ScaledMatrix
 
 _TYPE = torch.float8_e4m3fn
 _LARGEST = 448.0
@@ -14,19 +15,12 @@ _LEAST_SCALE = 1e-12
 
 
 @attrs.frozen
-class Fp8Matrix:
+class Fp8Matrix(ScaledMatrix):
     """Implements matrix.Matrix. `weights` e4m3 [..., out, in], `scales` fp32 [..., out]."""
-
-    weights: Tensor
-    scales: Tensor
 
     @classmethod
     def of(cls, weights: Tensor) -> Fp8Matrix:
         return cls(*by_chunks(weights, _quantized))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.weights.shape)
 
     def product(self, rows: Tensor) -> Tensor:
         """As Matrix says; the rows are rounded to fp8 too, each with a scale of its own."""
@@ -35,12 +29,6 @@ class Fp8Matrix:
             narrow, self.weights.t(), scale_a=scales[:, None], scale_b=self.scales[None], out_dtype=torch.bfloat16
         )
         return found.to(rows.dtype)
-
-    def dense(self, dtype: torch.dtype) -> Tensor:
-        return self.weights.to(dtype).mul_(self.scales.to(dtype)[..., None])
-
-    def part(self, index: int) -> Fp8Matrix:
-        return Fp8Matrix(self.weights[index], self.scales[index])
 
 
 def _quantized(weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.precision.matrix import by_chunks
+from engine.models.precision.scaled import ScaledMatrix
 
 _LARGEST = 127
 _LEAST_SCALE = 1e-12
@@ -15,19 +16,12 @@ FEW_ROWS = 96
 
 
 @attrs.frozen
-class Int8Matrix:
+class Int8Matrix(ScaledMatrix):
     """Implements matrix.Matrix. `weights` int8 [..., out, in], `scales` bf16 [..., out]."""
-
-    weights: Tensor
-    scales: Tensor
 
     @classmethod
     def of(cls, weights: Tensor) -> Int8Matrix:
         return cls(*by_chunks(weights, _quantized))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.weights.shape)
 
     def product(self, rows: Tensor) -> Tensor:
         """As Matrix says. On a CPU the rows are rounded to bf16, however many they are: see `FEW_ROWS`."""
@@ -37,12 +31,6 @@ class Int8Matrix:
             if len(rows) <= FEW_ROWS:
                 return torch._weight_int8pack_mm(rows, self.weights, self.scales).to(dtype)
         return (rows.to(dtype) @ self.weights.to(dtype).t()) * self.scales.to(dtype)
-
-    def dense(self, dtype: torch.dtype) -> Tensor:
-        return self.weights.to(dtype).mul_(self.scales.to(dtype)[..., None])
-
-    def part(self, index: int) -> Int8Matrix:
-        return Int8Matrix(self.weights[index], self.scales[index])
 
 
 def _quantized(weights: Tensor) -> tuple[Tensor, Tensor]:
