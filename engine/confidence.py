@@ -8,8 +8,8 @@ from engine.protocol import Candidate
 def confidence_between(candidate: Candidate, start: int, end: int) -> float:
     """Return how likely all tokens that reach into characters `start` to `end` are right: their probabilities' product.
 
-    0.0 when there is none. The mean of the probabilities, which does not fall with length, tells right from wrong far
-    worse (docs/training.md): a line is right when every token of it is.
+    0.0 when there is none. The mean of the probabilities, which does not fall with length, tells right from wrong worse
+    (docs/training.md): a line is right when every token of it is.
     """
     known: list[float] = []
     position = 0
