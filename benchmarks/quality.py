@@ -223,11 +223,13 @@ def _show(quality: Quality, found: Measured, console: Console) -> None:
     console.print(speed_table(quality.speeds))
     console.print(suffix_table(quality.suffix))
     console.print(calibration_table(judged(found.python), "Confidence, Python, rest of line, as the engine answers"))
-    console.print(calibration_table(found.suggested, "Confidence while typing Python, as the gate sees it"))
+    console.print(calibration_table(found.suggested, "Confidence in whole first lines while typing Python"))
     typing = quality.typing
     console.print(
         f"typing: {typing.characters} keys at {typing.places} places, {typing.keys} pressed, {percent(typing.saved)} "
-        f"saved; something shown at {percent(typing.shown)} of them, and {percent(typing.right)} of that right",
+        f"saved; something shown at {percent(typing.shown)} of them: {percent(typing.right)} right as far as it goes, "
+        f"{percent(typing.whole)} the whole rest of the line; {percent(typing.uncut)} were shown as whole lines, and "
+        f"{percent(typing.whole_of_uncut)} of those are right",
         soft_wrap=True,
     )
     if not quality.sandboxed:

@@ -80,7 +80,8 @@ def _typing_table(typing: TypingFigures) -> Table:
         table.add_row(name, str(values.count), f"{values.p50:.1f}", f"{values.p95:.1f}", f"{values.p99:.1f}")
     table.caption = (
         f"first request {typing.first_request_ms:.0f} ms; saved by reuse {typing.saved_by_reuse:.0%}; something shown "
-        f"{typing.shown:.0%}, and then right {typing.right:.0%}; context from the cache {typing.context_from_cache:.0%}"
+        f"{typing.shown:.0%}, and then right as far as it goes {typing.right:.0%}, the whole rest of the line "
+        f"{typing.whole:.0%}; context from the cache {typing.context_from_cache:.0%}"
     )
     return table
 

@@ -4,15 +4,16 @@ The engine's scheduler runs in this process and a fill has all the time it wants
 different speed show the same.
 """
 
+import attrs
 from lsprotocol import types
 
 from engine.evaluation.calibration import Judged
-from engine.evaluation.keystrokes import Place
+from engine.evaluation.keystrokes import Place, Screen
 from engine.protocol import Fill
 from engine.scheduler import Scheduler
 from lsp_server.documents import Documents, Snapshot, position_at
 from lsp_server.settings import Settings
-from lsp_server.suggest.gate import believes, confidence_of
+from lsp_server.suggest.gate import confidence_of, let_through
 from lsp_server.suggest.reuse import Reuse
 from lsp_server.suggest.shape import shape
 from lsp_server.syntax.hole import cut_hole
@@ -24,8 +25,8 @@ _UTF32 = types.PositionEncodingKind.Utf32
 class Suggester:
     """One open document at a place; called with how much of the place is typed, it says what is on the screen.
 
-    `judged` collects the confidence in every first line that the engine was asked for, and whether it was right, be it
-    shown or not; `asked` counts the fills, `reused` the moments that needed none.
+    `judged` collects the confidence in every first line that the engine wrote to its end, and whether it was right, be
+    it shown or not; `asked` counts the fills, `reused` the moments that needed none.
     """
 
     def __init__(self, scheduler: Scheduler, place: Place, settings: Settings) -> None:
@@ -34,20 +35,22 @@ class Suggester:
         self._uri = f"file:///{place.path}"
         self._documents.open(self._uri, place.language, 0, place.above + place.below)
         self._typed = 0
+        self._screen = Screen()
         self.judged: list[Judged] = []
         self.asked = self.reused = 0
 
-    async def __call__(self, typed: int) -> str:
+    async def __call__(self, typed: int) -> Screen:
         snapshot = self._type(typed)
         offset = len(self._place.above) + typed
         rest = self._reuse.follow(snapshot, offset)
-        if rest:
+        # What is left of a start is asked for anew, as lsp_server/suggestions.py does.
+        if rest and not self._screen.cut:
             self.reused += 1
-            return rest[0]
+            return attrs.evolve(self._screen, text=rest[0])
         self.asked += 1
-        text = await self._ask(snapshot, offset)
-        self._reuse.remember(snapshot, offset, [text] if text else [])
-        return text
+        self._screen = await self._ask(snapshot, offset)
+        self._reuse.remember(snapshot, offset, [self._screen.text] if self._screen.text else [])
+        return self._screen
 
     def _type(self, typed: int) -> Snapshot:
         place, at = self._place, len(self._place.above) + self._typed
@@ -68,7 +71,7 @@ class Suggester:
             raise RuntimeError(f"{self._uri} is open but has no snapshot")
         return snapshot
 
-    async def _ask(self, snapshot: Snapshot, offset: int) -> str:
+    async def _ask(self, snapshot: Snapshot, offset: int) -> Screen:
         hole, settings = cut_hole(snapshot, offset), self._settings
         fill = Fill(
             id=0,
@@ -79,13 +82,16 @@ class Suggester:
             extent=hole.extent,
             budget_ms=_BUDGET_MS,
             max_tokens=settings.max_tokens,
+            least_sure=settings.gate,
             rule=settings.rule,
         )
         filled = await self._scheduler.submit(fill, None).result
         candidate = filled.candidates[0]
         text = shape(candidate.text, hole, snapshot, settings.max_lines)
         if not text:
-            return ""
+            return Screen()
         line, first = (part.partition("\n")[0] for part in (self._place.text[self._typed :], text))
-        self.judged.append(Judged(confidence_of(candidate, text), bool(first) and first == line))
-        return text if believes(candidate, text, settings.gate) else ""
+        if candidate.finish != "unsure":
+            self.judged.append(Judged(confidence_of(candidate, text), bool(first) and first == line))
+        shown = let_through(candidate, text, hole, snapshot.language, settings)
+        return Screen(shown.text, shown.cut) if shown is not None else Screen()

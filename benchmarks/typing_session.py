@@ -9,6 +9,7 @@ from statistic import Percentiles
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillWish, InlineItem
+from engine.evaluation.keystrokes import is_start
 from engine.protocol import Timings
 
 # One keystroke in this many asks with midspan/fill, whose answer tells the engine's own times; the others as an editor.
@@ -23,13 +24,15 @@ class Keystroke:
     shown: bool
     reused: bool
     right: bool
+    whole: bool
 
 
 @attrs.frozen
 class TypingFigures:
-    """What typing felt like. Times are milliseconds; shares are of all requests, `right` of the shown ones.
+    """What typing felt like. Times are milliseconds; shares are of all requests, `right` and `whole` of the shown ones.
 
-    A suggestion is right when its first line is the rest of the line that is being typed.
+    A suggestion is right when its first line is right as far as it goes (engine/evaluation/keystrokes.py), and whole
+    when that is the rest of the line that is being typed.
     """
 
     spans: int
@@ -44,6 +47,7 @@ class TypingFigures:
     saved_by_reuse: float
     shown: float
     right: float
+    whole: float
     context_from_cache: float
 
 
@@ -71,8 +75,9 @@ async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
             ms = (time.perf_counter() - started) * 1000
             counted = (await session.status()).reused
             rest = span.middle[typed + 1 :]
-            right = bool(items) and _first_line(items[0], after) == rest
-            strokes.append(Keystroke(ms, bool(items), counted > reused, right))
+            first = _first_line(items[0], after) if items else ""
+            right, whole = is_start(first, rest), bool(first) and first == rest
+            strokes.append(Keystroke(ms, bool(items), counted > reused, right, whole))
             reused = counted
         await session.close(span.path)
     return _figures(len(spans), strokes, probes, cached / context if context else 0.0)
@@ -110,5 +115,6 @@ def _figures(spans: int, strokes: list[Keystroke], probes: list[Timings], from_c
         saved_by_reuse=sum(stroke.reused for stroke in strokes) / len(strokes),
         shown=len(shown) / len(strokes),
         right=sum(stroke.right for stroke in shown) / len(shown) if shown else 0.0,
+        whole=sum(stroke.whole for stroke in shown) / len(shown) if shown else 0.0,
         context_from_cache=from_cache,
     )

@@ -4,6 +4,9 @@ import math
 
 from engine.protocol import Candidate
 
+FEWEST_CHARACTERS = 3
+"""A start of a line with fewer characters is not worth the reading and a key: it is not shown, and nobody takes it."""
+
 
 def confidence_between(candidate: Candidate, start: int, end: int) -> float:
     """Return how likely all tokens that reach into characters `start` to `end` are right: their probabilities' product.
@@ -18,3 +21,20 @@ def confidence_between(candidate: Candidate, start: int, end: int) -> float:
             known.append(probability)
         position += len(token)
     return math.prod(known) if known else 0.0
+
+
+def sure_until(candidate: Candidate, start: int, threshold: float) -> int:
+    """Return the end of the longest run of tokens from character `start` on whose confidence reaches `threshold`.
+
+    A character of the text, as `start` is; `start` itself where not even the first token is that sure.
+    """
+    confidence, end, position = 1.0, start, 0
+    for token, probability in zip(candidate.tokens, candidate.confidence, strict=False):
+        position += len(token)
+        if position <= start:
+            continue
+        confidence *= probability
+        if confidence < threshold:
+            break
+        end = position
+    return end

@@ -17,6 +17,26 @@ class Hole:
     layout: Layout
     extent: Extent
     max_tokens: int
+    least_sure: float = 0.0
+
+
+class FirstLine:
+    """How likely the first line of a fill is right, as it grows; see confidence.py."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._likely, self._begun, self._over = 1.0, False, False
+
+    def likely_with(self, token: int, confidence: float) -> float:
+        """Return how likely the line is right with one more token. White space before it and lines behind it do not
+        count."""
+        blank = not self._family.texts_of([token])[0].strip()
+        if self._begun and self._family.breaks_line(token):
+            self._over = True
+        self._begun = self._begun or not blank
+        if self._begun and not self._over:
+            self._likely *= confidence
+        return self._likely
 
 
 class Filling(ABC):
@@ -32,6 +52,7 @@ class Filling(ABC):
         self.confidence: list[float] = []
         self.finish: Finish | None = None
         self.steps = 0
+        self._first_line = FirstLine(family)
 
     def ends(self, token: int) -> bool:
         """Tell whether the fill stops at `token`: at <end>, and for a hole in one line at a newline."""
@@ -48,7 +69,9 @@ class Filling(ABC):
             return
         self.tokens.append(token)
         self.confidence.append(confidence)
-        if len(self.tokens) >= self.hole.max_tokens:
+        if self.hole.least_sure and self._first_line.likely_with(token, confidence) < self.hole.least_sure:
+            self.finish = "unsure"
+        elif len(self.tokens) >= self.hole.max_tokens:
             self.finish = "canvas full"
 
     def verify(self, draft: list[int], proposal: Proposal) -> int:

@@ -20,7 +20,7 @@ MAX_FRAME_BYTES = 4 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
 Extent = Literal["line", "lines"]
-Finish = Literal["complete", "deadline", "cancelled", "canvas full"]
+Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
 RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
 
 
@@ -77,9 +77,10 @@ class Fill:
     """A hole to fill.
 
     `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
-    the engine reads the frame. `steps` 0 means: as many as the budget
-    allows, and for the default rule as many as it does best with. `candidates` above one are drawn with
-    `temperature` and `top_p` from `seed`; the first candidate is always the greedy one.
+    the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
+    does best with. `candidates` above one are drawn with `temperature` and `top_p` from `seed`; the first candidate is
+    always the greedy one. A fill may end behind the token that makes its first line less likely right than
+    `least_sure`: whoever would not show more of it need not wait for it.
     """
 
     id: int
@@ -91,6 +92,7 @@ class Fill:
     extent: Extent = "line"
     budget_ms: float = 1000.0
     max_tokens: int = 64
+    least_sure: float = 0.0
     rule: RuleName = "default"
     steps: int = 0
     candidates: int = 1

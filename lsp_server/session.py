@@ -87,8 +87,13 @@ class Session:
         """Cut the hole at `offset`, with as much around it as the model reads."""
         return cut_hole(snapshot, offset, self._reach(model))
 
-    def plan_fill(self, snapshot: Snapshot, hole: Hole, model: ModelInfo, candidates: int = 1) -> Fill:
-        """Return what is asked of the engine for a hole, by the settings and by what the model has room for."""
+    def plan_fill(
+        self, snapshot: Snapshot, hole: Hole, model: ModelInfo, candidates: int = 1, least_sure: float = 0.0
+    ) -> Fill:
+        """Return what is asked of the engine for a hole, by the settings and by what the model has room for.
+
+        `least_sure` is how likely right a first line must be to be of any use.
+        """
         settings, reach = self.configuration.settings, self._reach(model)
         return Fill(
             id=0,
@@ -100,6 +105,7 @@ class Session:
             extent=hole.extent,
             budget_ms=float(settings.budget_ms),
             max_tokens=settings.max_tokens,
+            least_sure=least_sure,
             rule=settings.rule,
             candidates=candidates,
         )

@@ -16,7 +16,7 @@ from engine.protocol import RuleName
 from lsp_server.wire import camel_case
 
 SECTION = "midspan"
-DEFAULT_GATE = 0.5  # Set by measurement on held-out holes; lower shows more and is wrong more often.
+DEFAULT_GATE = 0.6  # Set by measurement on held-out holes; lower shows more and is wrong more often.
 SECRET_FILES = (
     ".env",
     ".env.*",
@@ -139,7 +139,11 @@ class Settings:
     )
     gate: float = attrs.field(
         default=DEFAULT_GATE,
-        metadata=_about(_number(0, 1), "How likely right a suggestion's first line must be to be shown."),
+        metadata=_about(_number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
+    )
+    whole_lines: bool = attrs.field(
+        default=False,
+        metadata=_about(_FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
     )
     rule: RuleName = attrs.field(
         default="default",

@@ -18,7 +18,7 @@ from lsp_server.documents import Snapshot
 from lsp_server.log import describe
 from lsp_server.session import Session
 from lsp_server.suggest.dismissal import Dismissals
-from lsp_server.suggest.gate import believes
+from lsp_server.suggest.gate import Shown, let_through
 from lsp_server.suggest.reuse import Reuse
 from lsp_server.suggest.shape import shape
 from lsp_server.syntax.hole import Hole
@@ -58,8 +58,14 @@ class Wish:
 
 @attrs.frozen
 class _Offered:
+    """An offer, and the `offset` at which its text begins. The answer that was sent for it last was asked for at
+    `asked_at`, and `starts` are those of its texts that are starts of lines.
+    """
+
     number: int
     offset: int
+    asked_at: int
+    starts: frozenset[str]
 
 
 class Suggestions:
@@ -92,11 +98,13 @@ class Suggestions:
         return found
 
     def dismiss(self, snapshot: Snapshot, offset: int) -> None:
-        """Suggest nothing more at `offset` until the text there changes or the user asks."""
+        """Suggest nothing more at `offset` until the text there changes or the user asks, nor the rest of what stands
+        there as it is typed."""
         self.drop(snapshot.uri)
+        shown = self._reuse.follow(snapshot, offset)
         # Typed along, the rest of it would come back with the next key.
         self._reuse.forget(snapshot.uri)
-        self._dismissals.note(snapshot, offset)
+        self._dismissals.note(snapshot, offset, shown)
         self._session.offers.dismissed(snapshot.language.id)
 
     def drop(self, uri: str) -> None:
@@ -125,7 +133,8 @@ class Suggestions:
         cursor = wish.cursor(snapshot)
         if wish.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
             return []
-        if wish.automatic and (rest := self._reuse.follow(cursor.snapshot, cursor.offset)):
+        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if wish.automatic else []
+        if rest and not self._may_have_grown(rest[0], cursor):
             session.board.counts.reused += 1
             return self._marked(rest[:1], cursor)
         client = session.link.ready()
@@ -137,14 +146,32 @@ class Suggestions:
         if filled is None or current is None or current.version != snapshot.version:
             return []
         session.board.took((time.perf_counter() - started) * 1000)
-        texts = self._worth_showing(filled, cursor, hole)
+        worth = self._worth_showing(filled, cursor, hole)
+        if wish.automatic:
+            worth = [one for one in worth if not self._dismissals.refuse(cursor.snapshot, cursor.offset, one.text)]
+        texts = [one.text for one in worth]
         self._reuse.remember(cursor.snapshot, cursor.offset, texts)
-        self._offered[wish.uri] = _Offered(session.offers.make(), cursor.offset)
+        starts = frozenset(one.text for one in worth if one.cut)
+        last = self._offered.get(wish.uri)
+        if last and rest and texts and (texts[0].startswith(rest[0]) or rest[0].startswith(texts[0])):
+            # The same start, grown or shrunk, is the same offer.
+            offered = _Offered(last.number, last.offset, cursor.offset, starts)
+        else:
+            offered = _Offered(session.offers.make(), cursor.offset, cursor.offset, starts)
+        self._offered[wish.uri] = offered
         return self._marked(texts, cursor)
+
+    def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
+        """Return whether `rest` is what is left of the start of a line that was typed along: with a character more to
+        go by the model may be sure of more, or no more sure of this."""
+        offered = self._offered[cursor.snapshot.uri]
+        typed = cursor.snapshot.text[offered.asked_at : cursor.offset]
+        return bool(typed) and typed + rest in offered.starts
 
     async def _newest(self, wish: Wish, client: EngineClient, cursor: Cursor, hole: Hole) -> Filled | None:
         """Ask the engine. Returns None when a newer wish or an edit ended it."""
-        fill = self._session.plan_fill(cursor.snapshot, hole, client.welcome.model, wish.candidates)
+        gate = self._session.configuration.settings.gate
+        fill = self._session.plan_fill(cursor.snapshot, hole, client.welcome.model, wish.candidates, gate)
         running = asyncio.create_task(self._session.link.fill(client, fill))
         key = (wish.uri, wish.asker)
         self._running[key] = running
@@ -159,14 +186,16 @@ class Suggestions:
             if self._running.get(key) is running:
                 del self._running[key]
 
-    def _worth_showing(self, filled: Filled, cursor: Cursor, hole: Hole) -> list[str]:
+    def _worth_showing(self, filled: Filled, cursor: Cursor, hole: Hole) -> list[Shown]:
         settings = self._session.configuration.settings
-        texts: list[str] = []
+        language = cursor.snapshot.language
+        worth: dict[str, Shown] = {}
         for candidate in filled.candidates[:MOST_SUGGESTIONS]:
-            text = shape(candidate.text, hole, cursor.snapshot, settings.max_lines)
-            if text and text not in texts and believes(candidate, text, settings.gate):
-                texts.append(text)
-        return texts
+            shaped = shape(candidate.text, hole, cursor.snapshot, settings.max_lines)
+            shown = let_through(candidate, shaped, hole, language, settings) if shaped else None
+            if shown is not None:
+                worth.setdefault(shown.text, shown)
+        return list(worth.values())
 
     def _marked(self, texts: list[str], cursor: Cursor) -> list[Suggestion]:
         offered = self._offered[cursor.snapshot.uri]

@@ -1,4 +1,9 @@
-"""Suggestions that the user sent away: nothing is shown at such a place again until the text there changes."""
+"""Suggestions that the user sent away: nothing is shown at such a place again until the text there changes.
+
+And who types along what was sent away is not shown the rest of it: only something else, or something longer.
+"""
+
+from collections.abc import Sequence
 
 import attrs
 
@@ -28,12 +33,12 @@ class Dismissals:
     """
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[_Place, None]] = {}
+        self._places: dict[str, dict[_Place, frozenset[str]]] = {}
 
-    def note(self, snapshot: Snapshot, offset: int) -> None:
-        """Show nothing at `offset` from now on."""
+    def note(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
+        """Show nothing at `offset` from now on, where `texts` were shown."""
         places = self._places.setdefault(snapshot.uri, {})
-        places[_place(snapshot, offset)] = None
+        places[_place(snapshot, offset)] = frozenset(texts)
         if len(places) > _REMEMBERED:
             del places[next(iter(places))]
 
@@ -42,13 +47,24 @@ class Dismissals:
         places = self._places.get(snapshot.uri)
         return places is not None and _place(snapshot, offset) in places
 
+    def refuse(self, snapshot: Snapshot, offset: int, text: str) -> bool:
+        """Return whether `text` at `offset` is what is left of a dismissed suggestion after typing along it."""
+        places = self._places.get(snapshot.uri, {})
+        line_start = snapshot.source.lines.start(snapshot.source.lines.at(offset))
+        return any(
+            snapshot.text[start:offset] + text in places.get(_place(snapshot, start, offset), ())
+            for start in range(line_start, offset if places else line_start)
+        )
+
     def forget(self, uri: str) -> None:
         """Let go of a closed document."""
         self._places.pop(uri, None)
 
 
-def _place(snapshot: Snapshot, offset: int) -> _Place:
+def _place(snapshot: Snapshot, offset: int, typed_to: int | None = None) -> _Place:
+    """Return the place at `offset`; `typed_to` is the cursor where some of the line was typed since."""
     source = snapshot.source
     line = source.lines.at(offset)
     start = max(source.lines.start(max(line - _LINES_ABOVE, 0)), offset - _CHARACTERS)
-    return _Place(source.text[start:offset], source.text[offset : source.line_end(line)][:_CHARACTERS])
+    behind = offset if typed_to is None else typed_to
+    return _Place(source.text[start:offset], source.text[behind : source.line_end(line)][:_CHARACTERS])

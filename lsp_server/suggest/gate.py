@@ -1,7 +1,33 @@
-"""When to stay silent: a suggestion is shown only if the model believes in it."""
+"""When to stay silent: of a suggestion is shown only what the model believes in."""
+
+import attrs
 
 from engine.confidence import confidence_between
 from engine.protocol import Candidate
+from lsp_server.settings import Settings
+from lsp_server.suggest.sure_start import sure_start
+from lsp_server.syntax.hole import Hole
+from lsp_server.syntax.language import Language
+
+
+@attrs.frozen
+class Shown:
+    """What is shown of a suggestion; `cut` says that it is the start of its first line only."""
+
+    text: str
+    cut: bool
+
+
+def let_through(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Shown | None:
+    """Return what of `text`, the shaped `candidate`, is shown: all, or the sure start of its first line, or nothing.
+
+    A fill that the engine ended where it was no longer sure is a start, however much of it is left. The setting
+    `whole_lines` leaves out starts.
+    """
+    if candidate.finish != "unsure" and believes(candidate, text, settings.gate):
+        return Shown(text, cut=False)
+    start = "" if settings.whole_lines else sure_start(candidate, text, hole, language, settings.gate)
+    return Shown(start, cut=True) if start else None
 
 
 def believes(candidate: Candidate, shown_text: str, threshold: float) -> bool:

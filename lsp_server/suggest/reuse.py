@@ -60,7 +60,8 @@ class Reuse:
 def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str:
     """Return `rest` up to where it closes what `closed` closes already; "" when `closed` is not the editor's doing.
 
-    Return between two braces puts the closing one on a line of its own.
+    The start of a line may close nothing: then it is all inside. Return between two braces puts the closing one on a
+    line of its own.
     """
     language = snapshot.language
     opened = balance(typed, language)
@@ -68,8 +69,10 @@ def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str
         return ""
     inside = balance(rest, language, opened.quote)
     if opened.quote:
-        return rest[: inside.quote_closed] if inside.quote_closed is not None else ""
-    if not inside.unmatched or inside.unmatched[0].char != BRACKETS[opened.opened[-1].char]:
+        return rest[: inside.quote_closed]
+    if not inside.unmatched:
+        return rest
+    if inside.unmatched[0].char != BRACKETS[opened.opened[-1].char]:
         return ""
     inner = rest[: inside.unmatched[0].index]
     return inner if closed[0] == closed.lstrip()[0] else inner.rstrip()

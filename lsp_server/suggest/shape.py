@@ -25,12 +25,12 @@ def shape(text: str, hole: Hole, snapshot: Snapshot, max_lines: int) -> str | No
     else:
         fill = until_dedent(fitted(fill, hole, snapshot.language), hole, snapshot.language)
     fill = without_repetition("\n".join(fill.split("\n")[:max_lines]))
-    fill = _ended(fill, hole, snapshot.language)
+    fill = ended(fill, hole, snapshot.language)
     if not fill.strip():
         return None
     clean = Judge(snapshot, hole).cleanest(fill)
     # A shorter part may end in what follows again.
-    fill = _ended(clean, hole, snapshot.language) if clean is not None else ""
+    fill = ended(clean, hole, snapshot.language) if clean is not None else ""
     return fill.replace("\n", snapshot.source.newline) if fill.strip() else None
 
 
@@ -42,7 +42,7 @@ def _readable(text: str) -> str:
     return text
 
 
-def _ended(fill: str, hole: Hole, language: Language) -> str:
+def ended(fill: str, hole: Hole, language: Language) -> str:
     """Return `fill` ended where it begins to repeat what follows. Repeats itself: each cut may lay another bare."""
     while True:
         shorter = without_rest_of_line(fill, hole.line_after)

@@ -9,8 +9,9 @@ import msgpack
 import pytest
 from typer.testing import CliRunner
 
+from engine.confidence import FEWEST_CHARACTERS
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.keystrokes import Stroke, cut, keys, places, press, tally
+from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
 from engine.training import evaluate
 from engine.training.cli import app
 from engine.training.corpus import File
@@ -18,11 +19,13 @@ from engine.training.corpus import File
 ROOT = Path(__file__).parents[2]
 
 
-def typed(text: str, screens: dict[int, str]) -> list[Stroke]:
-    """Type `text` with `screens` shown at the places they are written for."""
+def typed(text: str, screens: dict[int, str], starts: dict[int, str] | None = None) -> list[Stroke]:
+    """Type `text` with `screens` shown at the places they are written for, and `starts`, which are cut."""
+    seen = {at: Screen(shown) for at, shown in screens.items()}
+    seen |= {at: Screen(shown, cut=True) for at, shown in (starts or {}).items()}
     strokes, at = [], 0
     while at < len(text):
-        stroke, written = press(text[at:], screens.get(at, ""))
+        stroke, written = press(text[at:], seen.get(at, Screen()))
         strokes.append(stroke)
         at += written
     return strokes
@@ -36,7 +39,7 @@ def test_a_newline_and_its_indentation_are_one_key() -> None:
 def test_without_suggestions_nothing_is_saved() -> None:
     typing = tally([typed("x = 1\ny = 2", {}), typed("z", {})])
     assert (typing.places, typing.characters, typing.keys, typing.saved) == (2, 12, 12, 0.0)
-    assert (typing.shown, typing.right) == (0.0, 0.0)
+    assert (typing.shown, typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (0.0,) * 5
 
 
 def test_a_right_rest_of_line_is_taken_with_one_key() -> None:
@@ -52,22 +55,51 @@ def test_a_wrong_suggestion_is_typed_past_and_counts_as_shown() -> None:
     assert (typing.shown, typing.right) == (1.0, round(1 / 3, 4))
 
 
-def test_a_beginning_of_the_line_is_not_right() -> None:
-    stroke, written = press("value + 1\n", "value")
+def test_a_right_start_of_the_line_is_taken_with_one_key_and_typing_goes_on_behind_it() -> None:
+    typing = tally([typed("return value + 1\nx", {13: "+ 1"}, starts={0: "return value"})])
+    assert (typing.characters, typing.keys) == (18, 5)
+    assert typing.saved == round(1 - 5 / 18, 4)
+    assert (typing.right, typing.whole) == (1.0, 0.5)
+    assert (typing.uncut, typing.whole_of_uncut) == (0.5, 1.0)
+
+
+def test_a_start_that_was_meant_as_a_whole_line_is_right_but_not_whole() -> None:
+    typing = tally([typed("return value + 1", {0: "return value"})])
+    assert (typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (1.0, 0.0, 1.0, 0.0)
+
+
+def test_a_start_is_not_right_that_ends_inside_a_name_or_a_number() -> None:
+    assert is_start("value", "value + 1")
+    assert is_start("value +", "value + 1")
+    assert is_start("value + 1", "value + 1")
+    assert not is_start("val", "value + 1")
+    assert not is_start("value - ", "value + 1")
+    assert not is_start("x = 1", "x = 10")
+    assert not is_start("x = 1", "x = 1.5")
+    assert not is_start("x = 1.", "x = 1.5")
+    assert not is_start("", "value + 1")
+    stroke, written = press("value + 1\n", Screen("val", cut=True))
     assert (stroke.shown, stroke.right, written) == (True, False, 1)
 
 
+def test_a_start_that_is_not_worth_a_key_is_right_and_typed() -> None:
+    short = "value"[: FEWEST_CHARACTERS - 1]
+    assert press(f"{short} + 1", Screen(short, cut=True)) == (Stroke(True, True, 1, cut=True), 1)
+    assert press(short, Screen(short, cut=True))[1] == len(short), "but a rest of a line is taken however short"
+
+
 def test_something_shown_at_the_end_of_a_line_is_wrong() -> None:
-    stroke, written = press("\n    x", "junk")
+    stroke, written = press("\n    x", Screen("junk"))
     assert (stroke.shown, stroke.right, written) == (True, False, 5)
 
 
 def test_several_lines_are_taken_whole_only_if_all_are_right() -> None:
     rest = "a = 1\n    b = 2\n    c = 3"
-    assert press(rest, "a = 1\n    b = 2")[1] == len("a = 1\n    b = 2")
-    assert press(rest, "a = 1\n    b = ")[1] == len("a = 1")
-    assert press(rest, "a = 1\n    x = 9")[1] == len("a = 1")
-    assert press(rest, rest)[0] == Stroke(shown=True, right=True, gained=keys(rest))
+    assert press(rest, Screen("a = 1\n    b = 2"))[1] == len("a = 1\n    b = 2")
+    assert press(rest, Screen("a = 1\n    b = "))[1] == len("a = 1")
+    assert press(rest, Screen("a = 1\n    x = 9"))[1] == len("a = 1")
+    assert press(rest, Screen("a =\n    x = 9"))[1] == len("a =")
+    assert press(rest, Screen(rest))[0] == Stroke(shown=True, right=True, gained=keys(rest), whole=True)
 
 
 def test_places_are_lines_of_code_in_a_row_and_put_the_file_back_together() -> None:
@@ -139,7 +171,8 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
         timeout=280,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    assert "right among shown first lines" in run.stdout
+    assert "right among shown, as far as it goes" in run.stdout
+    assert "right among shown whole lines" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
     assert {one["language"] for one in quality["fills"]} == {"python", "go"}
     assert quality["typing"]["keys"] > 0

@@ -7,6 +7,7 @@ import attrs
 import pytest
 from scheduler_client import answer
 
+from engine.filling import FirstLine
 from engine.models.base import Family
 from engine.models.registry import load
 from engine.protocol import Fill, Progress
@@ -135,3 +136,23 @@ async def test_a_window_longer_than_the_context_is_cut_and_still_filled(schedule
     filled = await answer(scheduler, long)
     assert filled.candidates
     assert filled.context_tokens <= 192
+
+
+@pytest.mark.parametrize("rule", ["threshold", "verify", "left-to-right"])
+async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(scheduler: Scheduler, rule: str) -> None:
+    hole = attrs.evolve(HOLE, rule=rule)
+    whole = await answer(scheduler, hole)
+    tokens, sure = whole.candidates[0].tokens, whole.candidates[0].confidence
+    first = next(at for at, token in enumerate(tokens) if token.strip())
+    assert "\n" not in "".join(tokens[first : first + 3])
+    likely = sure[first] * sure[first + 1]
+    ended = await answer(scheduler, attrs.evolve(hole, least_sure=likely * (1 + sure[first + 2]) / 2))
+    assert ended.candidates[0].finish == "unsure"
+    assert ended.candidates[0].tokens == tokens[: first + 3]
+    assert ended.steps < whole.steps
+
+
+async def test_what_stands_before_and_behind_the_first_line_makes_no_fill_unsure(family: Family) -> None:
+    shown = [("\n    ", 0.1), ("a", 0.5), (" =", 0.5), (" b", 1.0), ("\n", 0.1), ("c", 0.1)]
+    line, tokens = FirstLine(family), {family.texts_of([token])[0]: token for token in range(400)}
+    assert [line.likely_with(tokens[text], sure) for text, sure in shown] == [1.0, 0.5, 0.25, 0.25, 0.25, 0.25]

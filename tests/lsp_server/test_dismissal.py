@@ -10,7 +10,7 @@ CODE = "import os\n\ndef f(a):\n    b = a\n    ¦\n    return b\n"
 
 def holds(dismissed_at: str, now: str) -> bool:
     dismissals = Dismissals()
-    dismissals.note(*at_cursor(dismissed_at))
+    dismissals.note(*at_cursor(dismissed_at), [])
     return dismissals.holds(*at_cursor(now))
 
 
@@ -42,7 +42,7 @@ def test_another_empty_line_is_another_place() -> None:
 def test_another_document_is_another_place() -> None:
     dismissals = Dismissals()
     snapshot, offset = at_cursor(CODE)
-    dismissals.note(snapshot, offset)
+    dismissals.note(snapshot, offset, [])
     dismissals.forget(snapshot.uri)
 
     assert not dismissals.holds(snapshot, offset)
@@ -51,7 +51,25 @@ def test_another_document_is_another_place() -> None:
 def test_only_the_newest_places_are_kept() -> None:
     dismissals = Dismissals()
     for number in range(1000):
-        dismissals.note(*at_cursor(f"{number}¦"))
+        dismissals.note(*at_cursor(f"{number}¦"), [])
 
     assert dismissals.holds(*at_cursor("999¦"))
     assert not dismissals.holds(*at_cursor("1¦"))
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "refused"),
+    [
+        ("b = 1\nx = s¦ + 1\n", "elf.a", True),
+        ("b = 1\nx = self¦ + 1\n", ".a", True),
+        ("b = 1\nx = s¦ + 1\n", "elf.b", False),
+        ("b = 1\nx = s¦ + 1\n", "elf.a()", False),
+        ("b = 1\nx = r¦ + 1\n", "elf.a", False),
+        ("b = 1\nx = s¦ + 2\n", "elf.a", False),
+        ("b = 2\nx = s¦ + 1\n", "elf.a", False),
+    ],
+)
+def test_what_is_left_of_it_after_typing_along_is_refused(now: str, text: str, refused: bool) -> None:
+    dismissals = Dismissals()
+    dismissals.note(*at_cursor("b = 1\nx = ¦ + 1\n"), ["self.a", "other"])
+    assert dismissals.refuse(*at_cursor(now), text) == refused

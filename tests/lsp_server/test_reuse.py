@@ -67,6 +67,10 @@ def test_nothing_is_left_after(name: str, now: str) -> None:
         ("x = ¦\n", "foo(a)", "x = foo(¦]\n", []),
         ("x = foo(¦)\n", "bar(a)", "x = foo(bar(¦))\n", ["a"]),
         ("x = ¦\n", "foo()", "x = foo(¦)\n", []),
+        ("x = ¦\n", "foo(a", "x = foo(¦)\n", ["a"]),
+        ("x = ¦\n", "foo(", "x = foo(¦)\n", []),
+        ("x = ¦\n", 'foo("a', 'x = foo("¦")\n', ["a"]),
+        ("x = ¦\n", "foo(a]", "x = foo(¦)\n", []),
     ],
 )
 def test_what_the_editor_closed_by_itself_ends_the_suggestion(
