@@ -21,6 +21,7 @@ from engine.models.captured.stream import CapturedStreams
 from engine.models.captured.waiting import wait_for
 from engine.models.embedded_rows import HostRows
 from engine.models.key_values import KeyValues
+from engine.models.linked_rows import HostLink, LinkedRows
 from engine.models.network import Network, Shape
 from engine.models.pieces import Pieces, load_tokenizer
 from engine.models.precision.memory import processor_has_bf16
@@ -74,6 +75,9 @@ class EmbeddedFamily:
         )
         self._pieces = Pieces(tokenizer)
         self._line_tokens: dict[str, list[int]] = {}
+        here = network.link if device.type == "cpu" else None
+        self._link = None if here is None else HostLink(network, here, card.marks)
+        """None on a GPU as well: each linked token would have to be waited for."""
         self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
         """How passes run where there are graphs to capture them in."""
 
@@ -161,8 +165,14 @@ class EmbeddedFamily:
         if not wanted:
             return [torch.empty(0, self.card.shape.vocabulary) for _ in passes]
         chosen = torch.tensor(wanted, device=self._device)
-        logits = self._network.logits(rows[chosen], inputs.hints[chosen], inputs.strengths[chosen])
-        return list(torch.split(logits, [len(item.wanted) for item in passes]))
+        picked = rows[chosen]
+        logits = self._network.logits(picked, inputs.hints[chosen], inputs.strengths[chosen])
+        sizes = [len(item.wanted) for item in passes]
+        found = list(torch.split(logits, sizes))
+        if self._link is not None:
+            for item, left, each in zip(passes, torch.split(picked, sizes), found, strict=True):
+                item.linked = LinkedRows(self._link, left, each)
+        return found
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.models.link import Link
 from engine.models.lookup import REACHES, RUNS, STRENGTHS
 
 POSITIONS_BEYOND = 256
@@ -36,6 +37,7 @@ class Shape:
     gram_width: int
     rope_base: float = 10_000.0
     feed_forward: int = 4
+    link_width: int = 0  # of link.Link's hidden rows; 0 for none
 
     @property
     def head_width(self) -> int:
@@ -114,6 +116,7 @@ class Network(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
         self.copy = nn.Embedding(STRENGTHS, shape.width + 1)
+        self.link = Link(shape.width, shape.link_width) if shape.link_width else None
         self.cosine: Tensor
         self.sine: Tensor
         self.register_buffer("cosine", None, persistent=False)
@@ -126,12 +129,16 @@ class Network(nn.Module):
         tables = rope_tables(self.shape, self.shape.context_tokens + POSITIONS_BEYOND)
         self.cosine, self.sine = (table.to(device) for table in tables)
 
-    def trunk(self, inputs: Rows, attend: Attend) -> Tensor:
-        """Return normalized rows [..., width]."""
+    def entry(self, inputs: Rows) -> Tensor:
+        """Return what the first layer gets, normalized rows [..., width]."""
         buckets = self.shape.gram_buckets
         table = torch.arange(0, 2 * buckets, buckets, device=inputs.grams.device)  # a tensor of numbers would sync CUDA
         rows = self.embed(inputs.tokens) + self.hint(inputs.hints) * self.strength(inputs.strengths)
-        rows = rms_norm(rows + self.gram_out(self.gram(inputs.grams + table).flatten(-2)))
+        return rms_norm(rows + self.gram_out(self.gram(inputs.grams + table).flatten(-2)))
+
+    def trunk(self, inputs: Rows, attend: Attend) -> Tensor:
+        """Return normalized rows [..., width]."""
+        rows = self.entry(inputs)
         cosine, sine = (turn[inputs.positions].to(rows.dtype)[..., None, None, :] for turn in (self.cosine, self.sine))
         for layer, block in enumerate(self.blocks):
             rows = block(layer, rows, cosine, sine, attend)
@@ -139,10 +146,14 @@ class Network(nn.Module):
 
     def logits(self, rows: Tensor, hints: Tensor, strengths: Tensor) -> Tensor:
         """Return fp32 logits [N, vocabulary] of rows [N, width] with their hints [N] and strengths [N]."""
-        copy = self.copy(strengths)
-        added = (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
         logits: Tensor = self.head(rows).float()
-        return logits.scatter_add(1, hints[:, None], added[:, None].float())
+        return logits.scatter_add(1, hints[:, None], self.additions(rows, strengths)[:, None].float())
+
+    def additions(self, rows: Tensor, strengths: Tensor) -> Tensor:
+        """Return how much the logits of the hinted tokens grow [N]."""
+        copy = self.copy(strengths)
+        added: Tensor = (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
+        return added
 
     def initialize(self) -> None:
         """Start the weights: residual outputs and head at zero, so that every layer begins as the identity.
@@ -153,6 +164,8 @@ class Network(nn.Module):
         for table in (self.embed, self.hint, self.gram):
             nn.init.normal_(table.weight, std=1.0)
         nn.init.ones_(self.strength.weight)
+        if self.link is not None:
+            self.link.initialize()
         for matrix in (self.head.weight, self.gram_out.weight, self.copy.weight):
             nn.init.zeros_(matrix)
         worth = torch.tensor([0.0, 2.0, 4.0, 5.0, 6.0, 7.0, 7.5])

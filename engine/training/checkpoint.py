@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from engine.errors import MidspanError
+from engine.models.link import Link
 from engine.models.network import Network
 from engine.models.quantized import pack, unpack
 
@@ -52,9 +53,12 @@ def restore(path: Path, network: Network, chain: Sequence[Optimizer]) -> Progres
     """
     saved = _read(path)
     try:
-        network.load_state_dict(unpack(saved["network"]))
+        weights, own = unpack(saved["network"]), network.state_dict()
+        # What was trained without a link goes on with one that adds nothing yet.
+        weights |= {name: own[name] for name in own if name.startswith("link.") and name not in weights}
+        network.load_state_dict(weights)
         if chain and saved["optimizers"]:
-            for optimizer, state in zip(chain, saved["optimizers"], strict=True):
+            for optimizer, state in zip(chain, saved["optimizers"], strict=False):  # the link's is the last one
                 optimizer.load_state_dict(state)
         return Progress(**saved["progress"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -78,6 +82,14 @@ def slim(source: Path, target: Path, precision: Precision, contents: Contents) -
         saved["network"] = _cast(saved["network"], kind)
     saved["optimizers"] = _cast(saved["optimizers"], kind) if contents == "everything" else []
     _write(target, saved)
+
+
+def give_link(path: Path, link: Link) -> None:
+    """Write a checkpoint anew with a link of its own, which an optimizer's state there does not fit any more."""
+    saved = _read(path)
+    saved["network"] = unpack(saved["network"]) | {f"link.{name}": each for name, each in link.state_dict().items()}
+    saved["optimizers"] = saved["optimizers"][:2]
+    _write(path, saved)
 
 
 def back_to_plateau(work: Path) -> None:

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import attrs
 import typer
 from rich.console import Console
 
@@ -18,10 +19,12 @@ from engine.models.pieces import load_tokenizer
 from engine.training import corpus as corpora
 from engine.training import evaluate
 from engine.training.card import write_card
+from engine.training.compare import compare, compared_table
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.gpu import app as gpu_app
 from engine.training.languages import MARKUP
+from engine.training.link_fit import fit_link
 from engine.training.tokenizer import train_tokenizer
 from engine.training.train import train
 
@@ -157,6 +160,38 @@ def quality_of_checkpoints(
             Console().print(table)
     draw(measured, work / "quality.png")
     typer.echo(f"drawn: {work / 'quality.png'}")
+
+
+@app.command("compare")
+def compare_leads(
+    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint that every lead goes on from.")],
+    change: Annotated[list[str], typer.Option(help='One number changed: "objective.distilled = 0"; "" for none.')],
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    steps: Annotated[int, typer.Option(help="Steps to train each.")] = 200,
+    count: Annotated[int, typer.Option(help="Held-out Python holes to fill.")] = 250,
+) -> None:
+    """Go on from one checkpoint once for each change, by the same steps, and print what each is worth."""
+    found = []
+    for number, one in enumerate(change):
+        folder = work / "compare" / str(number)
+        found.append(compare(load_config(config), checkpoint, work, one, steps, folder, count))
+        typer.echo(f"{folder}: {attrs.asdict(found[-1])}")
+    Console().print(compared_table(found))
+
+
+@app.command("link")
+def train_link(
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    minutes: Annotated[float, typer.Option(help="How long to train it.")] = 10,
+    workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
+) -> None:
+    """Train only the link between neighbours of a canvas, into the newest checkpoint, whose other weights stay."""
+    for gain in fit_link(load_config(config), work, minutes, workers):
+        typer.echo(
+            f"tokens {gain.low} to {gain.high} behind the anchor: {gain.alone:.3f} nats alone, {gain.linked:.3f} linked"
+        )
 
 
 @app.command("tokens")

@@ -63,6 +63,7 @@ class Optimizer:
     weight_decay: float
     checkpoint_minutes: float
     int8: bool
+    link_lr: float = 0.002
     seed: int = 0
 
 

@@ -11,7 +11,7 @@ from engine.errors import MidspanError
 from engine.evaluation.calibration import Judged
 from engine.evaluation.measure import Row, measure
 from engine.evaluation.task import held_out
-from engine.evaluation.ways import DEFAULT, WAYS
+from engine.evaluation.ways import DEFAULT, WAYS, Way
 from engine.models.base import Family
 from engine.training import corpus
 
@@ -25,11 +25,16 @@ class RowsError(MidspanError):
 
 
 def evaluate(
-    family: Family, files: list[corpus.File], languages: Sequence[str], kinds: Sequence[str], count: int
+    family: Family,
+    files: list[corpus.File],
+    languages: Sequence[str],
+    kinds: Sequence[str],
+    count: int,
+    ways: Sequence[Way] = WAYS,
 ) -> list[Row]:
-    """Fill `count` holes of every language and kind in every way; a language without files has no rows."""
+    """Fill `count` holes of every language and kind in several ways; a language without files has no rows."""
     tasks = [task for language in languages for kind in kinds for task in held_out(files, language, kind, count)]
-    return asyncio.run(measure(family, tasks))
+    return asyncio.run(measure(family, tasks, ways))
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.models.network import Network
 
-def _quantize(matrix: Tensor, along: int) -> tuple[Tensor, Tensor]:
+
+def quantize(matrix: Tensor, along: int) -> tuple[Tensor, Tensor]:
     """Return a matrix in int8, and the scales that undo it, with size 1 in the direction `along`."""
     largest = matrix.abs().amax(along, keepdim=True).clamp(min=1e-12)
     return (matrix * (127 / largest)).round().to(torch.int8), largest / 127
@@ -19,8 +21,8 @@ def _quantize(matrix: Tensor, along: int) -> tuple[Tensor, Tensor]:
 
 def product(left: Tensor, right: Tensor) -> Tensor:
     """Return left [m, k] times right [k, n], fp32 [m, n]."""
-    first, rows = _quantize(left, 1)
-    second, columns = _quantize(right, 0)
+    first, rows = quantize(left, 1)
+    second, columns = quantize(right, 0)
     return torch._int_mm(first, second).float() * rows * columns
 
 
@@ -47,8 +49,16 @@ class Int8Linear(nn.Linear):
         return product.view(*rows.shape[:-1], -1)
 
 
-def use_int8(network: nn.Module) -> None:
-    """Let every linear layer inside `network` multiply in int8 from now on; the weights stay what they are."""
-    for module in network.modules():
+class Int8Head(nn.Linear):
+    """A head whose losses in training run in int8 (int8_head.py), compiled or not; called itself, it is in fp32."""
+
+    compiled: bool
+
+
+def use_int8(network: Network, compiled: bool) -> None:
+    """Let the linear layers of `network` multiply in int8 from now on; the weights stay what they are."""
+    for module in (*network.blocks.modules(), network.gram_out):
         if type(module) is nn.Linear:
             module.__class__ = Int8Linear
+    network.head.__class__ = Int8Head
+    network.head.compiled = compiled  # type: ignore[assignment]

@@ -16,8 +16,11 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask
 
 from engine.models.network import Network, Rows
-from engine.training import attention
+from engine.training import attention, int8_head
 from engine.training.config import Objective
+from engine.training.int8 import Int8Head
+from engine.training.int8_head import Guess, Head, Lesson
+from engine.training.link_loss import link_loss
 
 
 @attrs.define
@@ -53,12 +56,14 @@ class Batch:
 
 @attrs.frozen
 class Losses:
-    """Mean cross entropies in nats: of the stream, of all canvases, of those fully masked and of the others."""
+    """Mean cross entropies in nats: of the stream, of all canvases, of those fully masked and of the others; and the
+    link's own loss."""
 
     stream: Tensor
     canvas: Tensor
     canvas_full: float
     canvas_partial: float
+    link: Tensor = attrs.field(kw_only=True)
 
 
 def visibility(batch: Batch) -> Tensor | BlockMask:
@@ -89,17 +94,51 @@ def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
     full = F.pad(batch.masked == 1, (length, 0)) & counted
     drawn = counted & ~full
     drawn[:, :length] = False
-    stream = _cross_entropy(network, rows, batch, counted & ~full & ~drawn).mean()
-    partial = _cross_entropy(network, rows, batch, drawn)
-    drafted, taught = _drafts(network, rows, batch, full, distilled)
+    read = counted & ~full & ~drawn
+    head = Head.of(network.head) if isinstance(network.head, Int8Head) else None
     weights = batch.weights[drawn], batch.weights[full]
-    partial_sum, full_sum = (partial * weights[0]).sum(), (taught * weights[1]).sum()
-    canvas = (partial_sum + full_sum) / (weights[0].sum() + weights[1].sum())
+    whole = weights[0].sum() + weights[1].sum()
+    even = torch.full_like(batch.weights[read], 1 / max(int(read.sum()), 1))
+    stream, _ = _weighted(network, rows, batch, read, even, 0.0, head)
+    partial_sum, partial = _weighted(network, rows, batch, drawn, weights[0] / whole, 0.0, head)
+    full_sum, drafted = _weighted(network, rows, batch, full, weights[1] / whole, distilled, head)
     told = [
-        float((each.detach() * weight).sum() / weight.sum().clamp(min=1e-6))
+        float((each * weight).sum() / weight.sum().clamp(min=1e-6))
         for each, weight in zip((drafted, partial), (weights[1], weights[0]), strict=True)
     ]
-    return Losses(stream, canvas, *told)
+    return Losses(stream, partial_sum + full_sum, *told, link=link_loss(network, rows, batch))
+
+
+def _weighted(
+    network: Network, rows: Tensor, batch: Batch, chosen: Tensor, weights: Tensor, distilled: float, head: Head | None
+) -> tuple[Tensor, Tensor]:
+    """Return the sum of the chosen rows' losses times weights [N], and their cross entropies [N], without gradient.
+
+    `head` is the network's in int8, if it is to be measured so.
+    """
+    if head is None:
+        plain, taught = _drafts(network, rows, batch, chosen, distilled)
+        return (taught * weights).sum(), plain.detach()
+    sequence, place = torch.nonzero(chosen, as_tuple=True)
+    lesson = None
+    if distilled:
+        teacher, known = _teachers(batch, sequence, place)
+        with torch.no_grad():
+            lesson = Lesson(_guess(network, rows, batch, sequence, teacher), known * distilled)
+    guess = _guess(network, rows, batch, sequence, place)
+    return int8_head.losses(head, guess, batch.targets[sequence, place], weights, lesson)
+
+
+def _guess(network: Network, rows: Tensor, batch: Batch, sequence: Tensor, place: Tensor) -> Guess:
+    picked = rows[sequence, place]
+    added = network.additions(picked, batch.strengths[sequence, place])
+    return Guess(picked, batch.hints[sequence, place, None], added[:, None])
+
+
+def _teachers(batch: Batch, sequence: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the stream's row [N] at the positions of canvas rows, and whether it is asked for the same token [N]."""
+    teacher = batch.positions[sequence, place].clamp(max=batch.stream_rows - 1)
+    return teacher, batch.targets[sequence, teacher] == batch.targets[sequence, place]
 
 
 def _chunks(*parts: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -125,8 +164,7 @@ def _drafts(network: Network, rows: Tensor, batch: Batch, chosen: Tensor, distil
         each = _cross_entropy(network, rows, batch, chosen)
         return each, each
     sequence, place = torch.nonzero(chosen, as_tuple=True)
-    teacher = batch.positions[sequence, place].clamp(max=batch.stream_rows - 1)
-    known = batch.targets[sequence, teacher] == batch.targets[sequence, place]
+    teacher, known = _teachers(batch, sequence, place)
     plain: list[Tensor] = []
     taught: list[Tensor] = []
     for row, column, source, shared in _chunks(sequence, place, teacher, known * distilled):

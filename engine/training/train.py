@@ -15,6 +15,7 @@ from engine.training.batched_muon import BatchedMuon
 from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
 from engine.training.config import Config, Optimizer
 from engine.training.int8 import use_int8
+from engine.training.link_loss import link_loss
 from engine.training.loader import Source
 from engine.training.muon import Muon
 
@@ -27,7 +28,7 @@ PAUSE = 20.0
 
 
 def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimizer]:
-    """Return Muon for the blocks' matrices and Adam for embedding and head."""
+    """Return Muon for the blocks' matrices and Adam for embedding and head, and the link's own, if there is one."""
     tables = (network.embed, network.hint, network.strength, network.gram)
     adam = torch.optim.AdamW(
         [
@@ -42,6 +43,8 @@ def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimiz
     inner = (*network.blocks.parameters(), network.gram_out.weight)
     kind = BatchedMuon if network.embed.weight.is_cuda else Muon
     built: list[torch.optim.Optimizer] = [adam, kind(inner, lr=numbers.muon_lr, weight_decay=numbers.weight_decay)]
+    if network.link is not None:
+        built.append(torch.optim.Adam(network.link.parameters(), lr=numbers.link_lr, betas=(0.9, 0.99)))
     for optimizer in built:
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]
@@ -72,7 +75,7 @@ class Run:
         if (work / NEWEST).exists():
             self.progress = restore(work / NEWEST, self.network, self.chain)
         if config.optimizer.int8 and self.device.type == "cpu":
-            use_int8(self.network.blocks)
+            use_int8(self.network, compiled)
         if compiled:
             self.network.trunk = torch.compile(self.network.trunk, dynamic=False)  # type: ignore[method-assign]
         self.source = Source(config, work)
@@ -120,10 +123,11 @@ class Run:
                 found.canvas_full,
                 found.canvas_partial,
             )
-            return found.stream + weight * found.canvas, torch.tensor(means)
+            return found.stream + weight * found.canvas + found.link, torch.tensor(means)
         rows = objective.forward(self.network, batch, objective.visibility(batch))
         fixed = row_losses.losses(self.network, rows, batch, distilled)
-        return fixed.stream + weight * fixed.canvas, fixed.told()
+        linked = link_loss(self.network, rows, batch)
+        return fixed.stream + weight * fixed.canvas + linked, fixed.told()
 
     def note(self, scale: float) -> None:
         """Print and log the mean of the last steps' losses; this waits for the device."""

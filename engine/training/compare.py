@@ -1,0 +1,136 @@
+"""Leads compared honestly: the same checkpoint gone on with for the same steps on the same holes, one number changed.
+
+A run from nothing that is short enough to be repeated fills no hole exactly, so it tells of little but the loss. A
+checkpoint that fills some tells within a few hundred steps what a change does to exact matches and accepted drafts.
+"""
+
+import json
+import shutil
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+from rich.table import Table
+
+from engine.evaluation.measure import Row
+from engine.evaluation.summary import accepted_an_iteration, summarize
+from engine.evaluation.ways import DENOISE, TWIN, VERIFY
+from engine.models import registry
+from engine.training import corpus, objective, row_losses
+from engine.training.checkpoint import NEWEST
+from engine.training.config import Config, ConfigError
+from engine.training.evaluate import evaluate, write_rows
+from engine.training.export import export_checkpoint
+from engine.training.loader import Source
+from engine.training.train import Run
+
+RATE = 0.3
+"""Share of the peak learning rates at the first step; from there they fall to zero, for only then do losses compare."""
+HELD_OUT = 24
+"""Batches that the held-out losses are taken over, the same ones for all."""
+
+
+@attrs.frozen
+class Compared:
+    """What came of one lead. `losses` are in nats by row_losses.LEVELS; `exact` and `similarity` by way of filling."""
+
+    change: str
+    steps: int
+    seconds: float
+    losses: dict[str, float]
+    exact: dict[str, float]
+    similarity: dict[str, float]
+    accepted: float
+
+
+def changed(config: Config, change: str) -> Config:
+    """Return a config with one number changed, as "objective.distilled = 0"; "" changes nothing.
+
+    Raises ConfigError for what is no number of the config.
+    """
+    fields: dict[str, Any] = cattrs.unstructure(config)
+    if change:
+        try:
+            _merge(fields, tomllib.loads(change))
+            return cattrs.Converter(forbid_extra_keys=True, detailed_validation=False).structure(fields, Config)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ConfigError(f'{change!r} changes no number of the config: {reason}; try "section.name = 1"') from None
+    return config
+
+
+def _merge(fields: dict[str, Any], change: dict[str, Any]) -> None:
+    """Put a change's values in the place of a config's; odds are replaced as a whole."""
+    for name, value in change.items():
+        if isinstance(value, dict) and name not in ("canvas_lengths", "weights", "shares"):
+            _merge(fields[name], value)
+        else:
+            fields[name] = value
+
+
+def compare(
+    config: Config,
+    checkpoint: Path,
+    work: Path,
+    change: str,
+    steps: int,
+    folder: Path,
+    count: int,
+    compiled: bool = True,
+) -> Compared:
+    """Go on from `checkpoint` for `steps` with `change`, and fill `count` held-out Python holes with what came of it.
+
+    `work` holds corpus/ and tokenizer.json; `folder` gets the checkpoint and is left with the fills, fills.jsonl.
+    """
+    plain, config = config, changed(config, change)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(checkpoint, folder / NEWEST)
+    shutil.copyfile(work / "tokenizer.json", folder / "tokenizer.json")
+    if not (folder / "corpus").exists():
+        (folder / "corpus").symlink_to((work / "corpus").resolve())
+    run = Run(config, folder, compiled)
+    rows, distilled = objective.phase(config.objective, 1.0)
+    batches = run.source.batches(config.optimizer.seed + run.progress.step, rows, 1, run.device)
+    begun = time.process_time()
+    for step in range(steps):
+        run.step(next(batches), distilled, RATE * (1 - step / steps))
+    seconds = time.process_time() - begun
+    run.save()
+    held_out = Source(plain, folder).held_out(HELD_OUT, plain.objective.canvas_rows_late, run.device)
+    losses = row_losses.levels(run.network, held_out)
+    export_checkpoint(config, folder, folder / "model")
+    fills = _fills(folder / "model", work, count)
+    write_rows(fills, folder / "fills.jsonl")
+    found = {one.way: one for one in summarize(fills)}
+    ways = [way.name for way in (TWIN, DENOISE)]
+    compared = Compared(
+        change=change or "nothing",
+        steps=steps,
+        seconds=round(seconds, 1),
+        losses=dict(zip(row_losses.LEVELS, (round(loss, 4) for loss in losses), strict=True)),
+        exact={way: found[way].exact for way in ways},
+        similarity={way: found[way].similarity for way in ways},
+        accepted=accepted_an_iteration(fills),
+    )
+    (folder / "compared.json").write_text(json.dumps(attrs.asdict(compared), indent=2) + "\n")
+    return compared
+
+
+def _fills(model: Path, work: Path, count: int) -> list[Row]:
+    files = corpus.load(work / "corpus", "held-out")
+    ways = (TWIN, VERIFY, DENOISE)
+    return evaluate(registry.load(str(model)), files, ["python"], ["rest of line"], count, ways)
+
+
+def compared_table(found: Sequence[Compared]) -> Table:
+    """Return a table of leads; losses in nats a token, CPU seconds of all steps."""
+    table = Table("change", *row_losses.LEVELS, "exact", "similarity", "accepted", "CPU s", title="Leads")
+    for one in found:
+        losses = [f"{loss:.3f}" for loss in one.losses.values()]
+        ways = [" / ".join(f"{100 * share:.1f}" for share in shares.values()) for shares in (one.exact, one.similarity)]
+        table.add_row(one.change, *losses, *ways, f"{one.accepted:.2f}", f"{one.seconds:.0f}")
+    return table
