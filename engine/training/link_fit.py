@@ -15,7 +15,6 @@ from engine.training.config import Config, ConfigError
 from engine.training.loader import Source
 from engine.training.objective import Batch
 
-RATE = 0.002
 HELD_OUT = 6
 """Batches that the losses are told of."""
 PART = 512
