@@ -4,10 +4,10 @@ from array import array
 
 import attrs
 
-from engine.models.lookup import RUNS
+from engine.models.lookup import FACTOR, RUNS, SHIFT, SPREAD
 from engine.models.stream import Marks
 
-_FACTOR, _SPREAD, _ALL = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, (1 << 64) - 1
+_ALL = (1 << 64) - 1
 
 
 @attrs.frozen
@@ -58,6 +58,6 @@ def _grams(text: list[int], buckets: int) -> tuple[int, int]:
 def _gram(run: list[int], buckets: int) -> int:
     key = run[0]
     for token in run[1:]:
-        key = (key * _FACTOR + token) & _ALL
-        key ^= key >> 29
-    return 1 + ((key * _SPREAD & _ALL) >> 32) % (buckets - 1)
+        key = (key * FACTOR + token) & _ALL
+        key ^= key >> SHIFT
+    return 1 + ((key * SPREAD & _ALL) >> 32) % (buckets - 1)

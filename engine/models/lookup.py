@@ -98,7 +98,9 @@ def _last(tokens: Ids, mark: int) -> int | None:
     return int(places[-1]) if len(places) else None
 
 
-_FACTOR, _SPREAD, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(29)
+FACTOR, SPREAD, SHIFT = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 29
+"""How runs are hashed, modulo 2**64; trained weights are looked up under these hashes."""
+_FACTOR, _SPREAD, _SHIFT = np.uint64(FACTOR), np.uint64(SPREAD), np.uint64(SHIFT)
 _FEW = 4
 """Up to how many rows are searched for one by one; more are sorted."""
 

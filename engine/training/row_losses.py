@@ -38,8 +38,7 @@ class Found:
 
 def logits(network: Network, rows: Tensor, hints: Tensor, strengths: Tensor) -> Tensor:
     """Return network.logits [N, vocabulary], written such that it fuses: a comparison where that scatters."""
-    copy = network.copy(strengths)
-    added = (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
+    added = network.additions(rows, strengths)
     places = torch.arange(network.shape.vocabulary, device=rows.device)
     found: Tensor = network.head(rows).float()
     return found + torch.where(places == hints[:, None], added[:, None].float(), 0.0)
