@@ -26,8 +26,7 @@ class LeftToRight(StreamFilling):
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
-        proposal = self.drawing.propose(found, [len(self.tokens)])
-        self.commit(proposal.tokens[0], proposal.confidence[0])
+        self.write_next(found)
 
 
 class DraftAndVerify(StreamFilling):
@@ -40,7 +39,8 @@ class DraftAndVerify(StreamFilling):
     first token exactly as left to right would, from the anchor's own row, so every pass commits a token at the least.
 
     A draft is cut where all of it is no longer LIKELY: a rejected draft costs the next one, which was guessed on top of
-    it. Where the family has a link, its tokens are chosen one after the other, and fit each other better.
+    it. Where the family has a link, its tokens are chosen one after the other, and fit each other better. Before all
+    that is typed is written there are no drafts.
     """
 
     def __init__(self, family: StreamFamily, context: Context, hole: Hole, drawing: Drawing) -> None:
@@ -60,6 +60,7 @@ class DraftAndVerify(StreamFilling):
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
+        self.agree(found)
         at, draft, linked = len(self.tokens), self._draft, self._asked.linked
         read = found[: len(draft) + 1]
         proposal = self.drawing.propose(read, list(range(at, at + len(read))))
@@ -67,7 +68,7 @@ class DraftAndVerify(StreamFilling):
         accepted = self.verify(draft, proposal)
         self.context.truncate(anchored + accepted)
         self._draft, self._ended = [], False
-        if self.finish is not None or accepted < len(draft):
+        if self.finish is not None or self.unwritten or accepted < len(draft):
             return
         if linked is None:
             self._take(self._alone(found[len(read) :]), LIKELY)

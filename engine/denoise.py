@@ -18,6 +18,8 @@ class Denoising(StreamFilling):
     right would, so it is committed in every step, with whatever else the rule believes in. Committed tokens without a
     gap before them move into the context, and the canvas grows at its other end until an end is committed in it: a long
     hole needs no second canvas and an unknown length no guess. After every `cycle` steps the whole canvas is committed.
+
+    Masks know nothing of what is typed at the cursor, so before the first step that is written left to right.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Denoising(StreamFilling):
         super().__init__(family, context, hole, drawing)
         self._rule, self._cycle, self._ended = rule, cycle, False
         self._width, self._widest = max(1, width // 2), width
+        self._denoised = 0
         self._canvas: list[int | None] = []
         self._sure: list[float] = []
         self._slide()
@@ -46,7 +49,7 @@ class Denoising(StreamFilling):
                 del self._canvas[at + 1 :], self._sure[at + 1 :]
                 self._ended = True
                 break
-        if not self._ended:
+        if not self._ended and not self.unwritten:
             missing = min(self._width, self.hole.max_tokens - len(self.tokens)) - len(self._canvas)
             self._canvas += [None] * missing
             self._sure += [0.0] * missing
@@ -56,12 +59,19 @@ class Denoising(StreamFilling):
 
     def next_pass(self) -> StreamPass:
         unread = self.unread()
+        if self.unwritten:
+            return StreamPass(self.context, unread, [], [len(unread) - 1])
         shown = [self._stream.mask if token is None else token for token in self._canvas[:-1]]
         return StreamPass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
-        steps_left = min(steps_left, self._cycle - self.steps % self._cycle)
         self.steps += 1
+        if self.unwritten:
+            self.write_next(found)
+            self._slide()
+            return
+        steps_left = min(steps_left, self._cycle - self._denoised % self._cycle)
+        self._denoised += 1
         masked = self._masked()
         proposal = self.drawing.propose(found, [len(self.tokens) + at for at in masked])
         stop = self.until_end(proposal.tokens)

@@ -66,7 +66,11 @@ class Filling(ABC):
         """Append a token; the end closes the fill and is not part of it."""
         if self.ends(token):
             self.finish = "complete"
-            return
+        else:
+            self.append(token, confidence)
+
+    def append(self, token: int, confidence: float) -> None:
+        """Append a token that does not end the fill."""
         self.tokens.append(token)
         self.confidence.append(confidence)
         if self.hole.least_sure and self._first_line.likely_with(token, confidence) < self.hole.least_sure:
@@ -92,16 +96,33 @@ class Filling(ABC):
 
     def answer(self) -> Candidate:
         """Return what is committed; the text ends at the first gap."""
+        written = self._written()
         return Candidate(
-            text="".join(texts := self.family.texts_of(self.tokens)),
-            tokens=texts,
-            confidence=[round(value, 4) for value in self.confidence],
+            text="".join(text for text, _ in written),
+            tokens=[text for text, _ in written],
+            confidence=[round(value, 4) for _, value in written],
             finish=self.finish or "deadline",
         )
 
+    def _written(self) -> list[tuple[str, float]]:
+        """Return the committed tokens' texts and confidences, without what of them is typed already.
+
+        A token of which nothing is left counts with the one behind it: that the word ends there was a choice too.
+        """
+        written: list[tuple[str, float]] = []
+        typed, sure = len(self.hole.layout.typed), 1.0
+        for text, confidence in zip(self.family.texts_of(self.tokens), self.confidence, strict=True):
+            sure *= confidence
+            if typed and typed >= len(text):
+                typed -= len(text)
+                continue
+            written.append((text[typed:], sure))
+            typed, sure = 0, 1.0
+        return written
+
     def canvas(self) -> list[str | None]:
         """Return the fill as it stands for someone who watches: one string a position, None where it is masked."""
-        return list(self.family.texts_of(self.tokens))
+        return [text for text, _ in self._written()]
 
     @abstractmethod
     def next_pass(self) -> Pass:

@@ -78,9 +78,10 @@ class Fill:
 
     `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
     the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
-    does best with. `candidates` above one are drawn with `temperature` and `top_p` from `seed`; the first candidate is
-    always the greedy one. A fill may end behind the token that makes its first line less likely right than
-    `least_sure`: whoever would not show more of it need not wait for it.
+    does best with; passes that write what is typed of a word at the cursor come before them. `candidates` above one are
+    drawn with `temperature` and `top_p` from `seed`; the first candidate is always the greedy one. A fill may end
+    behind the token that makes its first line less likely right than `least_sure`: whoever would not show more of it
+    need not wait for it.
     """
 
     id: int

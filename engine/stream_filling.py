@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
+import torch
 from torch import Tensor
 
 from engine.filling import Filling, Hole
 from engine.models.base import Context, Family
-from engine.sampling.proposal import Drawing
+from engine.sampling.proposal import NEVER, Drawing
 
 
 class Linked(Protocol):
@@ -52,18 +53,53 @@ class StreamFamily(Family, Protocol):
     middle: int
     """The last token of every context, the first anchor."""
 
+    def bytes_of(self, token: int) -> bytes:
+        """Return the bytes that a token stands for."""
+        ...
+
+    def agreeing(self, typed: bytes) -> Tensor:
+        """Return the ids [n] of the tokens that begin with `typed`, or with which it begins, on the model's device."""
+        ...
+
 
 class StreamFilling(Filling):
     """The last token that the context does not hold yet is the anchor: <middle> at first, later the last committed
-    token."""
+    token.
+
+    `unwritten` is what is typed at the cursor and not among the committed tokens yet: as long as there is some, the
+    next token is one that agrees with it.
+    """
 
     def __init__(self, family: StreamFamily, context: Context, hole: Hole, drawing: Drawing) -> None:
         super().__init__(family, context, hole, drawing)
         self._stream = family
+        self.unwritten = hole.layout.typed.encode()
 
     @property
     def anchor(self) -> int:
         return self.tokens[-1] if self.tokens else self._stream.middle
+
+    def commit(self, token: int, confidence: float) -> None:
+        if self.unwritten:  # Nothing ends here: a newline that is typed is not the end of the line to fill.
+            self.unwritten = self.unwritten[len(self._stream.bytes_of(token)) :]
+            self.append(token, confidence)
+        else:
+            super().commit(token, confidence)
+
+    @torch.inference_mode()
+    def agree(self, found: Tensor) -> None:
+        """Leave in the anchor's logits, the first of `found`, only those of tokens that agree with what is typed."""
+        if self.unwritten:
+            kept = self._stream.agreeing(self.unwritten)
+            logits = found[0, kept]
+            found[0].fill_(NEVER)
+            found[0, kept] = logits
+
+    def write_next(self, found: Tensor) -> None:
+        """Commit the token that the anchor's logits, the first of `found`, propose."""
+        self.agree(found)
+        proposal = self.drawing.propose(found, [len(self.tokens)])
+        self.commit(proposal.tokens[0], proposal.confidence[0])
 
     def stream(self) -> list[int]:
         """Return all tokens up to and with the anchor."""

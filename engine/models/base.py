@@ -51,11 +51,13 @@ class Context(Protocol):
 @attrs.frozen
 class Layout:
     """A hole's tokens. `context` is read causally, once, and cached for the next keystroke. `before` and `after` stand
-    in place on both sides of the middle, part of no cache; families that read everything causally have none."""
+    in place on both sides of the middle, part of no cache; families that read everything causally have none. `typed` is
+    the end of the prefix that is left out of the context because the fill's first tokens write it anew (healing.py)."""
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
     after: list[int] = attrs.field(factory=list)
+    typed: str = ""
 
 
 class Pass(Protocol):

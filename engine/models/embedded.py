@@ -20,6 +20,7 @@ from engine.models.base import Context, Layout, Pass, owned
 from engine.models.captured.stream import CapturedStreams
 from engine.models.captured.waiting import wait_for
 from engine.models.embedded_rows import HostRows
+from engine.models.healing import Agreement, unfinished
 from engine.models.key_values import KeyValues
 from engine.models.linked_rows import HostLink, LinkedRows
 from engine.models.network import Network, Shape
@@ -74,6 +75,7 @@ class EmbeddedFamily:
             dtype=str(self._dtype).removeprefix("torch."),
         )
         self._pieces = Pieces(tokenizer)
+        self._agreement = Agreement(self._pieces.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         here = network.link if device.type == "cpu" else None
         self._link = None if here is None else HostLink(network, here, card.marks)
@@ -86,8 +88,10 @@ class EmbeddedFamily:
         room = shape.context_tokens - min(fill.max_tokens, shape.context_tokens // 4) - 1
         limits = Limits(room, below=self.card.below_tokens, tail=self.card.tail_tokens)
         prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
-        stream = lay_out(self._encode, self.card.marks, limits, prefix, suffix, fill.path, fill.snippets)
-        return Layout(stream.tokens)
+        typed = unfinished(self.tokenizer, prefix)
+        above = prefix[: len(prefix) - len(typed)]
+        stream = lay_out(self._encode, self.card.marks, limits, above, suffix, fill.path, fill.snippets)
+        return Layout(stream.tokens, typed=typed)
 
     def _encode(self, text: str) -> list[int]:
         """Tokenize line by line, remembering each line: between two keystrokes all but one are the same."""
@@ -173,6 +177,12 @@ class EmbeddedFamily:
             for item, left, each in zip(passes, torch.split(picked, sizes), found, strict=True):
                 item.linked = LinkedRows(self._link, left, each)
         return found
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._pieces.bytes[token]
+
+    def agreeing(self, typed: bytes) -> Tensor:
+        return torch.tensor(self._agreement.tokens(typed), device=self._device)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)

@@ -26,15 +26,15 @@ class Pieces:
         others = [byte for byte in range(256) if byte not in printable]
         table = {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
         special = set(tokenizer.get_added_tokens_decoder())
-        self._bytes = [b""] * (1 + max(tokenizer.get_vocab().values()))
+        self.bytes = [b""] * (1 + max(tokenizer.get_vocab().values()))
         for text, token in tokenizer.get_vocab().items():
             if token not in special:
-                self._bytes[token] = bytes(table[character] for character in text)
+                self.bytes[token] = bytes(table[character] for character in text)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         """Return one string a token; a character that is split over tokens goes to the last one."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return [decoder.decode(self._bytes[token], at == len(tokens) - 1) for at, token in enumerate(tokens)]
+        return [decoder.decode(self.bytes[token], at == len(tokens) - 1) for at, token in enumerate(tokens)]
 
     def breaks_line(self, token: int) -> bool:
-        return b"\n" in self._bytes[token]
+        return b"\n" in self.bytes[token]

@@ -4,7 +4,7 @@ import attrs
 import torch
 from torch import Tensor
 
-_NEVER = -1e9
+NEVER = -1e9
 """The logit of a token that must not come; finite, so that nothing times it is not a number."""
 
 
@@ -51,7 +51,7 @@ class Drawing:
         where the logits are: only tokens, confidences and entropies come back from a GPU.
         """
         self._forbidden = self._forbidden.to(logits.device)
-        logits.index_fill_(-1, self._forbidden, _NEVER)
+        logits.index_fill_(-1, self._forbidden, NEVER)
         total = logits.logsumexp(-1)
         entropy = [0.0] * len(logits)
         if self._entropy:

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from engine.models.healing import unfinished
 from engine.models.lookup import Hints
 from engine.models.pieces import Pieces
 from engine.models.stream import Limits, Marks, lay_out
@@ -65,7 +66,8 @@ class Collator:
 
     def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
-        self._encode, self._rng, self._draws = LineEncoder(tokenizer), random.Random(seed), np.random.default_rng(seed)
+        self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
+        self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
         lengths = config.objective.canvas_lengths
         self._lengths = [int(length) for length in lengths]
@@ -87,13 +89,15 @@ class Collator:
         """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
-        middle = self._encode(hole.middle)[: limits.middle_tokens]
+        typed = unfinished(self._tokenizer, hole.prefix)
+        middle = self._encode(typed + hole.middle)[: limits.middle_tokens]
         suffix = "" if rng.random() < limits.no_suffix else hole.suffix
         path = "" if rng.random() < limits.no_path else hole.path
         start = max(0, len(hole.prefix) - 6 * self._length)
         start = hole.prefix.find("\n", start) + 1 if start else 0
+        above = hole.prefix[start : len(hole.prefix) - len(typed)]
         room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
-        laid = lay_out(self._encode, self._marks, room, hole.prefix[start:], suffix, path, [])
+        laid = lay_out(self._encode, self._marks, room, above, suffix, path, [])
         tokens = [*laid.tokens, self._marks.middle, *middle, self._marks.end]
         counted = np.zeros(len(tokens), np.float32)
         counted[laid.below.start + 1 : laid.below.stop] = 1

@@ -57,9 +57,10 @@ class StreamDrafter:
             tokens = [*stream.tokens, *self._encode(hole.text[stream.written :])]
             if len(tokens) + hole.length <= self._family.info.context_tokens:
                 return tokens
-        laid_out = [*self._family.lay_out(hole.moved).context, self._family.middle]
-        self._streams[hole] = _Stream(laid_out, len(hole.text))
-        return laid_out
+        layout = self._family.lay_out(hole.moved)
+        tokens = [*layout.context, self._family.middle, *self._encode(layout.typed)]
+        self._streams[hole] = _Stream(tokens, len(hole.text))
+        return tokens
 
     def _encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
