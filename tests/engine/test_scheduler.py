@@ -140,10 +140,12 @@ async def test_a_window_longer_than_the_context_is_cut_and_still_filled(schedule
 
 @pytest.mark.parametrize("rule", ["threshold", "verify", "left-to-right"])
 async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(scheduler: Scheduler, rule: str) -> None:
-    hole = attrs.evolve(HOLE, rule=rule)
-    whole = await answer(scheduler, hole)
-    tokens, sure = whole.candidates[0].tokens, whole.candidates[0].confidence
-    first = next(at for at, token in enumerate(tokens) if token.strip())
+    for hole in [attrs.evolve(hole, rule=rule) for hole in prefixes(8)]:
+        whole = await answer(scheduler, hole)
+        tokens, sure = whole.candidates[0].tokens, whole.candidates[0].confidence
+        first = next(at for at, token in enumerate(tokens) if token.strip())
+        if "\n" not in "".join(tokens[first : first + 3]):
+            break
     assert "\n" not in "".join(tokens[first : first + 3])
     likely = sure[first] * sure[first + 1]
     ended = await answer(scheduler, attrs.evolve(hole, least_sure=likely * (1 + sure[first + 2]) / 2))
