@@ -22,7 +22,7 @@ class LeftToRight(StreamFilling):
 
     def next_pass(self) -> StreamPass:
         unread = self.unread()
-        return StreamPass(self.context, unread, [], [len(unread) - 1])
+        return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
@@ -55,7 +55,8 @@ class DraftAndVerify(StreamFilling):
         append = [*unread, *self._draft]
         room = self.hole.max_tokens - len(self.tokens) - len(self._draft) - 1
         masks = [] if self._ended else [self._stream.mask] * min(DRAFT_ROWS, room)
-        self._asked = StreamPass(self.context, append, masks, list(range(at, len(append) + len(masks))))
+        wanted = range(at, len(append) + len(masks))
+        self._asked = StreamPass(self.context, append, masks, wanted, agreeing=self.agreeing())
         return self._asked
 
     def absorb(self, found: Tensor, steps_left: int) -> None:

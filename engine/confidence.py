@@ -23,6 +23,15 @@ def confidence_between(candidate: Candidate, start: int, end: int) -> float:
     return math.prod(known) if known else 0.0
 
 
+def line_confidence(candidate: Candidate, start: int, end: int) -> float:
+    """Return how likely characters `start` to `end` are right as the whole rest of a line.
+
+    Where nothing but blanks follow them, that the line ends there is one more choice that must be right.
+    """
+    ended = candidate.end_confidence if not candidate.text[end:].strip() else 1.0
+    return confidence_between(candidate, start, end) * ended
+
+
 def sure_until(candidate: Candidate, start: int, threshold: float) -> int:
     """Return the end of the longest run of tokens from character `start` on whose confidence reaches `threshold`.
 

@@ -60,7 +60,7 @@ class Denoising(StreamFilling):
     def next_pass(self) -> StreamPass:
         unread = self.unread()
         if self.unwritten:
-            return StreamPass(self.context, unread, [], [len(unread) - 1])
+            return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
         shown = [self._stream.mask if token is None else token for token in self._canvas[:-1]]
         return StreamPass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
 

@@ -50,6 +50,7 @@ class Filling(ABC):
         self.family, self.context, self.hole, self.drawing = family, context, hole, drawing
         self.tokens: list[int] = []
         self.confidence: list[float] = []
+        self._end_confidence = 1.0
         self.finish: Finish | None = None
         self.steps = 0
         self._first_line = FirstLine(family)
@@ -65,7 +66,7 @@ class Filling(ABC):
     def commit(self, token: int, confidence: float) -> None:
         """Append a token; the end closes the fill and is not part of it."""
         if self.ends(token):
-            self.finish = "complete"
+            self.finish, self._end_confidence = "complete", confidence
         else:
             self.append(token, confidence)
 
@@ -102,6 +103,7 @@ class Filling(ABC):
             tokens=[text for text, _ in written],
             confidence=[round(value, 4) for _, value in written],
             finish=self.finish or "deadline",
+            end_confidence=round(self._end_confidence, 4),
         )
 
     def _written(self) -> list[tuple[str, float]]:

@@ -114,12 +114,14 @@ class Progress:
 
 @attrs.frozen
 class Candidate:
-    """One answer. `confidence` holds a probability for each of the `tokens`, whose concatenation is `text`."""
+    """One answer. `confidence` holds a probability for each of the `tokens`, whose concatenation is `text`;
+    `end_confidence` is that of the end behind them, 1.0 where something else ended the fill."""
 
     text: str
     tokens: list[str]
     confidence: list[float]
     finish: Finish
+    end_confidence: float = 1.0
 
 
 @attrs.frozen

@@ -31,13 +31,15 @@ class StreamPass:
 
     `append` rows are read causally and stay in the context; `canvas` rows follow them, see the whole context and each
     other, and leave nothing behind. `wanted` numbers the rows (append first, then canvas) whose logits are asked for:
-    each is the prediction of the token after that row. A family with a link leaves it in `linked`.
+    each is the prediction of the token after that row. A family with a link leaves it in `linked`. Where something is
+    typed already, `agreeing` are the tokens that may follow the last `append` row.
     """
 
     context: Context
     append: list[int]
     canvas: list[int]
     wanted: Sequence[int]
+    agreeing: Sequence[int] = attrs.field(default=(), kw_only=True)
     linked: Linked | None = attrs.field(default=None, init=False, repr=False, eq=False)
 
     @property
@@ -57,8 +59,8 @@ class StreamFamily(Family, Protocol):
         """Return the bytes that a token stands for."""
         ...
 
-    def agreeing(self, typed: bytes) -> Tensor:
-        """Return the ids [n] of the tokens that begin with `typed`, or with which it begins, on the model's device."""
+    def agreeing(self, typed: bytes) -> list[int]:
+        """Return the tokens that begin with `typed`, and those with which it begins."""
         ...
 
 
@@ -86,11 +88,15 @@ class StreamFilling(Filling):
         else:
             super().commit(token, confidence)
 
+    def agreeing(self) -> list[int]:
+        """Return the tokens that may come next where something is typed and not written yet, else none."""
+        return self._stream.agreeing(self.unwritten) if self.unwritten else []
+
     @torch.inference_mode()
     def agree(self, found: Tensor) -> None:
         """Leave in the anchor's logits, the first of `found`, only those of tokens that agree with what is typed."""
         if self.unwritten:
-            kept = self._stream.agreeing(self.unwritten)
+            kept = torch.tensor(self.agreeing(), device=found.device)
             logits = found[0, kept]
             found[0].fill_(NEVER)
             found[0, kept] = logits

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.confidence import confidence_between
+from engine.confidence import line_confidence
 from engine.evaluation.similarity import edit_similarity
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Seen, Task
@@ -54,7 +54,7 @@ def first_line_confidence(candidate: Candidate) -> float:
     """
     lead = len(candidate.text) - len(candidate.text.lstrip())
     stop = lead + len(candidate.text[lead:].partition("\n")[0].rstrip())
-    return confidence_between(candidate, lead, stop)
+    return line_confidence(candidate, lead, stop)
 
 
 def judge(task: Task, way: Way, filled: Filled, reference: Reference, timed: bool) -> Row:

@@ -181,8 +181,8 @@ class EmbeddedFamily:
     def bytes_of(self, token: int) -> bytes:
         return self._pieces.bytes[token]
 
-    def agreeing(self, typed: bytes) -> Tensor:
-        return torch.tensor(self._agreement.tokens(typed), device=self._device)
+    def agreeing(self, typed: bytes) -> list[int]:
+        return self._agreement.tokens(typed)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)

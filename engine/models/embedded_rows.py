@@ -30,6 +30,8 @@ class HostRows:
             stream = [*item.context.tokens, *item.append]
             anchor = len(stream) - 1
             lookup = Lookup(stream, marks, buckets, min(start, anchor))
+            if item.agreeing:
+                lookup.narrow(anchor, np.array(item.agreeing))
             hints = lookup.stream()
             found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
             if item.canvas:

@@ -65,6 +65,21 @@ class Lookup:
         rows = rows[rows >= 0]
         first = int(rows[0]) if len(rows) else len(self._text)
         self._found, self._length, self._grams = _look_up(self._text, first, buckets)
+        self._narrowed, self._narrow_match = -1, (0, 0)
+
+    def narrow(self, row: int, agreeing: Ids) -> None:
+        """Tell one row only of occurrences that went on with a token that agrees with what is typed (see healing.py).
+
+        Hints of a canvas behind that row go on from there.
+        """
+        at = int(self._index[row])
+        if at >= 0:
+            self._narrowed, self._narrow_match = row, _narrow(self._text[: at + 1], agreeing)
+
+    def _match(self, row: int) -> tuple[int, int]:
+        """Return where the earlier run like the one at a row ends, and its number in RUNS, or 0."""
+        at = self._index[row]
+        return self._narrow_match if row == self._narrowed else (int(self._found[at]), int(self._length[at]))
 
     def stream(self) -> Hints:
         """Return the hints of all rows from `since` on."""
@@ -72,17 +87,22 @@ class Lookup:
         known = (at >= 0) & (self._length[at] > 0)
         tokens = np.where(known, self._text[np.minimum(self._found[at] + 1, len(self._text) - 1)], 0)
         strengths = np.where(known, self._length[at], 0)
+        row = self._narrowed - self._since
+        if row >= 0:
+            found, strengths[row] = self._narrow_match
+            tokens[row] = self._text[found + 1] if strengths[row] else 0
         return Hints(tokens, strengths, np.where((at >= 0)[:, None], self._grams[at], 0))
 
     def canvas(self, anchor: int, canvas: list[int] | Ids) -> Hints:
         """Return the hints of a canvas [n] of tokens and masks that stands behind row `anchor` of the stream."""
         shown = np.asarray(canvas, np.int64)
         at = self._index[anchor]
-        source = self._found[at] + 2 + np.arange(len(shown))
-        known = (at >= 0) & (self._length[at] > 0) & (source <= at)
+        found, length = self._match(anchor)
+        source = found + 2 + np.arange(len(shown))
+        known = (at >= 0) & (length > 0) & (source <= at)
         tokens = np.where(known, self._text[np.minimum(source, at)], 0)
         reach = 1 + np.searchsorted(REACHES, np.arange(1, len(shown) + 1))
-        strengths = reach * (len(RUNS) + 1) + np.where(known, self._length[at], 0)
+        strengths = reach * (len(RUNS) + 1) + np.where(known, length, 0)
         hidden = shown == self._mask
         if hidden.all():
             return Hints(tokens, strengths, np.zeros((len(shown), 2), np.int64))
@@ -91,6 +111,21 @@ class Lookup:
         grams[1:][hidden[:-1]] = 0
         grams[2:, 1][hidden[:-2]] = 0
         return Hints(tokens, strengths, grams)
+
+
+def _narrow(text: Ids, agreeing: Ids) -> tuple[int, int]:
+    """Return where the latest earlier occurrence of the longest run at the end of a text [n] ends that went on with one
+    of the `agreeing` tokens [m], and that run's number in RUNS counted from 1, or 0."""
+    ends = np.flatnonzero(np.isin(text[1:], agreeing))
+    found = (0, 0)
+    for run in range(1, RUNS[-1] + 1):
+        ends = ends[ends >= run - 1]
+        ends = ends[text[ends - run + 1] == text[len(text) - run]] if run <= len(text) else ends[:0]
+        if not len(ends):
+            break
+        if run in RUNS:
+            found = int(ends[-1]), RUNS.index(run) + 1
+    return found
 
 
 def _last(tokens: Ids, mark: int) -> int | None:

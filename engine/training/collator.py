@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.models.healing import unfinished
+from engine.models.healing import Agreement, unfinished
 from engine.models.lookup import Hints
 from engine.models.pieces import Pieces
 from engine.models.stream import Limits, Marks, lay_out
@@ -67,6 +67,7 @@ class Collator:
     def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
         self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
+        self._agreement = Agreement(Pieces(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
         lengths = config.objective.canvas_lengths
@@ -81,7 +82,10 @@ class Collator:
         made = wire.blank(len(holes), self._length, rows, self._marks)
         for row, hole in enumerate(holes):
             laid = self._lay_out(hole)
-            self._stream(made[:, row], laid[0], laid[1], lookup := Repeats(laid[0], self._marks, self._buckets))
+            lookup = Repeats(laid[0], self._marks, self._buckets)
+            if typed := unfinished(self._tokenizer, hole.prefix):
+                lookup.narrow(laid[3], np.array(self._agreement.tokens(typed.encode())))
+            self._stream(made[:, row], laid[0], laid[1], lookup)
             self._canvases(made[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
         return made
 

@@ -28,11 +28,13 @@ class Repeats(Lookup):
     def canvases(self, anchors: Ids, offsets: Ids, shown: Ids) -> Hints:
         """Return the hints of canvas rows [R], canvas behind canvas: anchor, place in the canvas, and shown token."""
         at = self._index[anchors]
-        source = self._found[at] + 2 + offsets
-        known = (at >= 0) & (self._length[at] > 0) & (source <= at)
+        narrowed = anchors == self._narrowed
+        source = np.where(narrowed, self._narrow_match[0], self._found[at]) + 2 + offsets
+        length = np.where(narrowed, self._narrow_match[1], self._length[at])
+        known = (at >= 0) & (length > 0) & (source <= at)
         tokens = np.where(known, self._text[np.minimum(source, at)], 0)
         reach = 1 + np.searchsorted(REACHES, offsets + 1)
-        strengths = reach * (len(RUNS) + 1) + np.where(known, self._length[at], 0)
+        strengths = reach * (len(RUNS) + 1) + np.where(known, length, 0)
         grams = self.canvas(0, shown).grams
         grams[offsets == 0] = 0
         grams[offsets == 1, 1] = 0

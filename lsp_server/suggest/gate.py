@@ -2,7 +2,7 @@
 
 import attrs
 
-from engine.confidence import confidence_between
+from engine.confidence import line_confidence
 from engine.protocol import Candidate
 from lsp_server.settings import Settings
 from lsp_server.suggest.sure_start import sure_start
@@ -39,10 +39,11 @@ def confidence_of(candidate: Candidate, shown_text: str) -> float:
     """Return how likely the first shown line is right, by the tokens that it was made of.
 
     The first line is what the user reads first and takes or leaves; a doubtful fifth line should not hide a good first.
-    Tokens that were cut off when shaping do not count. 0.0 when there is nothing to judge by.
+    Tokens that were cut off when shaping do not count, and where the line is all of the fill, its end does. 0.0 when
+    there is nothing to judge by.
     """
     line = shown_text.lstrip().split("\n", 1)[0].rstrip()
     start = candidate.text.find(line) if line else -1
     if start < 0:
         start, line = 0, candidate.text
-    return confidence_between(candidate, start, start + len(line))
+    return line_confidence(candidate, start, start + len(line))

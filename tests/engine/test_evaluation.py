@@ -113,7 +113,7 @@ async def test_the_confidence_is_what_the_gate_goes_by(family: Family, files: li
     """Of an answer that is shown as it is, the engine's rule and the language server's are the same number."""
     answers = [
         Candidate("\n  a = b\n  c", ["\n ", " a", " = b", "\n", "  c"], [0.2, 0.9, 0.4, 0.1, 0.1], "complete"),
-        Candidate("one", ["on", "e"], [0.5, 0.25], "complete"),
+        Candidate("one", ["on", "e"], [0.5, 0.25], "complete", end_confidence=0.5),
         Candidate("x", ["x"], [0.0], "complete"),
         Candidate("", [], [], "complete"),
     ]

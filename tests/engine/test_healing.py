@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -15,7 +16,9 @@ from engine.context_cache import common_prefix
 from engine.filling import Hole
 from engine.models.embedded import EmbeddedFamily
 from engine.models.healing import LONGEST, Agreement, unfinished
+from engine.models.lookup import Lookup
 from engine.models.pieces import Pieces, load_tokenizer
+from engine.models.stream import Marks
 from engine.protocol import Fill
 from engine.sampling.proposal import Drawing
 from engine.scheduler import Scheduler
@@ -133,6 +136,20 @@ def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: Embedded
     filling.absorb(logits, 9)
     assert filling.finish is None
     assert filling.tokens[0] in family.agreeing(layout.typed.encode())
+
+
+def test_a_hint_goes_by_what_went_on_as_it_is_typed() -> None:
+    marks = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
+    stream = [1, 2, 20, 30, 41, 50, 30, 42, 51, 20, 30, 43, 52, 20, 30, 3, 60, 4]
+    anchor = len(stream) - 1
+    for agreeing, expected in (([43], 43), ([42], 42), ([41], 41), ([42, 41], 41), ([77], 0)):
+        lookup = Lookup(stream, marks, 64)
+        lookup.narrow(anchor, np.array(agreeing))
+        hints, canvas = lookup.stream(), lookup.canvas(anchor, [6, 6])
+        assert hints.tokens[-1] == expected
+        assert (hints.strengths[-1] > 0) == (expected > 0)
+        assert canvas.tokens[0] == {43: 52, 42: 51, 41: 50, 0: 0}[expected]
+        assert hints.tokens[:-1].tolist() == Lookup(stream, marks, 64).stream().tokens[:-1].tolist()
 
 
 def test_training_cuts_holes_where_the_engine_does(tiny_model: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 import torch
 from small_run import drawn_holes, small_config, source_files
 
+from engine.models.healing import Agreement, unfinished
 from engine.models.lookup import Lookup
-from engine.models.pieces import load_tokenizer
+from engine.models.pieces import Pieces, load_tokenizer
 from engine.training import wire
 from engine.training.collator import Collator, LineEncoder
 from engine.training.loader import marks_of
@@ -38,13 +39,18 @@ def test_the_quick_lookup_of_a_whole_stream_is_the_engines(tiny_model: Path) -> 
 def test_canvases_are_the_engines(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
     marks = marks_of(tokenizer)
-    batch = Collator(config, tokenizer, marks, 0).batch(drawn_holes(config, 12), 48)
-    rows = batch.inputs
-    for row in range(12):
+    holes = drawn_holes(config, 12)
+    batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
+    rows, agreement = batch.inputs, Agreement(Pieces(tokenizer).bytes)
+    for row, hole in enumerate(holes):
         stream = batch.tokens[row, :96]
         stream = stream[stream != marks.pad].tolist()
-        lookup = Lookup(stream, marks, 64)
-        assert int(batch.anchors[row, 0]) == stream.index(marks.middle)
+        lookup, middle = Lookup(stream, marks, 64), stream.index(marks.middle)
+        assert int(batch.anchors[row, 0]) == middle
+        if typed := unfinished(tokenizer, hole.prefix):
+            lookup.narrow(middle, np.array(agreement.tokens(typed.encode())))
+        assert rows.hints[row, : len(stream)].tolist() == lookup.stream().tokens.tolist()
+        assert rows.strengths[row, : len(stream)].tolist() == lookup.stream().strengths.tolist()
         for owner in batch.owners[row].unique():
             own = 96 + torch.nonzero(batch.owners[row] == owner)[:, 0]
             anchor = int(batch.anchors[row, own[0] - 96])

@@ -29,6 +29,14 @@ def test_a_token_that_is_shown_in_part_counts() -> None:
     assert confidence_of(candidate(["foo", "()\n"], [0.9, 0.4]), "foo()") == pytest.approx(0.36)
 
 
+def test_that_the_line_ends_there_counts_where_the_fill_ends_there() -> None:
+    ended = Candidate("foo(a) ", ["foo(", "a", ") "], [0.8, 0.5, 1.0], "complete", end_confidence=0.5)
+    assert confidence_of(ended, "foo(a)") == pytest.approx(0.2)
+    assert confidence_of(ended, "foo(") == pytest.approx(0.8)
+    more = Candidate("foo(a)\nb", ["foo(a)", "\n", "b"], [0.8, 0.5, 1.0], "complete", end_confidence=0.5)
+    assert confidence_of(more, "foo(a)\nb") == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize("tokens", [[], ["a"]])
 def test_nothing_to_judge_by_and_no_probability_are_no_confidence(tokens: list[str]) -> None:
     assert confidence_of(candidate(tokens, [0.0] * len(tokens)), "a") == 0.0
