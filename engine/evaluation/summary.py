@@ -98,12 +98,13 @@ def speeds(rows: Sequence[Row], way: Way) -> list[Speed]:
 def accepted_an_iteration(rows: Iterable[Row]) -> float:
     """Return the tokens that draft and verify commits in a pass, which checks a draft and guesses the next one.
 
-    The end is one of them, as it is for left to right, which commits one token in each pass.
+    They are the passes of left to right, which commits one token in each, the end and what is typed already among them.
     """
-    drafted = [row for row in rows if row.way == VERIFY.name]
-    iterations = sum(row.steps for row in drafted)
-    committed = sum(row.tokens + (row.finish == "complete") for row in drafted)
-    return round(committed / iterations, 3) if iterations else 0.0
+    steps = dict.fromkeys((TWIN.name, VERIFY.name), 0)
+    for row in rows:
+        if row.way in steps:
+            steps[row.way] += row.steps
+    return round(steps[TWIN.name] / steps[VERIFY.name], 3) if steps[VERIFY.name] else 0.0
 
 
 @attrs.frozen

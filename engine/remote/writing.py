@@ -9,12 +9,12 @@ import attrs
 
 from engine.protocol import Candidate, Fill, Finish
 
-UNTOLD = 0.7
+UNTOLD = 0.9
 """The confidence in a text whose server gives no probabilities: one value for all of it.
 
 The language server shows a line that is as likely right as its gate (lsp_server/suggest/gate.py). 1.0 would say that
 the model is certain, and pass every gate; 0.0 that it is surely wrong, and the user would never see anything of the
-server that was named. 0.7 says no more than is known, that a model wrote this as its best guess: it is shown at the
+server that was named. 0.9 says no more than is known, that a model wrote this as its best guess: it is shown at the
 default gate, and no longer once the user raises the gate to ask for suggestions that their model vouches for.
 """
 

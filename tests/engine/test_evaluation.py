@@ -171,8 +171,9 @@ def test_speed_is_told_by_the_length_of_the_twins_answer() -> None:
     assert found == {"1-7": (2, 2.0), "8-15": (1, 4.0), "16-31": (1, 15.5), "32+": (1, 32.0)}
 
 
-def test_what_an_iteration_commits_has_the_end_in_it() -> None:
-    assert accepted_an_iteration([row(0, VERIFY, tokens=5, steps=2), row(1, VERIFY, tokens=2, steps=1)]) == 3.0
+def test_an_iteration_commits_what_left_to_right_needs_so_many_passes_for() -> None:
+    drafted = [row(0, VERIFY, tokens=5, steps=2), row(1, VERIFY, tokens=2, steps=1)]
+    assert accepted_an_iteration([*drafted, row(0, TWIN, tokens=5, steps=6), row(1, TWIN, tokens=2, steps=3)]) == 3.0
     assert accepted_an_iteration([row(0, TWIN)]) == 0.0
 
 

@@ -12,6 +12,7 @@ from small_run import SHAPE, TRAINING, small_config, source_files
 from engine.errors import MidspanError
 from engine.evaluation.summary import summarize
 from engine.models.embedded import EmbeddedFamily
+from engine.models.healing import unfinished
 from engine.models.lookup import Lookup
 from engine.models.network import Network
 from engine.models.pieces import load_tokenizer
@@ -79,7 +80,8 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
     shape = attrs.evolve(family.card.shape, context_tokens=96)
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     collator = Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
-    batch = collator.batch(holes_of("rest of line", 6), 40)
+    holes = holes_of("rest of line", 6)
+    batch, typed = collator.batch(holes, 40), [unfinished(tokenizer, hole.prefix).encode() for hole in holes]
     length = batch.stream_rows
     with torch.inference_mode():
         network = family._network
@@ -90,11 +92,15 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
                 anchor = int(batch.anchors[row, own[0] - length])
                 stream = batch.tokens[row, : anchor + 1].tolist()
                 context = family.new_context()
-                family.run([StreamPass(context, stream[: anchor // 2], [], [])])
-                canvas = batch.tokens[row, own].tolist()
-                append = stream[anchor // 2 :]
+                before = stream.index(family.middle) if family.middle in stream else anchor // 2
+                family.run([StreamPass(context, stream[:before], [], [])])
+                canvas, agreeing = batch.tokens[row, own].tolist(), family.agreeing(typed[row])
+                if family.middle in stream[:-1]:
+                    family.run([StreamPass(context, [family.middle], [], [], agreeing=agreeing)])
+                append = stream[len(context.tokens) :]
+                agreeing = agreeing if append[-1] == family.middle else []
                 wanted = list(range(len(append) - 1, len(append) + len(canvas)))
-                (found,) = family.run([StreamPass(context, append, canvas, wanted)])
+                (found,) = family.run([StreamPass(context, append, canvas, wanted, agreeing=agreeing)])
                 at = torch.cat((torch.tensor([anchor]), own))
                 expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])
                 torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)
