@@ -21,8 +21,7 @@ class LeftToRight(StreamFilling):
     """One token a pass: the twin that every figure of the other ways is compared with."""
 
     def next_pass(self) -> StreamPass:
-        unread = self.unread()
-        return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
+        return self.pass_for_next()
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1

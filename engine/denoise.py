@@ -58,9 +58,9 @@ class Denoising(StreamFilling):
         return [at for at, token in enumerate(self._canvas) if token is None]
 
     def next_pass(self) -> StreamPass:
-        unread = self.unread()
         if self.unwritten:
-            return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
+            return self.pass_for_next()
+        unread = self.unread()
         shown = [self._stream.mask if token is None else token for token in self._canvas[:-1]]
         return StreamPass(self.context, unread, shown, [len(unread) - 1 + at for at in self._masked()])
 

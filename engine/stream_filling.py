@@ -101,6 +101,11 @@ class StreamFilling(Filling):
             found[0].fill_(NEVER)
             found[0, kept] = logits
 
+    def pass_for_next(self) -> StreamPass:
+        """Return the pass that predicts the next token alone; write_next takes what is found."""
+        unread = self.unread()
+        return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
+
     def write_next(self, found: Tensor) -> None:
         """Commit the token that the anchor's logits, the first of `found`, propose."""
         self.agree(found)

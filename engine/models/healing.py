@@ -6,7 +6,7 @@ first tokens are those that agree with it. What is typed of a word no longer cha
 come. Training cuts its holes in the same way (training/collator.py).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer
@@ -35,17 +35,14 @@ class Agreement:
     """Tells which tokens may stand where something is typed already: `pieces` are the bytes of each token."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._sorted = sorted((piece, token) for token, piece in enumerate(pieces) if piece)
+        self._token_of = {piece: token for token, piece in enumerate(pieces) if piece}
+        self._pieces = sorted(self._token_of)
+        self._tokens = [self._token_of[piece] for piece in self._pieces]
 
     def tokens(self, typed: bytes) -> list[int]:
         """Return the tokens that begin with `typed`, and those with which it begins."""
-        agreeing: list[int] = []
-        for length in range(1, len(typed) + 1):
-            start = typed[:length]
-            at = bisect_left(self._sorted, (start, -1))
-            while at < len(self._sorted) and (
-                self._sorted[at][0] == start or (length == len(typed) and self._sorted[at][0].startswith(start))
-            ):
-                agreeing.append(self._sorted[at][1])
-                at += 1
-        return agreeing
+        length = len(typed)
+        starts = [typed[:end] for end in range(1, length) if typed[:end] in self._token_of]
+        first = bisect_left(self._pieces, typed)
+        stop = bisect_right(self._pieces, typed, key=lambda piece: piece[:length])
+        return [*(self._token_of[start] for start in starts), *self._tokens[first:stop]]

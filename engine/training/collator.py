@@ -81,19 +81,19 @@ class Collator:
         """Lay out holes with `rows` canvas rows each."""
         made = wire.blank(len(holes), self._length, rows, self._marks)
         for row, hole in enumerate(holes):
-            laid = self._lay_out(hole)
+            typed = unfinished(self._tokenizer, hole.prefix)
+            laid = self._lay_out(hole, typed)
             lookup = Repeats(laid[0], self._marks, self._buckets)
-            if typed := unfinished(self._tokenizer, hole.prefix):
+            if typed:
                 lookup.narrow(laid[3], np.array(self._agreement.tokens(typed.encode())))
             self._stream(made[:, row], laid[0], laid[1], lookup)
             self._canvases(made[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
         return made
 
-    def _lay_out(self, hole: Hole) -> tuple[list[int], NDArray[np.float32], slice, int]:
+    def _lay_out(self, hole: Hole, typed: str) -> tuple[list[int], NDArray[np.float32], slice, int]:
         """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
-        typed = unfinished(self._tokenizer, hole.prefix)
         middle = self._encode(typed + hole.middle)[: limits.middle_tokens]
         suffix = "" if rng.random() < limits.no_suffix else hole.suffix
         path = "" if rng.random() < limits.no_path else hole.path

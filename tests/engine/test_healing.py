@@ -110,7 +110,7 @@ async def test_a_word_that_is_typed_on_needs_no_new_context(scheduler: Scheduler
         assert filled.cached_tokens == filled.context_tokens
 
 
-async def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedFamily) -> None:
+def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedFamily) -> None:
     """The chance of all that is answered is the product over all that was chosen, also of what is typed already."""
     fill = attrs.evolve(HOLE, prefix=PREFIX + "rts")
     layout = family.lay_out(fill)
