@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import attrs
 from sources import Span
 
-from engine.client import EngineClient
-from engine.protocol import Fill, Filled, RuleName
-from lsp_server.documents import Documents
-from lsp_server.syntax.hole import cut_hole
+from engine.client.connection import EngineClient
+from engine.protocol.messages import Fill, Filled, RuleName
+from lsp_server.documents.store import Documents
+from lsp_server.hole.hole import cut_hole
 
 BUCKETS = ((1, 7), (8, 15), (16, 31), (32, 10_000))
 _MAX_TOKENS = 64

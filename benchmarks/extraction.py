@@ -13,9 +13,9 @@ from pathlib import Path
 import attrs
 from lsprotocol import types
 
-from lsp_server.documents import Documents, offset_at
+from lsp_server.documents.store import Documents, offset_at
+from lsp_server.hole.hole import cut_hole
 from lsp_server.suggest.shape import shape
-from lsp_server.syntax.hole import cut_hole
 
 URI = "file:///project/long.py"
 ENCODING = types.PositionEncodingKind.Utf16

@@ -6,13 +6,13 @@ from torch import Tensor
 from benchmarks.gpu_floor import DenseShape, milliseconds
 from benchmarks.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu_run import Figure, Run
-from engine.models.masked.captured import CapturedMiddles
-from engine.models.masked.network import MaskedNetwork
+from engine.fill.commit_rules import by_threshold, floor
+from engine.fill.sampler import Drawing
+from engine.library.memory import BYTES_A_PARAMETER
+from engine.models.masked.cuda_graph import CapturedMiddles
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.sides import Sides
-from engine.models.precision.memory import BYTES_A_PARAMETER
-from engine.sampling.commit import by_threshold, floor
-from engine.sampling.proposal import Drawing
 
 MIDDLE = 16
 STEPS = 6

@@ -11,12 +11,12 @@ import torch
 
 from benchmarks.gpu_run import Figure, Run
 from benchmarks.statistic import Percentiles
-from engine.client import EngineClient
-from engine.lifecycle import EngineOptions, connect_or_start, connect_running
-from engine.models.embedded import EmbeddedFamily
-from engine.models.registry import load
-from engine.protocol import Fill
-from engine.scheduler import Scheduler
+from engine.client.connection import EngineClient
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running
+from engine.models.embedded.model import EmbeddedFamily
+from engine.models.load import load
+from engine.protocol.messages import Fill
+from engine.schedule.scheduler import Scheduler
 
 EDITORS, TINY_EDITORS = 50, 4
 FILLS, TINY_FILLS = 20, 3

@@ -7,14 +7,14 @@ import torch
 from benchmarks.gpu_floor import GemmaShape, milliseconds
 from benchmarks.gpu_models import FULL_GEMMA, TINY_GEMMA, gemma_of
 from benchmarks.gpu_run import Figure, Run
+from engine.library.memory import BYTES_A_PARAMETER
 from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.attention import Segment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
-from engine.models.diffusion_gemma.network import DiffusionNetwork
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
-from engine.models.precision.memory import BYTES_A_PARAMETER
 
 CANVASES = (16, 64, 256)
 CONTEXT, TINY_CONTEXT = 2048, 96

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.gpu_floor import DenseShape, GemmaShape
+from engine.library.precision_names import Precision
 from engine.models.diffusion_gemma.loading import HALVES
-from engine.models.precision.holder import Holder
-from engine.models.precision.name import Precision
+from engine.models.quantization.holder import Holder
 
 TINY_GEMMA = GemmaShape(2048, 64, 128, 6, 4, 2, 1, 16, 32, 64, 8, 2, 32)
 FULL_GEMMA = GemmaShape(262_144, 2816, 2112, 30, 16, 8, 2, 256, 512, 1024, 128, 8, 704)

@@ -7,7 +7,7 @@ import attrs
 import torch
 
 from benchmarks.gpu_floor import Speeds
-from engine.models.precision.name import Precision
+from engine.library.precision_names import Precision
 
 
 @attrs.frozen

@@ -20,8 +20,8 @@ from startup import measure_starts, stop_engine
 from typing_session import replay
 
 from engine.cli.lsp_client import LspSession
+from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import MidspanError
-from engine.lifecycle import EngineOptions, connect_or_start
 
 _OUT = Path(__file__).resolve().parent / "out"
 

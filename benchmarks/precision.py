@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.library.precision_names import Precision
+from engine.library.quantized_tensors import is_of_images
 from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.loading import HALVES
-from engine.models.diffusion_gemma.network import DiffusionNetwork
-from engine.models.precision.holder import Holder, quantized
-from engine.models.precision.name import Precision
-from engine.models.precision.selection import is_of_images
+from engine.models.quantization.holder import Holder, quantized
 
 LAYERS = {"7B down": (3584, 18944), "expert gate, up": (1408, 2816), "expert down": (2816, 704)}
 ROWS = (1, 16, 64)

@@ -18,6 +18,8 @@ from machine import Machine, this_machine
 from rich.console import Console
 from suggester import Suggester
 
+from engine.corpus import corpus
+from engine.corpus.languages import MARKUP
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
 from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table
@@ -29,13 +31,11 @@ from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix
 from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
 from engine.evaluation.task import Task, held_out, without_suffix
 from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY, WAYS
-from engine.models import registry
-from engine.models.base import Family
-from engine.protocol import ModelInfo
-from engine.scheduler import Scheduler
-from engine.training import corpus
+from engine.fill.interface import Family
+from engine.models import load as registry
+from engine.protocol.messages import ModelInfo
+from engine.schedule.scheduler import Scheduler
 from engine.training.evaluate import judged, write_rows
-from engine.training.languages import MARKUP
 from lsp_server.settings import Settings
 
 _OUT = Path(__file__).resolve().parent / "out"

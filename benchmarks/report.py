@@ -18,7 +18,7 @@ from startup import StartFigures
 from statistic import Percentiles
 from typing_session import TypingFigures
 
-from engine.protocol import ModelInfo
+from engine.protocol.messages import ModelInfo
 
 
 @attrs.frozen

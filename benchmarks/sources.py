@@ -10,12 +10,12 @@ from pathlib import Path
 
 import attrs
 
-_ROOT = Path(__file__).resolve().parent.parent
+_FROZEN = Path(__file__).resolve().parent.parent / "tests" / "data" / "sources"
 _PATHS = (
-    _ROOT / "engine" / "protocol.py",
+    _FROZEN / "protocol.py",
     Path(json.decoder.__file__),
     Path(textwrap.__file__),
-    _ROOT / "engine" / "client.py",
+    _FROZEN / "client.py",
     Path(argparse.__file__),
 )
 _SHORTEST_LINE = 20

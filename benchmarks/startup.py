@@ -10,7 +10,7 @@ from sources import Span
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillWish
-from engine.lifecycle import EngineOptions, connect_running
+from engine.client.launcher import EngineOptions, connect_running
 
 _MEGABYTE = 1e6
 _CLIENT = "midspan-bench"

@@ -9,14 +9,14 @@ from lsprotocol import types
 
 from engine.evaluation.calibration import Judged
 from engine.evaluation.keystrokes import Place, Screen
-from engine.protocol import Fill
-from engine.scheduler import Scheduler
-from lsp_server.documents import Documents, Snapshot, position_at
+from engine.protocol.messages import Fill
+from engine.schedule.scheduler import Scheduler
+from lsp_server.documents.store import Documents, Snapshot, position_at
+from lsp_server.hole.hole import cut_hole
 from lsp_server.settings import Settings
 from lsp_server.suggest.gate import confidence_of, let_through
 from lsp_server.suggest.reuse import Reuse
 from lsp_server.suggest.shape import shape
-from lsp_server.syntax.hole import cut_hole
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32

@@ -10,7 +10,7 @@ from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillWish, InlineItem
 from engine.evaluation.keystrokes import is_start
-from engine.protocol import Timings
+from engine.protocol.messages import Timings
 
 # One keystroke in this many asks with midspan/fill, whose answer tells the engine's own times; the others as an editor.
 _PROBE_EVERY = 6

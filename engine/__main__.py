@@ -13,18 +13,18 @@ from types import FrameType
 
 import attrs
 
-from engine import exits
-from engine.address import make_private, place_of, resolve_model
+from engine.client import exit_status as exits
+from engine.client.address import make_private, place_of, resolve_model
+from engine.client.lock import EngineLock, LockRecord
 from engine.errors import MidspanError
-from engine.heartbeat import Heartbeat
-from engine.listener import Listener, Transport, default_transport
-from engine.lock import EngineLock, LockRecord
-from engine.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
-from engine.models.precision.name import check_wish
-from engine.protocol import PROTOCOL_VERSION, ModelInfo, Welcome
+from engine.library.precision_names import check_wish
+from engine.protocol.messages import PROTOCOL_VERSION, ModelInfo, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
-from engine.server import Server
-from engine.service import FillService
+from engine.schedule.backend import FillService
+from engine.server.heartbeat import Heartbeat
+from engine.server.listener import Listener, Transport, default_transport
+from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
+from engine.server.server import Server
 
 _log = logging.getLogger("engine.main")
 
@@ -120,15 +120,15 @@ def _run(
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], FillService]]:
     # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
-    from engine.models import registry
-    from engine.scheduler import Scheduler
+    from engine.models import load as registry
+    from engine.schedule.scheduler import Scheduler
 
     family = registry.load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
     return family.info, lambda: Scheduler(family, on_stage=heartbeat.say)
 
 
 def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], FillService]]:
-    from engine.remote.scheduler import RemoteScheduler
+    from engine.remote.backend import RemoteScheduler
 
     return endpoint.info, lambda: RemoteScheduler(endpoint)
 

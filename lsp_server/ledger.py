@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 
 from engine.errors import MidspanError
-from engine.statistics import StatisticsFile, Tallies, Tally, row_of_today
+from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
 
 _logger = logging.getLogger(__name__)
 

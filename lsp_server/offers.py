@@ -2,10 +2,10 @@
 
 import attrs
 
-from engine.statistics import Tally
+from engine.usage_file import Tally
+from lsp_server.engine_link.status import Counts
 from lsp_server.ledger import Ledger
-from lsp_server.status import Counts
-from lsp_server.wire import Mark
+from lsp_server.messages import Mark
 
 _REMEMBERED = 256
 _MOST_CHARACTERS = 100_000

@@ -7,7 +7,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from lsp_server.wire import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
+from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
 
 _Handled = Generator[Any, Any, None]
 _OURS: dict[str, type[Any]] = {FILL: FillRequest, SHOWN: ShownNotification, PARTLY_ACCEPTED: PartNotification}

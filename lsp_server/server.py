@@ -12,24 +12,26 @@ from pygls.uris import to_fs_path
 
 from engine import __version__
 from engine.errors import MidspanError
-from engine.protocol import Status
-from engine.statistics import StatisticsFile, statistics_path
-from lsp_server import document_sync, log, wire
-from lsp_server.completion import OPTIONS, CompletionItems
+from engine.protocol.messages import Status
+from engine.usage_file import StatisticsFile, statistics_path
+from lsp_server import log
+from lsp_server import messages as wire
 from lsp_server.configuration import Configuration
-from lsp_server.documents import Documents, offset_at
-from lsp_server.engine_link import DIED, EngineLink
-from lsp_server.fill_request import fill_request
-from lsp_server.inline import InlineCompletions
+from lsp_server.documents.store import Documents, offset_at
+from lsp_server.engine_link.link import DIED, EngineLink
+from lsp_server.engine_link.start_progress import StartProgress
+from lsp_server.engine_link.status import StatusBoard, readable
 from lsp_server.ledger import Ledger
 from lsp_server.offers import Offers
 from lsp_server.protocol import MidspanProtocol
-from lsp_server.registration import CompletionSwitch, follow_configuration
-from lsp_server.session import Session
+from lsp_server.requests import document_sync
+from lsp_server.requests.completion import OPTIONS, CompletionItems
+from lsp_server.requests.fill import fill_request
+from lsp_server.requests.inline_completion import InlineCompletions
+from lsp_server.requests.registration import CompletionSwitch, follow_configuration
+from lsp_server.requests.session import Session
 from lsp_server.settings import SECTION, Reading, setting_names
-from lsp_server.start_progress import StartProgress
-from lsp_server.status import StatusBoard, readable
-from lsp_server.suggestions import Suggestions
+from lsp_server.suggest.suggestions import Suggestions
 
 _logger = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 import attrs
 
-from engine.chosen_model import DEFAULT
-from engine.lifecycle import EngineOptions
-from engine.models.precision.name import WISHES
-from engine.protocol import RuleName
-from lsp_server.wire import camel_case
+from engine.client.launcher import EngineOptions
+from engine.library.chosen_model import DEFAULT
+from engine.library.precision_names import WISHES
+from engine.protocol.messages import RuleName
+from lsp_server.messages import camel_case
 
 SECTION = "midspan"
 DEFAULT_GATE = 0.85  # Set by measurement on held-out holes; lower shows more and is wrong more often.

@@ -6,8 +6,9 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
+from sources import source_paths
 
-from engine.models.network import Network, Shape
+from engine.models.embedded.network import Network, Shape
 from engine.training import config as training_config
 from engine.training.export import export
 from engine.training.tokenizer import train_tokenizer
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a model of 60,000 random weights whose tokenizer has read this project's own sources."""
     folder = tmp_path_factory.mktemp("tiny-model")
-    sources = sorted((ROOT / "engine").glob("*.py"))
+    sources = source_paths()
     tokenizer = train_tokenizer((path.read_text() for path in sources), 400)
     tokenizer.save(str(folder / "tokenizer.json"))
     shape = Shape(

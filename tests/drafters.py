@@ -6,15 +6,15 @@ from pathlib import Path
 from fim_checkpoints import TEXT_TOKENS, FimCheckpoint, save_fim_checkpoint
 from tokenizers import Tokenizer
 
-from engine.filling import Hole
-from engine.models.left_to_right.drafter import Drafter, Unfinished
-from engine.models.left_to_right.family import LeftToRightFamily
-from engine.models.left_to_right.filling import DraftedFilling
-from engine.models.pieces import Pieces
-from engine.models.registry import load
-from engine.protocol import Fill
-from engine.sampling.proposal import Drawing
-from engine.way import Way
+from engine.fill.filling import Hole
+from engine.fill.sampler import Drawing
+from engine.fill.strategy import Way
+from engine.models.load import load
+from engine.models.qwen_fim.drafter import Drafter, Unfinished
+from engine.models.qwen_fim.filling import DraftedFilling
+from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.stock.token_bytes import Pieces
+from engine.protocol.messages import Fill
 
 
 def load_fim(folder: Path) -> LeftToRightFamily:

@@ -14,8 +14,8 @@ import pytest
 from lsprotocol import types
 from pytest_lsp.client import make_test_lsp_client
 
-from engine.address import place_of
-from engine.lock import is_held, read_record
+from engine.client.address import place_of
+from engine.client.lock import is_held, read_record
 
 PATIENCE_S = 60.0
 AUTOMATIC = types.InlineCompletionTriggerKind.Automatic

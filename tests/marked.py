@@ -1,7 +1,7 @@
 """Documents for the tests, written as text with the cursor drawn in it: "¦"."""
 
-from lsp_server.documents import Documents, Snapshot
-from lsp_server.syntax.hole import Hole, cut_hole
+from lsp_server.documents.store import Documents, Snapshot
+from lsp_server.hole.hole import Hole, cut_hole
 
 CURSOR = "¦"
 

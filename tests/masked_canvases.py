@@ -5,13 +5,13 @@ from pathlib import Path
 import attrs
 from masked_checkpoints import TinyCheckpoint, save_checkpoint
 
-from engine.filling import Hole
+from engine.fill.filling import Hole
+from engine.fill.sampler import Drawing
+from engine.fill.strategy import Way
+from engine.models.load import load
 from engine.models.masked.canvas import Canvas
-from engine.models.masked.family import MaskedFamily
-from engine.models.registry import load
-from engine.protocol import Fill, RuleName
-from engine.sampling.proposal import Drawing
-from engine.way import Way
+from engine.models.masked.model import MaskedFamily
+from engine.protocol.messages import Fill, RuleName
 
 FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n")
 PLENTY = 1 << 20

@@ -8,6 +8,7 @@ import attrs
 import torch
 import transformers
 from safetensors.torch import save_file
+from sources import source_paths
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
@@ -113,7 +114,7 @@ def tiny_tokenizer() -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=TEXT_TOKENS, initial_alphabet=alphabet, show_progress=False)
-    sources = sorted((ROOT / "engine").glob("*.py"))
+    sources = source_paths()
     tokenizer.train_from_iterator((path.read_text() for path in sources), trainer)
     return tokenizer
 

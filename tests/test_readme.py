@@ -6,8 +6,8 @@ from pathlib import Path
 
 import attrs
 
+from lsp_server.messages import camel_case
 from lsp_server.settings import Settings
-from lsp_server.wire import camel_case
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -15,7 +15,7 @@ import attrs
 import tree_sitter
 
 from engine.errors import MidspanError
-from engine.models.weights_header import read_weights
+from engine.library.weights_header import read_weights
 
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)

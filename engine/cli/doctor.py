@@ -9,16 +9,16 @@ import attrs
 import typer
 from rich.text import Text
 
-from engine.address import make_private, place_of
-from engine.chosen_model import DEFAULT, chosen_model
 from engine.cli import checks
 from engine.cli.checks import Check, Verdict
 from engine.cli.console import FAILED, err, out
 from engine.cli.lsp_client import LspSession
 from engine.cli.options import AsJson
-from engine.client import EngineClient
+from engine.client.address import make_private, place_of
+from engine.client.connection import EngineClient
+from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, MidspanError
-from engine.lifecycle import EngineOptions, connect_running
+from engine.library.chosen_model import DEFAULT, chosen_model
 
 _STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 

@@ -7,14 +7,14 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.address import resolve_model
-from engine.chosen_model import DEFAULT
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.options import AsJson, Model, Precision
-from engine.client import EngineClient
+from engine.client.address import resolve_model
+from engine.client.connection import EngineClient
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.errors import MidspanError
-from engine.lifecycle import EngineOptions, connect_or_start, connect_running, log_path, stop_running
-from engine.protocol import Status
+from engine.library.chosen_model import DEFAULT
+from engine.protocol.messages import Status
 
 app = typer.Typer(help="The resident engine. The first fill starts it; you rarely need these.", no_args_is_help=True)
 

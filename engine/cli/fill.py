@@ -16,7 +16,7 @@ from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillAnswer, FillProgress, FillWish
 from engine.cli.options import AsJson, MaybeModel, MaybePrecision
 from engine.errors import MidspanError
-from engine.protocol import RuleName
+from engine.protocol.messages import RuleName
 
 # A denoising step takes a few milliseconds: shown as it runs, nobody would see it. The times printed are the real ones.
 _FRAME_SECONDS = 0.12

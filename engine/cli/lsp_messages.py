@@ -4,7 +4,7 @@ from typing import Literal
 
 import attrs
 
-from engine.protocol import Finish, RuleName, Status, Timings
+from engine.protocol.messages import Finish, RuleName, Status, Timings
 
 
 @attrs.frozen

@@ -7,15 +7,15 @@ from typing import Any
 import attrs
 from rich.table import Table
 
-from engine.chosen_model import EMBEDDED, chosen_model
 from engine.errors import ModelError
-from engine.models import store
-from engine.models.catalog import CatalogModel, catalog
-from engine.models.precision.memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
-from engine.models.precision.name import Precision
-from engine.models.resolve import EMBEDDED_FOLDER, folder_of, known_model
-from engine.models.store import ModelRecord
-from engine.models.weights_header import WeightsHeader, read_folder
+from engine.library import store
+from engine.library.catalog import CatalogModel, catalog
+from engine.library.chosen_model import EMBEDDED, chosen_model
+from engine.library.memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
+from engine.library.precision_names import Precision
+from engine.library.resolve import EMBEDDED_FOLDER, folder_of, known_model
+from engine.library.store import ModelRecord
+from engine.library.weights_header import WeightsHeader, read_folder
 
 
 @attrs.frozen

@@ -9,19 +9,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from engine.address import resolve_model
-from engine.chosen_model import EMBEDDED, choose, chosen_model
 from engine.cli import model_sheet
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullView
+from engine.client.address import resolve_model
+from engine.client.launcher import EngineOptions, stop_running
 from engine.errors import MidspanError, ModelError
-from engine.lifecycle import EngineOptions, stop_running
-from engine.models import store
-from engine.models.catalog import CatalogModel, catalog
-from engine.models.precision.memory import gigabytes, rooms
-from engine.models.resolve import folder_of
+from engine.library import store
+from engine.library.catalog import CatalogModel, catalog
+from engine.library.chosen_model import EMBEDDED, choose, chosen_model
+from engine.library.memory import gigabytes, rooms
+from engine.library.resolve import folder_of
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
 
@@ -91,7 +91,7 @@ def pull(
         if not already:
             _accept(model, accept_licence)
         # Imported when it is needed: this is the one command that goes to the network.
-        from engine.models.pull import Puller
+        from engine.library.pull import Puller
 
         with PullView(err) as view:
             record = Puller(view).pull(model, accepted=not model.free)

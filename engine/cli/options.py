@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from engine.chosen_model import DEFAULT, chosen_model
-from engine.models.precision.name import Wish
+from engine.library.chosen_model import DEFAULT, chosen_model
+from engine.library.precision_names import Wish
 
 
 def _warned(model: str | None) -> str | None:

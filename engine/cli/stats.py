@@ -11,7 +11,7 @@ from rich.table import Table
 from engine.cli.console import FAILED, leave, out
 from engine.cli.options import AsJson
 from engine.errors import MidspanError
-from engine.statistics import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path
+from engine.usage_file import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path
 
 
 class Grouping(StrEnum):

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import attrs
 
+from engine.corpus.holes import Hole
 from engine.errors import MidspanError
 from engine.evaluation import sandbox
 from engine.evaluation.measure import Row, measure
 from engine.evaluation.task import Task
 from engine.evaluation.ways import WAYS, Way
-from engine.models.base import Family
-from engine.protocol import Extent
-from engine.training.holes import Hole
+from engine.fill.interface import Family
+from engine.protocol.messages import Extent
 
 _LONG_FILL = 128
 

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
 
-from engine.confidence import FEWEST_CHARACTERS
-from engine.training.corpus import File
+from engine.corpus.corpus import File
+from engine.protocol.confidence import FEWEST_CHARACTERS
 
 _LONGEST_FILE = 40_000
 _SHORTEST_LINE = 8

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.confidence import line_confidence
 from engine.evaluation.similarity import edit_similarity
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Seen, Task
 from engine.evaluation.ways import WAYS, Way
-from engine.models.base import Family
-from engine.protocol import Candidate, Filled, Finish
-from engine.scheduler import Scheduler
+from engine.fill.interface import Family
+from engine.protocol.confidence import line_confidence
+from engine.protocol.messages import Candidate, Filled, Finish
+from engine.schedule.scheduler import Scheduler
 
 
 @attrs.frozen

@@ -19,11 +19,11 @@ from typing import Literal
 
 import attrs
 
-from engine.evaluation.cell import OUT_OF_TIME, PASSED
+from engine.evaluation.sandbox_child import OUT_OF_TIME, PASSED
 
 Verdict = Literal["passed", "failed", "out of time"]
 
-_CELL = Path(__file__).with_name("cell.py")
+_CELL = Path(__file__).with_name("sandbox_child.py")
 _NAMESPACES = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--fork", "--kill-child")
 
 

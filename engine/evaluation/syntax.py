@@ -10,7 +10,7 @@ import time
 
 import tree_sitter
 
-from engine.training.holes import Hole
+from engine.corpus.holes import Hole
 
 _FUNCTIONS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}
 _MODULES = {"tsx": "typescript", "csharp": "c_sharp", "shell": "bash"}

@@ -5,16 +5,16 @@ from typing import Literal
 
 import attrs
 
+from engine.corpus.corpus import File
+from engine.corpus.holes import Hole, cut
 from engine.evaluation.ways import Way
-from engine.protocol import Extent, Fill
-from engine.training.corpus import File
-from engine.training.holes import Hole, cut
+from engine.protocol.messages import Extent, Fill
 
 Seen = Literal["both sides", "above only"]
 
 PREFIX_CHARACTERS = 6000
 SUFFIX_CHARACTERS = 3000
-"""As much as the language server sends (lsp_server/syntax/window.py)."""
+"""As much as the language server sends (lsp_server/hole/window.py)."""
 MAX_TOKENS = 64
 """The language server's default."""
 _TRIES = 400

@@ -1,7 +1,7 @@
 """The ways of filling that are compared: the commit rules with their numbers of steps."""
 
-from engine.stream_ways import DEFAULT
-from engine.way import Way
+from engine.fill.strategy import Way
+from engine.fill.stream_strategies import DEFAULT
 
 __all__ = ["DEFAULT", "DENOISE", "TWIN", "VERIFY", "WAYS", "Way"]
 

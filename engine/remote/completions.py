@@ -8,14 +8,14 @@ import re
 import attrs
 
 from engine.errors import RemoteError
-from engine.protocol import Fill
+from engine.protocol.messages import Fill
 from engine.remote.clip import clip_prefix, clip_suffix
 from engine.remote.connection import Connection, Reply
 from engine.remote.dialect import Written
 from engine.remote.endpoint import Endpoint
+from engine.remote.json_bodies import read_json, write_json
 from engine.remote.prompt import KNOWN, marks_of
 from engine.remote.together import together
-from engine.remote.wire import read_json, write_json
 from engine.remote.writing import Writing, WrittenToken
 
 _OPTIONAL = ("logprobs", "seed", "top_p", "temperature", "stop", "n")

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import attrs
 
-from engine.protocol import Fill
+from engine.protocol.messages import Fill
 from engine.remote.writing import Writing
 
 

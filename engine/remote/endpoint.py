@@ -5,9 +5,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
-from engine.address import is_loopback
+from engine.client.address import is_loopback
 from engine.errors import ModelError
-from engine.protocol import ModelInfo
+from engine.protocol.messages import ModelInfo
 
 DialectName = Literal["openai", "mercury", "llamacpp", "vllm"]
 FAMILY = "remote"

@@ -8,13 +8,13 @@ import asyncio
 import attrs
 
 from engine.errors import RemoteError
-from engine.protocol import Fill
+from engine.protocol.messages import Fill
 from engine.remote.clip import SNIPPET_CHARACTERS, clip_prefix, clip_suffix
 from engine.remote.connection import Connection
 from engine.remote.dialect import Written
 from engine.remote.endpoint import Endpoint
+from engine.remote.json_bodies import read_json, write_json
 from engine.remote.together import together
-from engine.remote.wire import read_json, write_json
 from engine.remote.writing import Writing, WrittenToken
 
 _ANSWER_SHARE = 0.9

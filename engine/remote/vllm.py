@@ -14,15 +14,15 @@ import random
 import attrs
 
 from engine.errors import RemoteError
-from engine.protocol import Fill
+from engine.protocol.messages import Fill
 from engine.remote.clip import clip_prefix
 from engine.remote.completions import CompletionRequest, Completions
 from engine.remote.connection import Connection
 from engine.remote.dialect import Written
 from engine.remote.endpoint import Endpoint
+from engine.remote.json_bodies import read_json, write_json
 from engine.remote.prompt import marks_of
 from engine.remote.together import together
-from engine.remote.wire import read_json, write_json
 from engine.remote.writing import Writing
 
 _DIFFUSION = "diffusion"

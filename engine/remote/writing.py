@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.protocol import Candidate, Fill, Finish
+from engine.protocol.messages import Candidate, Fill, Finish
 
 UNTOLD = 0.9
 """The confidence in a text whose server gives no probabilities: one value for all of it.

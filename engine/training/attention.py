@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
-from engine.models.network import Attend
+from engine.models.embedded.network import Attend
 
 BLOCK = 128
 """Rows a block of the fused kernel; on a GPU stream and canvas rows are multiples of it."""

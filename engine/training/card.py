@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
+from engine.corpus.corpus import Package, read_manifest
 from engine.evaluation.calibration import calibration_error, gate_table
 from engine.evaluation.summary import Summary, summarize
 from engine.training.config import Config
-from engine.training.corpus import Package, read_manifest
 from engine.training.evaluate import judged, read_rows
 
 _HEAD = """\

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from engine.errors import MidspanError
-from engine.models.link import Link
-from engine.models.network import Network
-from engine.models.quantized import pack, unpack
+from engine.models.embedded.int8_weights import pack, unpack
+from engine.models.embedded.link import Link
+from engine.models.embedded.network import Network
 
 NEWEST, PLATEAU = "checkpoint.pt", "plateau.pt"
 Precision = Literal["fp32", "bf16", "int8"]

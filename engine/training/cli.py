@@ -10,20 +10,20 @@ import attrs
 import typer
 from rich.console import Console
 
+from engine.corpus import corpus as corpora
+from engine.corpus.languages import MARKUP
 from engine.evaluation import humaneval as humaneval_set
 from engine.evaluation.summary import speeds, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, speed_table
 from engine.evaluation.ways import DENOISE, VERIFY
-from engine.models import registry
-from engine.models.pieces import load_tokenizer
-from engine.training import corpus as corpora
+from engine.models import load as registry
+from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import evaluate
 from engine.training.card import write_card
 from engine.training.compare import compare, compared_table
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.gpu import app as gpu_app
-from engine.training.languages import MARKUP
 from engine.training.link_fit import fit_link
 from engine.training.tokenizer import train_tokenizer
 from engine.training.train import train

@@ -7,13 +7,14 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.models.healing import Agreement, unfinished
-from engine.models.lookup import Hints
-from engine.models.pieces import Pieces
-from engine.models.stream import Limits, Marks, lay_out
-from engine.training import objective, wire
+from engine.corpus.holes import Hole, as_edited
+from engine.models.embedded.layout import Limits, Marks, lay_out
+from engine.models.embedded.ngram_lookup import Hints
+from engine.models.embedded.token_healing import Agreement, unfinished
+from engine.models.stock.token_bytes import Pieces
+from engine.training import objective
+from engine.training import packed_batch as wire
 from engine.training.config import Config
-from engine.training.holes import Hole, as_edited
 from engine.training.repeats import Repeats
 
 LINES = 1_500_000

@@ -16,11 +16,12 @@ import attrs
 import cattrs
 from rich.table import Table
 
+from engine.corpus import corpus
 from engine.evaluation.measure import Row
 from engine.evaluation.summary import accepted_an_iteration, summarize
 from engine.evaluation.ways import DENOISE, TWIN, VERIFY
-from engine.models import registry
-from engine.training import corpus, objective, row_losses
+from engine.models import load as registry
+from engine.training import objective, row_losses
 from engine.training.checkpoint import NEWEST
 from engine.training.config import Config, ConfigError
 from engine.training.evaluate import evaluate, write_rows

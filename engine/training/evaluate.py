@@ -7,13 +7,13 @@ from pathlib import Path
 
 import attrs
 
+from engine.corpus import corpus
 from engine.errors import MidspanError
 from engine.evaluation.calibration import Judged
 from engine.evaluation.measure import Row, measure
 from engine.evaluation.task import held_out
 from engine.evaluation.ways import DEFAULT, WAYS, Way
-from engine.models.base import Family
-from engine.training import corpus
+from engine.fill.interface import Family
 
 __all__ = ["WAYS", "RowsError", "evaluate", "judged", "read_rows", "write_rows"]
 

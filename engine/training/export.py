@@ -4,10 +4,10 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from engine.models.embedded import FAMILY, Card, config_of
-from engine.models.network import Network
-from engine.models.pieces import load_tokenizer
-from engine.models.quantized import pack
+from engine.models.embedded.int8_weights import pack
+from engine.models.embedded.model import FAMILY, Card, config_of
+from engine.models.embedded.network import Network
+from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import NEWEST, Progress, restore
 from engine.training.config import Config
 from engine.training.loader import marks_of

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.models.network import Network
+from engine.models.embedded.network import Network
 
 
 def quantize(matrix: Tensor, along: int) -> tuple[Tensor, Tensor]:

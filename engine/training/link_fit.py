@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.models.network import Network
+from engine.models.embedded.network import Network
 from engine.training import link_loss, objective
 from engine.training.checkpoint import NEWEST, give_link, restore
 from engine.training.config import Config, ConfigError

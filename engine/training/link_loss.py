@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.models.network import Network, Rows
+from engine.models.embedded.network import Network, Rows
 
 if TYPE_CHECKING:
     from engine.training.objective import Batch

@@ -10,12 +10,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
-from engine.models.pieces import load_tokenizer
-from engine.models.stream import Marks
-from engine.training import corpus, wire
+from engine.corpus import corpus
+from engine.corpus.holes import Sampler
+from engine.models.embedded.layout import Marks
+from engine.models.stock.token_bytes import load_tokenizer
+from engine.training import packed_batch as wire
 from engine.training.collator import Collator
 from engine.training.config import Config
-from engine.training.holes import Sampler
 from engine.training.objective import Batch
 from engine.training.tokenizer import SPECIALS
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask
 
-from engine.models.network import Network, Rows
+from engine.models.embedded.network import Network, Rows
 from engine.training import attention, int8_head
 from engine.training.config import Objective
 from engine.training.int8 import Int8Head

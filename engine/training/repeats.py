@@ -8,8 +8,8 @@ the canvases of a sequence are answered together.
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.lookup import REACHES, RUNS, Hints, Ids, Lookup
-from engine.models.stream import Marks
+from engine.models.embedded.layout import Marks
+from engine.models.embedded.ngram_lookup import REACHES, RUNS, Hints, Ids, Lookup
 
 _Ranks = NDArray[np.uint16]
 _MADE_OF = {2: (1, 1), 3: (2, 1), 4: (2, 2), 6: (4, 2), 8: (4, 4)}

@@ -11,7 +11,7 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.models.network import Network
+from engine.models.embedded.network import Network
 from engine.training import objective
 from engine.training.objective import Batch
 

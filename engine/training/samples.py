@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
-from engine.models import registry
-from engine.models.base import Family
-from engine.models.network import Network
-from engine.protocol import Fill, RuleName
-from engine.scheduler import Scheduler
+from engine.corpus.corpus import File
+from engine.corpus.holes import Hole, cut
+from engine.fill.interface import Family
+from engine.models import load as registry
+from engine.models.embedded.network import Network
+from engine.protocol.messages import Fill, RuleName
+from engine.schedule.scheduler import Scheduler
 from engine.training.config import Config
-from engine.training.corpus import File
 from engine.training.export import export
-from engine.training.holes import Hole, cut
 
 WAYS: dict[str, tuple[RuleName, int]] = {"left to right": ("left-to-right", 0), "in 4 steps": ("threshold", 4)}
 SHOWN = 40

@@ -14,9 +14,9 @@ from pathlib import Path
 import attrs
 import msgpack
 
+from engine.corpus import corpus
+from engine.corpus.corpus import File, Split
 from engine.errors import MidspanError
-from engine.training import corpus
-from engine.training.corpus import File, Split
 
 LIST, TOKENIZER = "shards.sha256", "tokenizer.json"
 MEGABYTE = 1_000_000

@@ -9,8 +9,10 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.models.network import Network
-from engine.training import corpus, loss_plot, objective, row_losses, samples, wire
+from engine.corpus import corpus
+from engine.models.embedded.network import Network
+from engine.training import loss_plot, objective, row_losses, samples
+from engine.training import packed_batch as wire
 from engine.training.batched_muon import BatchedMuon
 from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
 from engine.training.config import Config, Optimizer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.documents import Snapshot
+from lsp_server.documents.store import Snapshot
 
 _LINES_ABOVE = 3
 _CHARACTERS = 400

@@ -2,12 +2,12 @@
 
 import attrs
 
-from engine.confidence import line_confidence
-from engine.protocol import Candidate
+from engine.protocol.confidence import line_confidence
+from engine.protocol.messages import Candidate
+from lsp_server.hole.hole import Hole
+from lsp_server.languages.language import Language
 from lsp_server.settings import Settings
 from lsp_server.suggest.sure_start import sure_start
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.language import Language
 
 
 @attrs.frozen

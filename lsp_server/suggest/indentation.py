@@ -1,9 +1,9 @@
 """The indentation of a fill of several lines: fitted to the hole, and the sign of where the fill should end."""
 
-from lsp_server.syntax.brackets import CLOSERS, balance
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.language import Language
-from lsp_server.syntax.scope import indent_of
+from lsp_server.hole.hole import Hole
+from lsp_server.hole.scope import indent_of
+from lsp_server.languages.brackets import CLOSERS, balance
+from lsp_server.languages.language import Language
 
 
 def fitted(fill: str, hole: Hole, language: Language) -> str:

@@ -2,9 +2,9 @@
 
 import re
 
-from lsp_server.syntax.brackets import balance
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.language import BRACKETS, Language
+from lsp_server.hole.hole import Hole
+from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import BRACKETS, Language
 
 _MIN_PARTIAL = 3
 _MIN_TELLING = 6

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.documents import Snapshot
-from lsp_server.syntax.brackets import balance
-from lsp_server.syntax.language import BRACKETS
+from lsp_server.documents.store import Snapshot
+from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import BRACKETS
 
 
 @attrs.frozen

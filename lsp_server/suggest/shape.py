@@ -1,6 +1,8 @@
 """What of a model's raw fill is shown: the part that fits what stands around the hole."""
 
-from lsp_server.documents import Snapshot
+from lsp_server.documents.store import Snapshot
+from lsp_server.hole.hole import Hole
+from lsp_server.languages.language import Language
 from lsp_server.suggest.indentation import fitted, until_dedent
 from lsp_server.suggest.overlap import (
     without_closed_brackets,
@@ -8,9 +10,7 @@ from lsp_server.suggest.overlap import (
     without_repetition,
     without_rest_of_line,
 )
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.language import Language
-from lsp_server.syntax.validity import Judge
+from lsp_server.suggest.validity import Judge
 
 
 def shape(text: str, hole: Hole, snapshot: Snapshot, max_lines: int) -> str | None:

@@ -2,12 +2,12 @@
 
 import re
 
-from engine.confidence import FEWEST_CHARACTERS, sure_until
-from engine.protocol import Candidate
+from engine.protocol.confidence import FEWEST_CHARACTERS, sure_until
+from engine.protocol.messages import Candidate
+from lsp_server.hole.hole import Hole
+from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import Language
 from lsp_server.suggest.shape import ended
-from lsp_server.syntax.brackets import balance
-from lsp_server.syntax.hole import Hole
-from lsp_server.syntax.language import Language
 
 # A number, a name with the sign before it, a run of operators, or any other mark. A hyphen between letters may be part
 # of a name (CSS, HTML, shell); where it is a minus, one place to pause is lost.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.statistics import EARLIER, Row, StatisticsFile, Tally, statistics_path
+from engine.usage_file import EARLIER, Row, StatisticsFile, Tally, statistics_path
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lsp_editor import engine_home
 
-from engine.models.resolve import EMBEDDED_FOLDER
+from engine.library.resolve import EMBEDDED_FOLDER
 
 if TYPE_CHECKING:
     from neovim import Neovim  # Skips what imports it where pynvim is missing, and VS Code's tests need no pynvim.

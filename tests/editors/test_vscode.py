@@ -15,9 +15,9 @@ from code_server import ROOT, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
 from workbench import Workbench, eventually
 
-from engine.address import place_of
-from engine.lifecycle import EngineOptions, connect_running
-from engine.lock import read_record
+from engine.client.address import place_of
+from engine.client.launcher import EngineOptions, connect_running
+from engine.client.lock import read_record
 
 MISSING = what_is_missing()
 OUT = Path(__file__).parent / "out"

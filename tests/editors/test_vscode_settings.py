@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
+from lsp_server.messages import camel_case
 from lsp_server.settings import SECTION, Kind, Settings
-from lsp_server.wire import camel_case
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
 README = PACKAGE.with_name("README.md")

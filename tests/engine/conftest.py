@@ -16,16 +16,16 @@ from remote_server import ModelServer, serving
 from small_run import source_files
 from tiny_gemma import exact_family, save_tiny_gemma
 
-from engine.address import Place, place_of
-from engine.lifecycle import EngineOptions, connect_or_start
-from engine.lock import is_held, read_record
-from engine.models.base import Family
-from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
-from engine.models.embedded import EmbeddedFamily
-from engine.models.masked.family import MaskedFamily
-from engine.models.registry import load
-from engine.remote.scheduler import RemoteScheduler
-from engine.scheduler import Scheduler
+from engine.client.address import Place, place_of
+from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.lock import is_held, read_record
+from engine.fill.interface import Family
+from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.embedded.model import EmbeddedFamily
+from engine.models.load import load
+from engine.models.masked.model import MaskedFamily
+from engine.remote.backend import RemoteScheduler
+from engine.schedule.scheduler import Scheduler
 
 PATIENCE_S = 30.0
 
@@ -119,7 +119,7 @@ async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
 def embedded(tiny_model: Path) -> EmbeddedFamily:
     """In fp32 on every processor."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.models.embedded.processor_has_bf16", lambda: False)
+        patch.setattr("engine.models.embedded.model.processor_has_bf16", lambda: False)
         family = load(str(tiny_model), threads=1, device="cpu")
     assert isinstance(family, EmbeddedFamily)
     return family

@@ -1,4 +1,4 @@
-# llama.cpp's server for tests/engine/test_remote_llamacpp.py, fetched into .editors/. The Makefile includes this file.
+# llama.cpp's server for tests/engine/remote/test_remote_llamacpp.py, fetched into .editors/. The Makefile includes this file.
 .PHONY: llamacpp
 
 llamacpp: setup

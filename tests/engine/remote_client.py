@@ -3,9 +3,9 @@
 import pytest
 
 from engine.errors import RemoteError
-from engine.protocol import Fill, Filled
+from engine.protocol.messages import Fill, Filled
+from engine.remote.backend import RemoteScheduler
 from engine.remote.endpoint import endpoint_of
-from engine.remote.scheduler import RemoteScheduler
 
 HOLE = Fill(7, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n", budget_ms=20_000)
 

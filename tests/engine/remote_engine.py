@@ -2,9 +2,9 @@
 
 import psutil
 
-from engine.address import place_of
-from engine.lifecycle import EngineOptions
-from engine.lock import is_held, read_record
+from engine.client.address import place_of
+from engine.client.launcher import EngineOptions
+from engine.client.lock import is_held, read_record
 
 
 def end_engine(options: EngineOptions) -> None:

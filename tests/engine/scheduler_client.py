@@ -1,7 +1,7 @@
 """Fills by a scheduler in the test's own process."""
 
-from engine.protocol import Fill, Filled
-from engine.scheduler import Scheduler
+from engine.protocol.messages import Fill, Filled
+from engine.schedule.scheduler import Scheduler
 
 
 async def answer(scheduler: Scheduler, fill: Fill) -> Filled:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import attrs
+from sources import source_paths
 
-from engine.models.network import Shape
-from engine.training import corpus
+from engine.corpus import corpus
+from engine.corpus.holes import Hole, Sampler
+from engine.models.embedded.network import Shape
 from engine.training.config import Config, load_config
-from engine.training.holes import Hole, Sampler
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "engine" / "training"
@@ -17,7 +18,7 @@ SHAPE = Shape(
 
 
 def source_files() -> list[corpus.File]:
-    paths = sorted((ROOT / "engine").glob("*.py"))
+    paths = source_paths()
     return [corpus.File(path.name, "python", path.read_text()) for path in paths]
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sources import source_paths
 from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
 from engine.models import diffusion_gemma
-from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
 
 ROOT = Path(__file__).parent.parent.parent
 WINDOW = 16
@@ -26,7 +27,7 @@ def tokenizer_of_sources() -> Tokenizer:
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     octets = [f"<0x{octet:02X}>" for octet in range(256)]
     trainer = trainers.BpeTrainer(vocab_size=VOCABULARY - 20, special_tokens=MARKS, initial_alphabet=["\n", "▁"])
-    lines = [line for path in sorted((ROOT / "engine").glob("*.py")) for line in path.read_text().splitlines(True)]
+    lines = [line for path in source_paths() for line in path.read_text().splitlines(True)]
     tokenizer.train_from_iterator(lines, trainer)
     learned = json.loads(tokenizer.to_str())
     model = learned["model"]

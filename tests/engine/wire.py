@@ -4,10 +4,10 @@ import asyncio
 import struct
 from contextlib import suppress
 
-from engine.address import place_of
-from engine.lifecycle import EngineOptions
-from engine.lock import read_record
-from engine.protocol import (
+from engine.client.address import place_of
+from engine.client.launcher import EngineOptions
+from engine.client.lock import read_record
+from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Failed,
     Fill,

@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from lsp_server.configuration import Configuration
-from lsp_server.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
+from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
 from lsp_server.settings import SECRET_FILES, Settings, read_settings, setting_names
 
 

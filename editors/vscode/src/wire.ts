@@ -1,4 +1,4 @@
-/** What the server says beside standard LSP; lsp_server/wire.py has the other side. */
+/** What the server says beside standard LSP; lsp_server/messages.py has the other side. */
 
 export const STATUS = 'midspan/status';
 export const FILL = 'midspan/fill';

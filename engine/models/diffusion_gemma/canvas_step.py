@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.models.captured.attention import Sight, SlotAttention
-from engine.models.captured.slots import Slots
+from engine.models.cuda_graphs.attention import Sight, SlotAttention
+from engine.models.cuda_graphs.slots import Slots
 from engine.models.diffusion_gemma.canvas import AcceptRule
-from engine.models.diffusion_gemma.look import Draws, look
-from engine.models.diffusion_gemma.network import DiffusionNetwork
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise, key_of
+from engine.models.diffusion_gemma.read_logits import Draws, look
 
 STEPS_A_PASS = 8
 """More in one pass take the plain way."""

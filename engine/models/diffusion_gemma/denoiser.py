@@ -9,11 +9,11 @@ from torch import Tensor
 
 from engine.models.diffusion_gemma.attention import Segment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, Found
-from engine.models.diffusion_gemma.captured_canvases import MOST_CAPACITY, CapturedCanvases
 from engine.models.diffusion_gemma.context import RollingContext
-from engine.models.diffusion_gemma.look import Draws, Look, look
-from engine.models.diffusion_gemma.network import DiffusionNetwork
+from engine.models.diffusion_gemma.cuda_graph import MOST_CAPACITY, CapturedCanvases
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise, key_of
+from engine.models.diffusion_gemma.read_logits import Draws, Look, look
 
 
 @attrs.frozen

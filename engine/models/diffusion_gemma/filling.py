@@ -6,13 +6,13 @@ from itertools import accumulate, pairwise, takewhile
 import attrs
 from torch import Tensor
 
-from engine.filling import Filling, Hole
-from engine.models.base import Family
+from engine.fill.filling import Filling, Hole
+from engine.fill.interface import Family
+from engine.fill.sampler import Drawing
 from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.settings import SamplerSettings
-from engine.protocol import Finish
-from engine.sampling.proposal import Drawing
+from engine.protocol.messages import Finish
 
 SHORT = (4, 8, 16, 32)
 """Lengths of the middle that are tried first."""

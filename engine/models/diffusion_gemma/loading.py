@@ -8,18 +8,18 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from engine.errors import ModelError
-from engine.models.diffusion_gemma.family import DiffusionGemmaFamily
-from engine.models.diffusion_gemma.network import DiffusionNetwork
+from engine.library.precision_names import Wish
+from engine.library.resolve import known_model
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
+from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
 from engine.models.diffusion_gemma.pieces import GemmaPieces
 from engine.models.diffusion_gemma.prompt import Prompt, TurnMarks
 from engine.models.diffusion_gemma.settings import read_settings
-from engine.models.pieces import load_tokenizer
-from engine.models.precision.choice import Choice, choose
-from engine.models.precision.holder import Holder
-from engine.models.precision.name import Wish
-from engine.models.resolve import known_model
-from engine.models.weight_files import read_tensors, weight_files
-from engine.protocol import ModelInfo
+from engine.models.quantization.choice import Choice, choose
+from engine.models.quantization.holder import Holder
+from engine.models.stock.tensors import read_tensors, weight_files
+from engine.models.stock.token_bytes import load_tokenizer
+from engine.protocol.messages import ModelInfo
 
 MODEL_TYPE = "diffusion_gemma"
 FAMILY = "diffusion-gemma"

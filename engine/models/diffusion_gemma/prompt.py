@@ -12,9 +12,9 @@ from typing import Literal, Protocol
 
 import attrs
 
-from engine.models.base import Layout
-from engine.models.related import heading, related_tokens
-from engine.protocol import Fill, Snippet
+from engine.fill.interface import Layout
+from engine.models.stock.snippets import heading, related_tokens
+from engine.protocol.messages import Fill, Snippet
 
 PromptMode = Literal["plain", "instructed"]
 SUFFIX_TOKENS = 64

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from engine.filling import Filling, Hole
-from engine.models.base import Context
+from engine.fill.commit_rules import CommitRule, floor
+from engine.fill.filling import Filling, Hole
+from engine.fill.interface import Context
+from engine.fill.sampler import Drawing, Proposal
 from engine.models.masked.rows import MaskedPass
-from engine.protocol import Finish
-from engine.sampling.commit import CommitRule, floor
-from engine.sampling.proposal import Drawing, Proposal
+from engine.protocol.messages import Finish
 
 if TYPE_CHECKING:
-    from engine.models.masked.family import MaskedFamily
+    from engine.models.masked.model import MaskedFamily
 
 _UNBOUNDED = 1 << 30
 

@@ -6,7 +6,7 @@ modeling_dream.DreamModel and mask_token_id 151666; the tensors have Qwen2's nam
 
 import attrs
 
-from engine.models.masked.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
 
 
 def qwen2(config: JsonObject) -> Stock:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from engine.filling import Hole
-from engine.models.base import Context
+from engine.fill.commit_rules import CommitRule
+from engine.fill.filling import Hole
+from engine.fill.interface import Context
+from engine.fill.sampler import Drawing
 from engine.models.masked.canvas import Canvas
-from engine.sampling.commit import CommitRule
-from engine.sampling.proposal import Drawing
 
 if TYPE_CHECKING:
-    from engine.models.masked.family import MaskedFamily
+    from engine.models.masked.model import MaskedFamily
 
 START = 8
 """Masks at first: half of all fills of one line have at most 7 tokens."""

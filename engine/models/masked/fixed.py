@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from engine.filling import Hole
-from engine.models.base import Context
+from engine.fill.commit_rules import CommitRule
+from engine.fill.filling import Hole
+from engine.fill.interface import Context
+from engine.fill.sampler import Drawing, Proposal
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.rows import MaskedPass
-from engine.protocol import Extent
-from engine.sampling.commit import CommitRule
-from engine.sampling.proposal import Drawing, Proposal
+from engine.protocol.messages import Extent
 
 if TYPE_CHECKING:
-    from engine.models.masked.family import MaskedFamily
+    from engine.models.masked.model import MaskedFamily
 
 LENGTHS: dict[Extent, tuple[int, ...]] = {"line": (8, 4, 16, 32), "lines": (16, 8, 32, 64)}
 """Tokens of the middles that are tried. The sides are read around the first, the likeliest: half of all fills of one

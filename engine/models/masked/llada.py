@@ -3,7 +3,7 @@
 import re
 
 from engine.errors import ModelError
-from engine.models.masked.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
 
 _FIELDS = {
     "d_model": "hidden_size",

@@ -5,18 +5,18 @@ from pathlib import Path
 import torch
 
 from engine.errors import ModelError
-from engine.models.masked.checkpoint import Checkpoint
-from engine.models.masked.family import MaskedFamily, Trait
+from engine.library.precision_names import Wish
+from engine.library.resolve import known_model
 from engine.models.masked.fixed import LENGTHS
 from engine.models.masked.marks import marks_of
-from engine.models.masked.network import MaskedNetwork
+from engine.models.masked.model import MaskedFamily, Trait
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import kind_of
-from engine.models.masked.stock import stock_network
-from engine.models.masked.tokens import pieces_of, tokenizer_of
-from engine.models.precision.choice import choose
-from engine.models.precision.name import Wish
-from engine.models.resolve import known_model
-from engine.protocol import ModelInfo
+from engine.models.quantization.choice import choose
+from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.network import stock_network
+from engine.models.stock.tokens import pieces_of, tokenizer_of
+from engine.protocol.messages import ModelInfo
 
 LEAST_WINDOW = 64
 READING_TOKENS = {"cuda": 2048, "cpu": 512}

@@ -3,8 +3,8 @@
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.models.masked.checkpoint import Checkpoint
-from engine.models.masked.kind import Kind, Marks
+from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.kind import Kind, Marks
 
 
 def marks_of(checkpoint: Checkpoint, kind: Kind, tokenizer: Tokenizer) -> Marks:

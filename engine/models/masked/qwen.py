@@ -5,7 +5,7 @@ config.json says model_type "a2d-qwen2" (or a2d-qwen3, a2d-llama); its lm_head i
 """
 
 from engine.models.masked.dream import qwen2
-from engine.models.masked.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
 
 _CONVERTED = {"a2d-qwen2": "Qwen2", "a2d-qwen3": "Qwen3", "a2d-llama": "Llama"}
 

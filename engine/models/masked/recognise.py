@@ -13,12 +13,12 @@ model_type; and where that is not enough, what the tokenizer knows.
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.models.masked.checkpoint import NOTES, Checkpoint
+from engine.library.resolve import known_model
 from engine.models.masked.dream import DIFFUCODER, DREAM, DREAMON
-from engine.models.masked.kind import Kind
 from engine.models.masked.llada import LLADA
 from engine.models.masked.qwen import DLLM_QWEN, OPEN_DCODER
-from engine.models.resolve import known_model
+from engine.models.stock.checkpoint import NOTES, Checkpoint
+from engine.models.stock.kind import Kind
 
 QWEN_FIM = "qwen-fim"
 KINDS = {kind.name: kind for kind in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
-from engine.filling import Hole
-from engine.models.base import Context
+from engine.fill.commit_rules import CommitRule, by_entropy, by_threshold
+from engine.fill.filling import Hole
+from engine.fill.interface import Context
+from engine.fill.sampler import Drawing, Proposal
+from engine.fill.strategy import Way
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.expanding import Expanding
 from engine.models.masked.fixed import FixedLength
-from engine.sampling.commit import CommitRule, by_entropy, by_threshold
-from engine.sampling.proposal import Drawing, Proposal
-from engine.way import Way
 
 if TYPE_CHECKING:
-    from engine.models.masked.family import MaskedFamily
+    from engine.models.masked.model import MaskedFamily
 
 
 def leftmost(proposal: Proposal, least: int) -> list[int]:

@@ -1,0 +1,173 @@
+"""The corpus: pinned, permissively licensed packages, fetched by name, cleaned, and split into training and held-out.
+
+The manifest is a TOML file with one list a registry and split; an entry reads "name version licence". Nothing of the
+corpus is ever committed: it is fetched when a model is trained.
+"""
+
+import gzip
+import hashlib
+import json
+import subprocess
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import msgpack
+
+from engine.corpus import near_duplicates
+from engine.corpus.fetch import REGISTRIES, CorpusError, Package, Split, fetch
+from engine.corpus.languages import LANGUAGES, MARKUP, File, clean, is_copyleft, worth_reading
+
+__all__ = ["CorpusError", "File", "Package", "Split", "build", "clean", "load", "read_manifest"]
+
+_ROOM = 4_000_000  # characters that one package may give to one language, so that none speaks for a language
+_MARKUP_ROOM = 400_000
+_VENDORED = 3  # files alike a held-out package's that show a package to carry a copy of it
+
+
+def read_manifest(path: Path) -> list[Package]:
+    """Return the packages of a manifest, in its order. Raises CorpusError for one that cannot be read."""
+    try:
+        fields = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path} is no manifest: {str(error).splitlines()[0]}") from None
+    splits: dict[str, Split] = {"train": "train", "held-out": "held-out"}
+    packages = []
+    for section, split in splits.items():
+        registries = fields.get(section)
+        if not isinstance(registries, dict):
+            raise CorpusError(f"{path} has no [{section}]; add one list of packages for each registry")
+        for registry, lines in registries.items():
+            if registry not in REGISTRIES:
+                raise CorpusError(f"{path} names the registry {registry!r}; known are {', '.join(REGISTRIES)}")
+            if not isinstance(lines, list):
+                raise CorpusError(f"{path} has no list of packages at {section}.{registry}; make it one")
+            packages += [_entry(path, registry, str(line), split) for line in lines]
+    return packages
+
+
+def _entry(path: Path, registry: str, line: str, split: Split) -> Package:
+    words = line.split(maxsplit=2)
+    if len(words) != 3:
+        raise CorpusError(f'{path} has the entry {line!r}; write "name version licence"')
+    name, version, licence = words
+    return Package(registry, name, version, licence, split)
+
+
+def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files worth reading, in the archive's order."""
+    if archive.suffix in (".whl", ".zip"):
+        with zipfile.ZipFile(archive) as opened:
+            for info in opened.infolist():
+                if worth_reading(info.filename, info.file_size):
+                    yield info.filename, opened.read(info)
+    elif archive.suffix == ".deb":
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["dpkg", "-x", str(archive), folder], check=True, capture_output=True)
+            for path in sorted(Path(folder).rglob("*")):
+                name = str(path.relative_to(folder))
+                if path.is_file() and not path.is_symlink() and worth_reading(name, path.stat().st_size):
+                    yield name, path.read_bytes()
+    else:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if member.isfile() and worth_reading(member.name, member.size):
+                    content = tar.extractfile(member)
+                    if content is not None:
+                        yield member.name, content.read()
+
+
+def distinctive_lines(evaluation: list[Path]) -> set[str]:
+    """Return the lines of 30 characters and more that stand in evaluation sets (gzipped JSON lines)."""
+    lines: set[str] = set()
+    for path in evaluation:
+        with gzip.open(path, "rt") as rows:
+            for row in rows:
+                for value in json.loads(row).values():
+                    if isinstance(value, str):
+                        lines.update(line.strip() for line in value.split("\n") if len(line.strip()) >= 30)
+    return lines
+
+
+@attrs.define
+class Sieve:
+    """Keeps one of each file: not what equals or nearly equals a kept one, and nothing of an evaluation set."""
+
+    _forbidden: set[str]
+    _owners: dict[bytes, Split] = attrs.field(init=False, factory=dict)
+    _index: near_duplicates.Index = attrs.field(init=False, factory=near_duplicates.Index)
+    _splits: list[Split] = attrs.field(init=False, factory=list)
+
+    def sift(self, package: Package, files: list[File]) -> list[File]:
+        """Return the package's new files; none of them if it carries a copy of a held-out package."""
+        room = Counter({language: _MARKUP_ROOM if language in MARKUP else _ROOM for language in LANGUAGES.values()})
+        kept, copied = [], 0
+        for file in files:
+            if package.split == "train" and (len(file.text) > room[file.language] or is_copyleft(file)):
+                continue
+            digest = hashlib.sha1("".join(file.text.split()).lower().encode()).digest()
+            owner = self._owners.get(digest)
+            if owner is None and self._is_evaluation(file):
+                continue
+            if owner is None and (twin := self._index.add(file.text)) is not None:
+                owner = self._splits[twin]
+            self._owners.setdefault(digest, owner or package.split)
+            if owner is None:
+                self._splits.append(package.split)
+                kept.append(file)
+                room[file.language] -= len(file.text)
+            elif owner == "held-out" and file.language not in MARKUP:
+                copied += 1
+        if package.split == "train" and copied >= _VENDORED:
+            print(f"corpus: {package.name} carries {copied} files of held-out packages; left out")
+            return []
+        return kept
+
+    def _is_evaluation(self, file: File) -> bool:
+        return bool(self._forbidden) and sum(line.strip() in self._forbidden for line in file.text.split("\n")) >= 3
+
+
+def files_of(archive: Path) -> list[File]:
+    """Return an archive's cleaned files, in one order of chance: a large package gives only a part."""
+    found = [file for path, raw in _members(archive) if (file := clean(path, raw)) is not None]
+    return sorted(found, key=lambda file: hashlib.sha1(file.path.encode()).digest())
+
+
+def build(manifest: Path, downloads: Path, target: Path, evaluation: list[Path]) -> None:
+    """Fetch, clean, deduplicate and decontaminate; write train.msgpack and held-out.msgpack into `target`."""
+    target.mkdir(parents=True, exist_ok=True)
+    sieve = Sieve(distinctive_lines(evaluation))
+    pairs = fetch(read_manifest(manifest), downloads)
+    kept: dict[Split, list[File]] = {"train": [], "held-out": []}
+    for package, archive in sorted(pairs, key=lambda pair: pair[0].split):  # held-out first: it owns its files
+        try:
+            kept[package.split] += sieve.sift(package, files_of(archive))
+        except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, subprocess.CalledProcessError) as error:
+            reason = str(error).split("\n")[0]
+            print(f"corpus: {archive} cannot be read; left out; delete it to fetch it anew: {reason}")
+    for split, files in kept.items():
+        (target / f"{split}.msgpack").write_bytes(msgpack.packb([attrs.astuple(file) for file in files]))
+        for line in report(split, files):
+            print(line)
+
+
+def report(split: Split, files: list[File]) -> list[str]:
+    """Return one line a language, the largest first: files and megabytes of text."""
+    counts = Counter(file.language for file in files)
+    sizes: Counter[str] = Counter()
+    for file in files:
+        sizes[file.language] += len(file.text)
+    return [f"corpus: {split}: {name} {counts[name]} files, {size / 1e6:.1f} MB" for name, size in sizes.most_common()]
+
+
+def load(target: Path, split: Split) -> list[File]:
+    """Return the files of a split that `build` wrote."""
+    path = target / f"{split}.msgpack"
+    if not path.exists():
+        raise CorpusError(f"no corpus at {path}; run `midspan train` first")
+    return [File(*row) for row in msgpack.unpackb(path.read_bytes())]

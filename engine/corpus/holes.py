@@ -1,0 +1,184 @@
+"""Holes as users make them, cut out of whole files."""
+
+import random
+import re
+from collections.abc import Callable
+
+import attrs
+
+from engine.corpus.corpus import File
+
+_WORD = re.compile(r"[^\W\d]\w*|\d[\w.]*")
+_PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'"}
+MAX_MIDDLE = 400
+
+
+@attrs.frozen
+class Hole:
+    """A file cut in three, at characters; `kind` says how it was cut."""
+
+    prefix: str
+    middle: str
+    suffix: str
+    kind: str
+    path: str
+    language: str
+
+
+def _line_at(text: str, at: int) -> tuple[int, int]:
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return start, len(text) if end < 0 else end
+
+
+def _indent(text: str, start: int, end: int) -> int:
+    line = text[start:end]
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _rest_of_line(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """From any character of a line to its end."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    first = start + _indent(text, start, end)
+    return (rng.randrange(first, end), end) if first < end else None
+
+
+def _inside(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """The rest of what stands between brackets or quotes, the closing one (and the rest of the line) already there."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    openers = [at for at in range(start, end) if text[at] in _PAIRS]
+    if not openers:
+        return None
+    opener = rng.choice(openers)
+    closer, depth = _PAIRS[text[opener]], 0
+    for at in range(opener + 1, end):
+        if text[at] == closer and depth == 0:
+            cut = opener + 1 if rng.random() < 0.5 else rng.randrange(opener + 1, max(opener + 2, at))
+            return (cut, at) if cut < at else None
+        depth += (text[at] == text[opener]) - (text[at] == closer)
+    return None
+
+
+def _lines(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """One to six whole lines at a line start, up to where the block ends."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    indent = _indent(text, start, end)
+    if start + indent == end:
+        return None
+    stop = end
+    for _ in range(rng.choice((0, 0, 1, 1, 2, 3, 5))):
+        if stop >= len(text):
+            break
+        following, after = _line_at(text, stop + 1)
+        if following + _indent(text, following, after) < after and _indent(text, following, after) < indent:
+            break
+        stop = after
+    return (start if rng.random() < 0.25 else start + indent), stop
+
+
+def _body(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """The body of a block, the cursor on its first line after the indentation."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    for _ in range(12):
+        if text[start:end].rstrip().endswith((":", "{")):
+            break
+        if end + 1 >= len(text):
+            return None
+        start, end = _line_at(text, end + 1)
+    else:
+        return None
+    outer, stop = _indent(text, start, end), end
+    while stop < len(text):
+        following, after = _line_at(text, stop + 1)
+        inner = _indent(text, following, after)
+        if following + inner < after and inner <= outer:
+            break
+        if after - end > MAX_MIDDLE:
+            break
+        stop = after
+    if stop == end:
+        return None
+    first, last = _line_at(text, end + 1)
+    return first + _indent(text, first, last), len(text[:stop].rstrip()) if text[end:stop].strip() else stop
+
+
+def _word(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """A name or a number, from its start or from within."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    words = list(_WORD.finditer(text, start, end))
+    if not words:
+        return None
+    word = rng.choice(words)
+    return (word.start() if rng.random() < 0.5 else rng.randrange(word.start(), word.end())), word.end()
+
+
+def _span(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """Any stretch of characters."""
+    start = rng.randrange(len(text))
+    return start, min(len(text), start + 1 + int(rng.expovariate(1 / 30)))
+
+
+KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
+    "rest of line": _rest_of_line,
+    "inside": _inside,
+    "lines": _lines,
+    "body": _body,
+    "word": _word,
+    "span": _span,
+}
+
+
+def cut(file: File, kind: str, rng: random.Random) -> Hole | None:
+    """Cut one hole of `kind`, or None when the place that was drawn has none."""
+    found = KINDS[kind](file.text, rng)
+    if found is None or not 0 < found[1] - found[0] <= MAX_MIDDLE:
+        return None
+    start, end = found
+    return Hole(file.text[:start], file.text[start:end], file.text[end:], kind, file.path, file.language)
+
+
+def as_edited(hole: Hole, rng: random.Random, unfinished: float) -> Hole:
+    """Return the hole as it looks while the file is still being written, with the odds `unfinished` of each change.
+
+    Behind the brackets that an editor closed by itself nothing is written yet, and the lines below, which belong to
+    what the user is about to write, are not there.
+    """
+    line, newline, below = hole.suffix.partition("\n")
+    if hole.kind == "inside" and rng.random() < unfinished:
+        line = line[: len(line) - len(line.lstrip(")]}\"'"))]
+    if below and rng.random() < unfinished:
+        lines = below.split("\n")
+        dropped = min(1 + int(rng.expovariate(1 / 4)), len(lines))
+        below = "\n".join(lines[dropped:])
+    return attrs.evolve(hole, suffix=line + newline + below)
+
+
+class Sampler:
+    """Draws holes for ever: a language by its share, a file by its length, a kind by its weight."""
+
+    def __init__(self, files: list[File], shares: dict[str, float], weights: dict[str, float], seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._kinds, self._odds = list(weights), list(weights.values())
+        self._languages = [language for language in shares if any(f.language == language for f in files)]
+        self._shares = [shares[language] for language in self._languages]
+        self._files = {language: [f for f in files if f.language == language] for language in self._languages}
+        self._lengths = {
+            language: self._running([min(len(f.text), 40_000) for f in chosen])
+            for language, chosen in self._files.items()
+        }
+
+    @staticmethod
+    def _running(lengths: list[int]) -> list[int]:
+        total, sums = 0, []
+        for length in lengths:
+            total += length
+            sums.append(total)
+        return sums
+
+    def draw(self) -> Hole:
+        while True:
+            language = self._rng.choices(self._languages, self._shares)[0]
+            file = self._rng.choices(self._files[language], cum_weights=self._lengths[language])[0]
+            hole = cut(file, self._rng.choices(self._kinds, self._odds)[0], self._rng)
+            if hole is not None:
+                return hole

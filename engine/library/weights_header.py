@@ -1,0 +1,88 @@
+"""What a model's files say about themselves, read without torch."""
+
+import json
+import math
+import struct
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import attrs
+
+from engine.errors import ModelError
+from engine.library.quantized_tensors import is_of_images, is_quantized
+
+_FILES = ("config.json", "tokenizer.json", "model.safetensors")
+
+
+@attrs.frozen
+class WeightsHeader:
+    """What safetensors files hold. `loaded` of the parameters are ever loaded, `plain` of these are never quantized."""
+
+    parameters: int
+    megabytes: float
+    loaded: int = 0
+    plain: int = 0
+
+
+def read_weights() -> WeightsHeader:
+    """Check the embedded model's files and count its parameters.
+
+    Raises ModelError when one is missing, is not what it should be, or is cut short.
+    """
+    folder = Path(str(files("engine"))) / "weights"
+    for name in _FILES:
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder / name} is missing")
+    for name in ("config.json", "tokenizer.json"):
+        try:
+            json.loads((folder / name).read_bytes())
+        except ValueError:
+            raise ModelError(f"{folder / name} is not JSON") from None
+    return read_safetensors(folder / "model.safetensors")
+
+
+def read_folder(folder: Path) -> WeightsHeader:
+    """Count the parameters in all safetensors files of `folder`. Raises ModelError when there is none, or a bad one."""
+    paths = sorted(folder.glob("*.safetensors"))
+    if not paths:
+        raise ModelError(f"no .safetensors file is in {folder}; other kinds of weights are not read")
+    return read_files(paths)
+
+
+def read_files(paths: Sequence[Path]) -> WeightsHeader:
+    """Count the parameters in all these files. Raises ModelError for a bad one."""
+    headers = [read_safetensors(path) for path in paths]
+    return WeightsHeader(
+        sum(header.parameters for header in headers),
+        sum(header.megabytes for header in headers),
+        sum(header.loaded for header in headers),
+        sum(header.plain for header in headers),
+    )
+
+
+def read_safetensors(path: Path) -> WeightsHeader:
+    """Count the parameters in one file. Raises ModelError when it is not what it should be, or is cut short.
+
+    The layout of safetensors: a little-endian u64 length, that many bytes of JSON with each tensor's shape and offsets,
+    then the tensors.
+    """
+    try:
+        with path.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > path.stat().st_size:
+                raise ValueError("a header longer than the file")
+            tensors = json.loads(stream.read(length))
+        tensors.pop("__metadata__", None)
+        end = 8 + length + max(tensor["data_offsets"][1] for tensor in tensors.values())
+        counts = [(name, tensor["shape"], math.prod(tensor["shape"])) for name, tensor in tensors.items()]
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError):
+        raise ModelError(
+            f"the weights in {path} are damaged, or no safetensors file but a Git LFS pointer; install the model again"
+        ) from None
+    size = path.stat().st_size
+    if size != end:
+        raise ModelError(f"{path} has {size} bytes instead of {end}: it is damaged; install the model again")
+    loaded = [(name, shape, count) for name, shape, count in counts if not is_of_images(name)]
+    plain = [count for name, shape, count in loaded if not is_quantized(name, shape)]
+    return WeightsHeader(sum(count for *_, count in counts), size / 1e6, sum(count for *_, count in loaded), sum(plain))

@@ -1,0 +1,92 @@
+"""The released layers, run over the rows of many holes at once.
+
+Attention is passed in: over each hole's own context (SegmentAttention), or over slots in a captured step
+(captured.attention.SlotAttention). Everything else has the shapes of its rows and never waits for the device.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.models.cuda_graphs.fused import fused
+from engine.models.diffusion_gemma.attention import Segment, SegmentAttention
+from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.diffusion_gemma.layer import after_attention, before_attention
+from engine.models.quantization.holder import count_parameters
+
+Mix = Callable[[int, Tensor, Tensor, Tensor, float | None, int | None], Tensor]
+"""From the number of a layer, queries, keys and values [rows, heads, width], a scale and a window to mixed values."""
+
+
+class DiffusionNetwork:
+    """Wraps a DiffusionGemmaForBlockDiffusion, whose attention it replaces; images are left out."""
+
+    def __init__(self, model: Any) -> None:
+        self._decoder, self._encoder = model.model.decoder, model.model.encoder.language_model
+        self._head, self._softcap = model.lm_head, model.config.text_config.final_logit_softcapping
+        self._kinds: list[str] = model.config.text_config.layer_types
+        self.shapes = [
+            LayerShape(layer.self_attn.k_proj.out_features // layer.self_attn.head_dim, layer.self_attn.head_dim)
+            for layer in self._decoder.layers
+        ]
+        embedding = self._decoder.embed_tokens.weight
+        self.vocabulary, self.width = embedding.shape
+        self.dtype: torch.dtype = embedding.dtype
+        self.device: torch.device = embedding.device
+        self._before, self._after = fused(before_attention, self.device), fused(after_attention, self.device)
+
+    @property
+    def parameters(self) -> int:
+        """How many weights there are, tied ones counted once."""
+        return count_parameters(self._decoder, self._encoder, self._head)
+
+    def new_context(self) -> RollingContext:
+        return RollingContext(self.shapes, self.dtype, self.device)
+
+    def read(self, tokens: Tensor, positions: Tensor, segments: list[Segment]) -> None:
+        """Write the keys and values of tokens [rows] into the contexts of their segments."""
+        mix = SegmentAttention(segments, causal=True).mix
+        self._layers(self._encoder, self._encoder.embed_tokens(tokens), positions, mix)
+
+    def denoise(self, tokens: Tensor, signals: Tensor, positions: Tensor, segments: list[Segment]) -> Tensor:
+        """Return the last hidden states [rows, width] of canvas tokens [rows].
+
+        `signals` [rows, width] are the embeddings that the last step expected; zeros in the first one.
+        """
+        return self.denoise_over(tokens, signals, positions, SegmentAttention(segments, causal=False).mix)
+
+    def denoise_over(self, tokens: Tensor, signals: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Return what `denoise` does, with any attention."""
+        inputs = self._decoder.self_conditioning(self._decoder.embed_tokens(tokens), signals)
+        hidden: Tensor = self._decoder.norm(self._layers(self._decoder, inputs, positions, mix))
+        return hidden
+
+    def _layers(self, half: Any, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        turns = {}
+        for kind in sorted(set(self._kinds)):
+            cosine, sine = half.rotary_emb(rows[None], positions[None], kind)
+            turns[kind] = cosine[0][:, None], sine[0][:, None]
+        for number, (layer, kind) in enumerate(zip(half.layers, self._kinds, strict=True)):
+            query, key, value = self._before(layer, rows, *turns[kind])
+            attention = layer.self_attn
+            mixed = mix(number, query, key, value, attention.scaling, attention.sliding_window)
+            rows = self._after(layer, rows, mixed)
+        return rows
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return the embeddings [rows, width] of tokens [rows]."""
+        embeddings: Tensor = self._decoder.embed_tokens(tokens)
+        return embeddings
+
+    def expected_embedding(self, probabilities: Tensor) -> Tensor:
+        """Return the mean embeddings [rows, width] under probabilities [rows, vocabulary]."""
+        table = self._decoder.embed_tokens
+        mean: Tensor = (probabilities.to(self.dtype) @ table.weight) * table.embed_scale.to(self.dtype)
+        return mean
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return logits [rows, vocabulary] in fp32."""
+        logits: Tensor = self._head(hidden).float()
+        return logits.div_(self._softcap).tanh_().mul_(self._softcap)

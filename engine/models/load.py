@@ -1,0 +1,65 @@
+"""Model names to loaded families."""
+
+import json
+import os
+import sys
+
+import torch
+
+from engine.errors import ModelError
+from engine.fill.interface import Family
+from engine.library.precision_names import check_wish
+from engine.library.resolve import folder_of
+from engine.models import diffusion_gemma
+from engine.models.embedded import model as embedded
+from engine.models.quantization.released import refuse_quantized
+
+
+def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Family:
+    """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
+    one of precision.name.WISHES, which the embedded family does without.
+
+    Raises ModelError with one line that a user can act on.
+    """
+    _stay_offline()
+    folder = folder_of(model)
+    try:
+        config = json.loads((folder / "config.json").read_text())
+    except FileNotFoundError:
+        raise ModelError(f"no config.json in {folder}; is it a model's folder?") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{folder / 'config.json'} is not valid JSON: {error}") from None
+    if device not in ("auto", "cpu", "cuda"):
+        raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ModelError('device "cuda" was asked for, but torch sees no GPU; use "auto" or "cpu"')
+    wish = check_wish(precision)
+    place = torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+    count = threads or os.cpu_count() or 1
+    torch.set_num_threads(count)
+    family = config.get("family") if isinstance(config, dict) else None
+    if family == embedded.FAMILY:
+        return embedded.load(folder, config, count, place)
+    if isinstance(config, dict):
+        refuse_quantized(folder, config)
+    if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
+        return diffusion_gemma.load(folder, config, count, place, wish)
+    if family is None and isinstance(config, dict) and "model_type" in config:
+        # With transformers, which takes seconds to import.
+        from engine.models.masked.load import load as load_masked
+        from engine.models.masked.recognise import reads_left_to_right
+        from engine.models.qwen_fim.load import load as load_left_to_right
+        from engine.models.stock.checkpoint import Checkpoint
+
+        if reads_left_to_right(Checkpoint.of(folder, config)):
+            return load_left_to_right(folder, config, count, place, wish)
+        return load_masked(folder, config, count, place, wish)
+    raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {embedded.FAMILY}")
+
+
+def _stay_offline() -> None:
+    """See that no library asks the hub for anything while models load and run: only `midspan models pull` may."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    if (constants := sys.modules.get("huggingface_hub.constants")) is not None:
+        # It reads the environment once, when it is imported.
+        vars(constants)["HF_HUB_OFFLINE"] = True

@@ -1,0 +1,40 @@
+"""int8 with one scale an output channel, symmetric."""
+
+from __future__ import annotations
+
+import attrs
+import torch
+from torch import Tensor
+
+from engine.models.quantization.matrix import by_chunks
+from engine.models.quantization.scaled import ScaledMatrix
+
+_LARGEST = 127
+_LEAST_SCALE = 1e-12
+FEW_ROWS = 96
+"""On a CPU, torch's int8 kernel is the faster one up to about so many rows (benchmarks/precision.py)."""
+
+
+@attrs.frozen
+class Int8Matrix(ScaledMatrix):
+    """Implements matrix.Matrix. `weights` int8 [..., out, in], `scales` bf16 [..., out]."""
+
+    @classmethod
+    def of(cls, weights: Tensor) -> Int8Matrix:
+        return cls(*by_chunks(weights, _quantized))
+
+    def product(self, rows: Tensor) -> Tensor:
+        """As Matrix says. On a CPU the rows are rounded to bf16, however many they are: see `FEW_ROWS`."""
+        dtype = rows.dtype
+        if rows.device.type == "cpu":
+            rows = rows.bfloat16()
+            if len(rows) <= FEW_ROWS:
+                return torch._weight_int8pack_mm(rows, self.weights, self.scales).to(dtype)
+        return (rows.to(dtype) @ self.weights.to(dtype).t()) * self.scales.to(dtype)
+
+
+def _quantized(weights: Tensor) -> tuple[Tensor, Tensor]:
+    wide = weights.float()
+    scales = (wide.abs().amax(-1) / _LARGEST).clamp(min=_LEAST_SCALE).bfloat16()
+    numbers = (wide / scales.float()[:, None]).round_().clamp_(-_LARGEST, _LARGEST)
+    return numbers.to(torch.int8), scales

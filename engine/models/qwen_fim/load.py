@@ -1,0 +1,65 @@
+"""Load a left-to-right model from a released checkpoint's folder."""
+
+from pathlib import Path
+
+import attrs
+import torch
+
+from engine.errors import ModelError
+from engine.library.precision_names import Wish
+from engine.library.resolve import known_model
+from engine.models.masked.qwen import OPEN_DCODER
+from engine.models.masked.recognise import QWEN_FIM
+from engine.models.quantization.choice import choose
+from engine.models.qwen_fim.draft_length import LONGEST
+from engine.models.qwen_fim.drafters import drafter_of
+from engine.models.qwen_fim.marks import fim_marks_of
+from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.passes import CausalNetwork
+from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.network import stock_network
+from engine.models.stock.tokens import pieces_of, tokenizer_of
+from engine.protocol.messages import ModelInfo
+
+READING_TOKENS = {"cuda": 4096, "cpu": 1024}
+"""What is read of a file before its first fill takes time, and its keys and values memory: 230 MB at 7B for 4,096."""
+LEAST_WINDOW = 64
+_QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
+"""Open-dCoder is this network, trained further: its tensors have the same names."""
+
+
+def load(folder: Path, config: object, threads: int, device: torch.device, wish: Wish = "auto") -> LeftToRightFamily:
+    """Load the model in `folder`, whose config.json says `config`, and its drafter, both in the precision wished for.
+
+    Raises ModelError with one line.
+    """
+    checkpoint = Checkpoint.of(folder, config)
+    if (model_type := checkpoint.config.get("model_type")) not in _QWEN2.model_types:
+        raise ModelError(
+            f"the model in {folder} is said to be of family {QWEN_FIM}, but its config.json has "
+            f"model_type {model_type!r} and not {' or '.join(_QWEN2.model_types)}"
+        )
+    tokenizer = tokenizer_of(checkpoint)
+    marks = fim_marks_of(checkpoint, tokenizer)
+    choice = choose(folder, wish, device)
+    stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
+    network = CausalNetwork(stock)
+    pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
+    notes, known = checkpoint.notes, known_model(folder)
+    window = min(stock.config.max_position_embeddings, notes.context_tokens or 1 << 30)
+    if window < LEAST_WINDOW:
+        raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
+    info = ModelInfo(
+        name=notes.name or (folder.name if known is None else known.name),
+        family=QWEN_FIM,
+        licence=notes.licence or (_QWEN2.licence if known is None else known.licence),
+        parameters=network.parameters,
+        context_tokens=window,
+        canvas_tokens=LONGEST,
+        noise="none",
+        device=device.type,
+        dtype=choice.name,
+        reading_tokens=min(window, READING_TOKENS[device.type]),
+    )
+    drafter = drafter_of(checkpoint, threads, device, wish)
+    return LeftToRightFamily(info, marks, network, tokenizer, pieces, drafter, threads)

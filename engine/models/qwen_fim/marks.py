@@ -1,0 +1,45 @@
+"""The marks of a fill-in-the-middle prompt, found by their names in a checkpoint's tokenizer."""
+
+import attrs
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.models.stock.checkpoint import NOTES, Checkpoint
+
+_PREFIX, _SUFFIX, _MIDDLE = "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"
+_REPOSITORY, _FILE = "<|repo_name|>", "<|file_sep|>"
+_ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", _FILE, _REPOSITORY, _PREFIX, _SUFFIX, _MIDDLE)
+"""What ends a fill in the infilling examples of Qwen2.5-Coder's repository (their eos_token_ids)."""
+
+
+@attrs.frozen
+class FimMarks:
+    """The ids of the marks. `ends` close a fill. Without `repository` and `file` no prompt names them."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    ends: tuple[int, ...]
+    repository: int | None = None
+    file: int | None = None
+
+
+def fim_marks_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimMarks:
+    """Return a checkpoint's marks. Raises ModelError where it has none of them."""
+    prefix, suffix, middle = (tokenizer.token_to_id(text) for text in (_PREFIX, _SUFFIX, _MIDDLE))
+    if prefix is None or suffix is None or middle is None:
+        raise ModelError(
+            f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {_PREFIX}, {_SUFFIX} and "
+            f"{_MIDDLE}, which no family here is; take one that was trained to fill in, as Qwen2.5-Coder, "
+            f'or name its family in {NOTES} beside it as "family"'
+        )
+    named = [tokenizer.token_to_id(text) for text in _ENDS]
+    configured = [_ids(source.get("eos_token_id")) for source in (checkpoint.config, checkpoint.generation)]
+    known = [number for number in named if number is not None] + [number for ids in configured for number in ids]
+    present = [number for number in known if tokenizer.id_to_token(number) is not None]
+    repository, file = tokenizer.token_to_id(_REPOSITORY), tokenizer.token_to_id(_FILE)
+    return FimMarks(prefix, suffix, middle, tuple(dict.fromkeys(present)), repository, file)
+
+
+def _ids(configured: object) -> list[int]:
+    return [number for number in (configured if isinstance(configured, list) else [configured]) if type(number) is int]

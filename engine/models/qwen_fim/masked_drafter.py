@@ -1,0 +1,67 @@
+"""Drafts of a masked family: masks between what is written and the suffix."""
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from engine.fill.sampler import Drawing
+from engine.models.masked.model import MaskedFamily
+from engine.models.masked.rows import MaskedPass
+from engine.models.masked.sides import Sides
+from engine.models.qwen_fim.drafter import ROOM, Unfinished
+
+
+@attrs.define
+class _Place:
+    """A hole's sides, how many characters of what is written are in them, and how often they were looked at."""
+
+    sides: Sides
+    written: int
+    drafts: int = 0
+
+
+class MaskedDrafter:
+    """Implements drafter.Drafter. The sides are read for a hole's first draft and every few drafts after it; the others
+    cost the rows of what was written since, and of the draft.
+
+    A draft has as many masks as are asked for, and the suffix behind them: whether so many tokens are missing is not
+    found out first, as it is where such a family fills a hole by itself.
+    """
+
+    def __init__(self, family: MaskedFamily) -> None:
+        self.name, self.tokenizer = family.info.name, family.tokenizer
+        self._family, self._trait = family, family.trait
+        self._drawing = Drawing(forbidden=family.never)
+        self._ends = {family.end, *family.trait.marks.padding, family.trait.marks.expand}
+        self._places: WeakKeyDictionary[Unfinished, _Place] = WeakKeyDictionary()
+
+    def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
+        drafts = []
+        for logits in self._family.run([self._pass(hole) for hole in holes]):
+            tokens = self._drawing.propose(logits, list(range(len(logits)))).tokens
+            end = next((at for at, token in enumerate(tokens) if token in self._ends), len(tokens))
+            drafts.append(tokens[:end])
+        return drafts
+
+    def _pass(self, hole: Unfinished) -> MaskedPass:
+        place, written = self._place(hole)
+        middle = [*written, *[self._trait.marks.mask] * hole.length]
+        rows = [place.sides.row_of(at, self._trait.shifted) for at in range(len(written), len(middle))]
+        reads_sides = place.drafts % self._family.refresh_steps == 0
+        place.drafts += 1
+        return MaskedPass(place.sides, [middle], rows, reads_sides)
+
+    def _place(self, hole: Unfinished) -> tuple[_Place, list[int]]:
+        """Return a hole's place with the tokens written in it; once it is full, they become part of the prefix."""
+        place = self._places.get(hole)
+        if place is not None:
+            written = self.tokenizer.encode(hole.text[place.written :], add_special_tokens=False).ids
+            if len(written) + hole.length <= ROOM:
+                return place, written
+        sides = self._family.sides(self._family.lay_out(hole.moved), ROOM)
+        place = self._places[hole] = _Place(sides, len(hole.text))
+        return place, []
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        return self._family.texts_of(tokens)

@@ -1,0 +1,274 @@
+"""The wire between a client and the engine: framing and messages, the one file that both processes share.
+
+A frame is a big-endian u32 length followed by that many bytes of msgpack: a map whose "type" names the message and
+whose other keys are its fields. Keys a reader does not know are ignored, so that fields can be added. A connection
+opens with Hello, answered by Welcome; after that any number of fills may be under way, told apart by `id`.
+"""
+
+import asyncio
+import struct
+from typing import Any, Literal
+
+import attrs
+import msgpack
+
+from engine.errors import ProtocolError
+from engine.protocol.strict_converter import strict_converter
+
+PROTOCOL_VERSION = 1
+MAX_FRAME_BYTES = 4 * 1024 * 1024
+_LENGTH = struct.Struct(">I")
+
+Extent = Literal["line", "lines"]
+Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
+RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
+
+
+@attrs.frozen
+class Hello:
+    """The first frame of a client. `token` is needed on TCP only; it stands in a file that only the user can read."""
+
+    protocol: int
+    client: str
+    token: str = ""
+
+
+@attrs.frozen
+class ModelInfo:
+    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here.
+
+    `context_tokens` is its window. `reading_tokens` is how much of that is worth filling while somebody types, where it
+    is less (a model that reads everything anew with each key); 0 means all of it.
+    """
+
+    name: str
+    family: str
+    licence: str
+    parameters: int
+    context_tokens: int
+    canvas_tokens: int
+    noise: Literal["absorbing", "uniform", "none"]
+    device: str
+    dtype: str
+    server: str = ""
+    reading_tokens: int = 0
+
+
+@attrs.frozen
+class Welcome:
+    """The engine's answer to Hello."""
+
+    protocol: int
+    version: str
+    pid: int
+    model: ModelInfo
+
+
+@attrs.frozen
+class Snippet:
+    """Related code shown to the model before the prefix."""
+
+    path: str
+    text: str
+
+
+@attrs.frozen
+class Fill:
+    """A hole to fill.
+
+    `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
+    the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
+    does best with; passes that write what is typed of a word at the cursor come before them. `candidates` above one are
+    drawn with `temperature` and `top_p` from `seed`; the first candidate is always the greedy one. A fill may end
+    behind the token that makes its first line less likely right than `least_sure`: whoever would not show more of it
+    need not wait for it.
+    """
+
+    id: int
+    prefix: str
+    suffix: str
+    path: str = ""
+    language: str = ""
+    snippets: list[Snippet] = attrs.field(factory=list)
+    extent: Extent = "line"
+    budget_ms: float = 1000.0
+    max_tokens: int = 64
+    least_sure: float = 0.0
+    rule: RuleName = "default"
+    steps: int = 0
+    candidates: int = 1
+    temperature: float = 0.8
+    top_p: float = 0.95
+    seed: int = 0
+    progress: bool = False
+
+
+@attrs.frozen
+class Progress:
+    """A canvas after a denoising step: one entry a position, None where it is still masked."""
+
+    id: int
+    step: int
+    canvas: list[str | None]
+
+
+@attrs.frozen
+class Candidate:
+    """One answer. `confidence` holds a probability for each of the `tokens`, whose concatenation is `text`;
+    `end_confidence` is that of the end behind them, 1.0 where something else ended the fill."""
+
+    text: str
+    tokens: list[str]
+    confidence: list[float]
+    finish: Finish
+    end_confidence: float = 1.0
+
+
+@attrs.frozen
+class Timings:
+    """Milliseconds spent waiting for the model, encoding the context, denoising, and in all."""
+
+    queue: float
+    encode: float
+    denoise: float
+    total: float
+
+
+@attrs.frozen
+class Filled:
+    """The answer to Fill. `steps` counts passes of the network; `cached_tokens` of `context_tokens` were cached."""
+
+    id: int
+    candidates: list[Candidate]
+    steps: int
+    rule: RuleName
+    context_tokens: int
+    cached_tokens: int
+    ms: Timings
+
+
+@attrs.frozen
+class Cancel:
+    """Drop a fill: it leaves at the next denoising step and is answered with Failed("cancelled")."""
+
+    id: int
+
+
+@attrs.frozen
+class StatusRequest:
+    pass
+
+
+@attrs.frozen
+class SchedulerReport:
+    """How the fills are doing. Times are milliseconds; `step_ms` maps "rows of a pass" to its measured time."""
+
+    active: int
+    waiting: int
+    fills: int
+    cancelled: int
+    passes: int
+    median_ms: float
+    cache_hit_rate: float
+    cache_bytes: int
+    threads: int
+    step_ms: dict[str, float]
+
+
+@attrs.frozen
+class Status(SchedulerReport):
+    """How the engine is doing."""
+
+    version: str
+    pid: int
+    model: ModelInfo
+    uptime_s: float
+    clients: int
+
+
+@attrs.frozen
+class Shutdown:
+    """Ask the engine to finish and leave."""
+
+
+@attrs.frozen
+class Failed:
+    """Something went wrong, with the fill `id` or (None) with the connection. `message` says what and what to do."""
+
+    code: str
+    message: str
+    id: int | None = None
+
+
+Message = Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
+_TYPES: dict[str, type[Any]] = {
+    "hello": Hello,
+    "welcome": Welcome,
+    "fill": Fill,
+    "progress": Progress,
+    "filled": Filled,
+    "cancel": Cancel,
+    "status-request": StatusRequest,
+    "status": Status,
+    "shutdown": Shutdown,
+    "failed": Failed,
+}
+_NAMES = {cls: name for name, cls in _TYPES.items()}
+
+
+_converter = strict_converter()
+
+
+def pack(message: Message) -> bytes:
+    """Return the whole frame of `message`. Raises ProtocolError("too-large") when it exceeds MAX_FRAME_BYTES."""
+    fields = _converter.unstructure(message)
+    fields["type"] = _NAMES[type(message)]
+    body = msgpack.packb(fields, use_bin_type=True)
+    if len(body) > MAX_FRAME_BYTES:
+        raise ProtocolError("too-large", f"the frame has {len(body)} bytes; at most {MAX_FRAME_BYTES} are allowed")
+    return _LENGTH.pack(len(body)) + bytes(body)
+
+
+def unpack(body: bytes) -> Message:
+    """Return the message in a frame's body. Raises ProtocolError that names the code and what was wrong."""
+    try:
+        fields = msgpack.unpackb(body, raw=False, strict_map_key=True)
+    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
+        raise ProtocolError("malformed", f"the frame is not valid msgpack: {type(error).__name__}") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
+        raise ProtocolError("malformed", 'the frame is not a map with a "type"')
+    cls = _TYPES.get(fields["type"])
+    if cls is None:
+        raise ProtocolError("unknown-type", f"unknown message type {fields['type'][:40]!r}")
+    try:
+        message: Message = _converter.structure(fields, cls)
+    except (
+        Exception
+    ) as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError and its own
+        raise ProtocolError("malformed", f"bad {fields['type']} message: {_reason(error)}") from None
+    return message
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}: {text[:120]}"
+
+
+async def read_frame(reader: asyncio.StreamReader) -> Message | None:
+    """Read one message; None at a clean end. Raises ProtocolError, and leaves an oversized body unread."""
+    try:
+        head = await reader.readexactly(_LENGTH.size)
+    except asyncio.IncompleteReadError as error:
+        if not error.partial:
+            return None
+        raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
+    (length,) = _LENGTH.unpack(head)
+    if length > MAX_FRAME_BYTES:
+        raise ProtocolError(
+            "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
+        )
+    try:
+        body = await reader.readexactly(length)
+    except asyncio.IncompleteReadError:
+        raise ProtocolError("malformed", "the connection ended inside a frame") from None
+    return unpack(body)

@@ -1,0 +1,58 @@
+"""Encoded contexts, kept and reused by longest common prefix."""
+
+from engine.fill.interface import Context, Family
+
+
+def common_prefix(first: list[int], second: list[int]) -> int:
+    """Return how many tokens two lists share from their start."""
+    bound = min(len(first), len(second))
+    if first[:bound] == second[:bound]:
+        return bound
+    return next(at for at in range(bound) if first[at] != second[at])
+
+
+class ContextCache:
+    """Holds idle contexts, least recently used first; a context that a hole works in is out of the cache."""
+
+    def __init__(self, family: Family, max_bytes: int) -> None:
+        self._family, self._max_bytes = family, max_bytes
+        self._idle: list[Context] = []
+        self._asked = self._reused = 0
+
+    @property
+    def bytes(self) -> int:
+        return sum(context.bytes for context in self._idle.copy())
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of all context tokens that needed no encoding."""
+        return self._reused / self._asked if self._asked else 0.0
+
+    def take(self, tokens: list[int]) -> Context:
+        """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
+
+        An idle context that shares most of its tokens is handed over; from one that shares few, these are copied, so
+        that a hole elsewhere in the file does not throw away what the next keystroke here will want.
+        """
+        self._asked += len(tokens)
+        best = max(self._idle, key=lambda context: common_prefix(context.tokens, tokens), default=None)
+        shared = common_prefix(best.tokens, tokens) if best is not None else 0
+        if best is None or shared == 0:
+            return self._family.new_context()
+        self._reused += shared
+        if shared * 2 < len(best.tokens):
+            return best.fork(shared)
+        self._idle.remove(best)
+        best.truncate(shared)
+        return best
+
+    def give_back(self, context: Context) -> None:
+        """Keep a context for later, unless it is empty; the least recently used ones leave when the bound is passed.
+
+        The last one stays even if it alone passes the bound, as it does with a large model, unless the bound is 0.
+        """
+        if context.tokens:
+            self._idle.append(context)
+        kept = 1 if self._max_bytes else 0
+        while len(self._idle) > kept and self.bytes > self._max_bytes:
+            self._idle.pop(0)

@@ -1,0 +1,217 @@
+"""One client's connection: reads its frames, passes its fills to the scheduler and writes the answers."""
+
+import asyncio
+import hmac
+import logging
+from contextlib import suppress
+from typing import Protocol
+
+from engine.errors import MidspanError, ProtocolError
+from engine.protocol.messages import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Failed,
+    Fill,
+    Filled,
+    Hello,
+    Message,
+    Shutdown,
+    Status,
+    StatusRequest,
+    Welcome,
+    pack,
+    read_frame,
+)
+from engine.schedule.backend import FillService, Ticket
+from engine.server.limits import what_is_wrong
+
+HELLO_TIMEOUT_S = 10.0
+# A client that reads nothing while this much waits for it is not coming back.
+MAX_UNREAD_BYTES = 8 * 1024 * 1024
+MAX_OPEN_FILLS = 64
+_PARTING_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """What a session needs of the engine around it."""
+
+    scheduler: FillService
+    welcome: Welcome
+    token: str
+    stopping: bool
+
+    def touch(self) -> None:
+        """Note that somebody uses the engine."""
+
+    def status(self) -> Status: ...
+
+    def stop(self, reason: str) -> None: ...
+
+
+class Session:
+    """Answers every frame of a client, right or wrong, until one of the two leaves."""
+
+    def __init__(self, number: int, host: Host, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._number = number
+        self._host = host
+        self._reader = reader
+        self._writer = writer
+        self._tickets: dict[int, Ticket] = {}
+        self._said_all = False
+
+    @property
+    def open_fills(self) -> int:
+        return len(self._tickets)
+
+    async def run(self) -> None:
+        """Serve the client until its connection ends; what it still waits for is cancelled then."""
+        try:
+            if await self._greet():
+                await self._serve()
+            await self._part()
+        except OSError:
+            pass  # the client is gone, which is all that there is to know
+        finally:
+            for ticket in self._tickets.values():
+                self._host.scheduler.cancel(ticket)
+            self._tickets.clear()
+            self._writer.close()
+            _log.info("client %d left", self._number)
+
+    def fail(self, code: str, message: str) -> None:
+        """Answer every open fill and the connection itself with Failed; cancel the fills."""
+        for number, ticket in self._tickets.items():
+            self._send(Failed(code, message, number))
+            self._host.scheduler.cancel(ticket)
+        self._tickets.clear()
+        self._send(Failed(code, message))
+
+    def close(self) -> None:
+        """End the connection, once what was written is sent."""
+        self._writer.close()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._writer.transport.abort()
+
+    async def _greet(self) -> bool:
+        try:
+            async with asyncio.timeout(HELLO_TIMEOUT_S):
+                hello = await read_frame(self._reader)
+        except TimeoutError:
+            self.fail("hello-expected", f"no whole Hello came within {HELLO_TIMEOUT_S:.0f} s; send it first")
+            return False
+        except ProtocolError as error:
+            self.fail(error.code, str(error))
+            return False
+        if hello is None:
+            return False
+        if not isinstance(hello, Hello):
+            self.fail("hello-expected", f"the first frame was {type(hello).__name__}; send Hello first")
+        elif hello.protocol != PROTOCOL_VERSION:
+            self.fail(
+                "version",
+                f"the client speaks protocol {hello.protocol} and this engine {PROTOCOL_VERSION}; "
+                "update the older of the two, then run `midspan engine stop`",
+            )
+        elif self._host.token and not hmac.compare_digest(hello.token.encode(), self._host.token.encode()):
+            self.fail("token", "the token is not this engine's; read it from the token file beside the engine's lock")
+        else:
+            self._host.touch()
+            self._send(self._host.welcome)
+            _log.info("client %d is %.40r", self._number, hello.client)
+            return True
+        return False
+
+    async def _serve(self) -> None:
+        while not self._writer.is_closing():
+            try:
+                message = await read_frame(self._reader)
+            except ProtocolError as error:
+                _log.warning("client %d sent a bad frame: %s", self._number, error.code)
+                self._send(Failed(error.code, str(error)))
+                if error.code == "too-large":  # its body was not read, so the next frame cannot be found
+                    return
+            else:
+                if message is None:
+                    return
+                self._host.touch()
+                try:
+                    self._handle(message)
+                except Exception as error:  # a mistake of ours, which must not cost anybody the engine
+                    self._send(_internal(error, getattr(message, "id", None)))
+            # Frames that are already here are read without waiting: let the other clients have their turn.
+            await asyncio.sleep(0)
+
+    async def _part(self) -> None:
+        """Let the client read our last words: a close with its bytes unread would throw them away on its side."""
+        self._said_all = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PARTING_S):
+                self._writer.write_eof()
+                while await self._reader.read(65536):
+                    pass
+
+    def _handle(self, message: Message) -> None:
+        if isinstance(message, Fill):
+            self._fill(message)
+        elif isinstance(message, Cancel):
+            ticket = self._tickets.get(message.id)
+            if ticket is not None:  # else it was answered while the Cancel was on its way
+                self._host.scheduler.cancel(ticket)
+        elif isinstance(message, StatusRequest):
+            self._send(self._host.status())
+        elif isinstance(message, Shutdown):
+            self._host.stop(f"client {self._number} asked for it")
+        else:
+            kind = type(message).__name__
+            self._send(Failed("unexpected", f"a client cannot send {kind} here; send Fill, Cancel, Status or Shutdown"))
+
+    def _fill(self, fill: Fill) -> None:
+        wrong = what_is_wrong(fill)
+        if self._host.stopping:
+            self._send(Failed("shutting-down", "the engine is leaving; connect again to start a new one", fill.id))
+        elif wrong is not None:
+            self._send(Failed("bad-value", wrong, fill.id))
+        elif fill.id in self._tickets:
+            self._send(Failed("bad-value", f"id {fill.id} is of a fill that still runs; give each its own", fill.id))
+        elif len(self._tickets) >= MAX_OPEN_FILLS:
+            self._send(Failed("busy", f"{MAX_OPEN_FILLS} fills of this client wait already; cancel some", fill.id))
+        else:
+            ticket = self._host.scheduler.submit(fill, self._send if fill.progress else None)
+            self._tickets[fill.id] = ticket
+            ticket.result.add_done_callback(lambda result: self._answer(fill.id, ticket, result))
+
+    def _answer(self, number: int, ticket: Ticket, result: asyncio.Future[Filled]) -> None:
+        error = None if result.cancelled() else result.exception()
+        if self._tickets.get(number) is not ticket:
+            return  # answered or given up before
+        del self._tickets[number]
+        self._host.touch()
+        if error is None and not result.cancelled():
+            filled = result.result()
+            _log.debug("client %d: %d steps, %.0f ms", self._number, filled.steps, filled.ms.total)
+            self._send(filled)
+        elif error is None or isinstance(error, MidspanError):
+            code = "cancelled" if error is None else error.code
+            self._send(Failed(code, str(error or "the fill was cancelled"), number))
+        else:
+            self._send(_internal(error, number))
+
+    def _send(self, message: Message) -> None:
+        if self._said_all or self._writer.is_closing():
+            return
+        try:
+            frame = pack(message)
+        except (ProtocolError, UnicodeEncodeError) as error:
+            frame = pack(_internal(error, getattr(message, "id", None)))
+        self._writer.write(frame)
+        if self._writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            _log.warning("client %d does not read its answers: dropped", self._number)
+            self.abort()
+
+
+def _internal(error: BaseException, number: int | None) -> Failed:
+    _log.error("a request failed", exc_info=error)
+    return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", number)

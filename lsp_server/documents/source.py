@@ -1,0 +1,92 @@
+"""A text with its bytes and its line table: the immutable contents of one version of a document."""
+
+import attrs
+import tree_sitter
+
+from lsp_server.documents.lines import Lines, encode, utf8_length
+
+
+@attrs.frozen
+class Source:
+    """Offsets count characters (Python's), bytes count UTF-8; both are from the start of the text.
+
+    `data` is the text in UTF-8, which the parser reads: to encode a long text anew takes longer than to splice it.
+    """
+
+    text: str
+    data: bytes
+    lines: Lines
+
+    @classmethod
+    def of(cls, text: str) -> "Source":
+        return cls(text, encode(text), Lines.of(text))
+
+    def replaced(self, start: int, end: int, new: str) -> "Source":
+        first, last = self.byte_at(start), self.byte_at(end)
+        return Source(
+            self.text[:start] + new + self.text[end:],
+            self.data[:first] + encode(new) + self.data[last:],
+            self.lines.replaced(self.text, start, end, new),
+        )
+
+    def line_end(self, line: int) -> int:
+        """Return the offset just before the line's "\\n", "\\r\\n" or "\\r"."""
+        end = self.line_stop(line)
+        start = self.lines.start(line)
+        if end > start and self.text[end - 1] == "\n":
+            end -= 1
+        if end > start and self.text[end - 1] == "\r":
+            end -= 1
+        return end
+
+    def line_stop(self, line: int) -> int:
+        """Return the offset where the next line starts."""
+        return self.lines.start(line + 1) if line + 1 < len(self.lines) else len(self.text)
+
+    def line_text(self, line: int) -> str:
+        return self.text[self.lines.start(line) : self.line_end(line)]
+
+    def byte_at(self, offset: int) -> int:
+        if self.text.isascii():
+            return offset
+        line = self.lines.at(offset)
+        return self.lines.byte_start(line) + utf8_length(self.text[self.lines.start(line) : offset])
+
+    def offset_of_byte(self, byte: int) -> int:
+        """Return the offset of the character that `byte` belongs to."""
+        if self.text.isascii():
+            return byte
+        line = self.lines.at_byte(byte)
+        before = self.data[self.lines.byte_start(line) : byte + 1]
+        return self.lines.start(line) + sum(unit & 0xC0 != 0x80 for unit in before) - (byte < len(self.data))
+
+    def point_at(self, offset: int) -> tree_sitter.Point:
+        """Return tree-sitter's row and column (in bytes), which count only "\\n" as a line end."""
+        if self.lines.rows_differ:
+            row_start = self.text.rfind("\n", 0, offset) + 1
+            row = self.text.count("\n", 0, offset)
+            return tree_sitter.Point(row, utf8_length(self.text[row_start:offset]))
+        line = self.lines.at(offset)
+        return tree_sitter.Point(line, utf8_length(self.text[self.lines.start(line) : offset]))
+
+    @property
+    def newline(self) -> str:
+        """The document's own line end, taken from its first line."""
+        first = self.text[self.line_end(0) : self.line_stop(0)]
+        return first if first == "\r\n" else "\n"
+
+
+def spliced(
+    tree: tree_sitter.Tree, old: Source, new: Source, start: int, old_end: int, new_end: int
+) -> tree_sitter.Tree:
+    """Return a copy of `tree`, told that `old[start:old_end]` became `new[start:new_end]`; still to be parsed again."""
+    copy = tree.copy()
+    copy.edit(
+        old.byte_at(start),
+        old.byte_at(old_end),
+        new.byte_at(new_end),
+        old.point_at(start),
+        old.point_at(old_end),
+        new.point_at(new_end),
+    )
+    return copy

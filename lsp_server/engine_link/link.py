@@ -1,0 +1,210 @@
+"""The language server's hold on the engine: found or started when needed, and again, with patience, when it dies."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from typing import Protocol
+
+from engine.client.connection import EngineClient, EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running
+from engine.errors import EngineUnavailable, MidspanError, RemoteError
+from engine.library.chosen_model import DEFAULT, chosen_model
+from engine.protocol.messages import Fill, Filled, Progress
+from lsp_server.engine_link.status import StatusBoard
+from lsp_server.log import describe
+
+_logger = logging.getLogger(__name__)
+
+CLIENT_NAME = "midspan-lsp"
+FIRST_DELAY_S = 0.5
+LONGEST_DELAY_S = 30.0
+_GOODBYE_S = 10.0
+LEFT = "The engine has stopped; it starts again with the next request."
+DIED = "The engine died; it starts again with the next request."
+"""Shown as an error, but heals by itself: no user needs to be told in a message."""
+_START_STATES = {
+    "connecting": "Looking for the engine.",
+    "starting": "Starting the engine.",
+    "loading": "Loading the model.",
+    "ready": "The engine answers.",
+}
+
+
+class Reports(Protocol):
+    """Whatever shows how a start goes on."""
+
+    def report(self, message: str) -> None: ...
+
+
+class EngineLink:
+    """One connection, shared by all requests of the session.
+
+    Nothing is started before `configure` has told with which options. After a failed start or a lost engine the next
+    start waits `delay_s`: at first 0.5 s, then twice as long each time, 30 s at most; a fill that succeeds resets that.
+    """
+
+    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[Reports]]) -> None:
+        self._board = board
+        self._progress = progress
+        self._options: EngineOptions | None = None
+        self._configured = asyncio.Event()
+        self._wanted = False
+        self._client: EngineClient | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._error = EngineUnavailable("the engine is not running")
+        self.delay_s = FIRST_DELAY_S
+        self._not_before = 0.0
+
+    def configure(self, options: EngineOptions) -> None:
+        """Use the engine of these options. One with other options is left alone; other editors may use it."""
+        if options == self._options:
+            return
+        self._options = options
+        self._configured.set()
+        self._reset_delay()
+        self._let_go()
+        if self._wanted:
+            self.wake()
+
+    @property
+    def connected(self) -> EngineClient | None:
+        """The connected client, or None; nothing is started."""
+        return self._client
+
+    def ready(self) -> EngineClient | None:
+        """Return the connected client. While there is none return None, and see that one comes."""
+        if self._client is not None and self._client.closed.is_set():
+            self._lost()
+        if self._client is None:
+            self.wake()
+        return self._client
+
+    def wake(self) -> None:
+        """Start connecting in the background, unless that is done, under way, or failed a moment ago."""
+        self._wanted = True
+        if self._options is None or self._client is not None or self._starting is not None:
+            return
+        if time.monotonic() >= self._not_before:
+            self._starting = asyncio.create_task(self._start(self._options))
+
+    async def client(self) -> EngineClient:
+        """Return the connected client, waiting for the engine to start. Raises EngineUnavailable with the reason."""
+        await self._configured.wait()
+        self._not_before = 0.0
+        self.ready()
+        while self._starting is not None:
+            # wait() leaves the start alone when this caller gives up: others wait for it too.
+            await asyncio.wait({self._starting})
+        if self._client is None:
+            raise self._error
+        return self._client
+
+    async def fill(
+        self, client: EngineClient, fill: Fill, on_progress: Callable[[Progress], None] | None = None
+    ) -> Filled:
+        """Fill a hole; cancelling the awaiting task cancels it in the engine. Raises MidspanError."""
+        with self._board.filling():
+            self._board.counts.asked += 1
+            try:
+                filled = await client.fill(fill, on_progress)
+            except EngineFailure as error:
+                if error.code == RemoteError.code:  # the engine is well and its server is not: who else would tell?
+                    self._board.show("error", str(error))
+                raise
+        self._board.connected(client.welcome.model)
+        self._reset_delay()
+        return filled
+
+    async def restart(self) -> EngineClient:
+        """End the engine, for all who use it, and start it anew. Raises MidspanError when that fails."""
+        await self._configured.wait()
+        assert self._options is not None
+        client, self._client = self._client, None
+        self._not_before = time.monotonic() + _GOODBYE_S  # Nobody is to connect to the engine that leaves.
+        if client is None:
+            client = await connect_running(self._options, CLIENT_NAME)
+        if client is not None:
+            await client.shutdown()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GOODBYE_S):
+                    await client.closed.wait()
+            await client.close()
+        self._reset_delay()
+        return await self.client()
+
+    async def close(self) -> None:
+        """Let go of the engine, which runs on for others, and of a start under way."""
+        self._let_go()
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    def _let_go(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
+        if self._client is not None:
+            closing = asyncio.create_task(self._client.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._client = None
+
+    async def _start(self, options: EngineOptions) -> None:
+        if options.model == DEFAULT and (problem := chosen_model().problem):
+            _logger.warning("%s", problem)
+        try:
+            with self._progress() as progress:
+
+                def tell(state: str) -> None:
+                    message = _START_STATES.get(state, state)
+                    progress.report(message)
+                    self._board.show("starting", message)
+
+                tell("connecting")
+                client = await connect_or_start(options, CLIENT_NAME, tell)
+        except (MidspanError, OSError) as error:
+            self._failed(str(error))
+            return
+        except Exception as error:
+            self._failed(f"the engine could not be started ({describe(error)}); see `midspan doctor`")
+            return
+        finally:
+            if self._starting is asyncio.current_task():
+                self._starting = None
+        self._client = client
+        self._watching = asyncio.create_task(self._watch(client))
+        model = client.welcome.model
+        self._board.connected(model)
+        _logger.info("connected to the engine (process %d, model %s)", client.welcome.pid, model.name)
+
+    def _failed(self, reason: str) -> None:
+        self._error = EngineUnavailable(reason)
+        self._postpone()
+        self._board.show("error", reason)
+        _logger.error("%s", reason)
+
+    async def _watch(self, client: EngineClient) -> None:
+        await client.closed.wait()
+        if self._client is client:
+            self._lost()
+
+    def _lost(self) -> None:
+        """The engine has died, or has left because nobody used it: either way the next request starts it again."""
+        left = self._client is not None and self._client.dismissed
+        self._client = None
+        self._postpone()
+        message = LEFT if left else DIED
+        self._error = EngineUnavailable(message)
+        self._board.show("off" if left else "error", message)
+        _logger.log(logging.INFO if left else logging.ERROR, "%s", message)
+
+    def _postpone(self) -> None:
+        self._not_before = time.monotonic() + self.delay_s
+        self.delay_s = min(self.delay_s * 2, LONGEST_DELAY_S)
+
+    def _reset_delay(self) -> None:
+        self.delay_s = FIRST_DELAY_S
+        self._not_before = 0.0

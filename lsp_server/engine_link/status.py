@@ -1,0 +1,147 @@
+"""What the status item of an editor shows, and what is counted for the command midspan.status."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import attrs
+
+from engine.client.address import is_loopback
+from engine.protocol.messages import ModelInfo, Status
+from lsp_server.messages import State, StatusParams, StatusReport
+
+_RECENT_FILLS = 101
+_FILLING = "Filling a hole."
+
+
+@attrs.define
+class Counts:
+    """Of this session: fills asked of the engine; suggestions typed along, shown, accepted, in part too, dismissed."""
+
+    asked: int = 0
+    reused: int = 0
+    shown: int = 0
+    accepted: int = 0
+    partial: int = 0
+    dismissed: int = 0
+
+
+class StatusBoard:
+    """Keeps the state and sends it to the editor, as midspan/status, whenever it changes."""
+
+    def __init__(self, send: Callable[[StatusParams], None]) -> None:
+        self.counts = Counts()
+        self._send = send
+        self._sent: StatusParams | None = None
+        self._state: State = "off"
+        self._message = "The engine starts when it is first needed."
+        self._model: str | None = None
+        self._busy = _FILLING
+        self._enabled = True
+        self._filling = 0
+        self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
+
+    @property
+    def median_ms(self) -> float | None:
+        """The median of the recent fills in milliseconds, request to answer; None before the first."""
+        return round(sorted(self._recent_ms)[len(self._recent_ms) // 2], 1) if self._recent_ms else None
+
+    def show(self, state: State, message: str, model: str | None = None) -> None:
+        """Tell how the engine is."""
+        self._state, self._message, self._model = state, message, model
+        self.refresh()
+
+    def connected(self, model: ModelInfo) -> None:
+        """Tell that the engine answers, with which model, and whether code goes to another machine for it."""
+        self._busy = f"Filling a hole. {_whereabouts(model)}" if model.server else _FILLING
+        if model.server:
+            label = model.name if model.name == model.server else f"{model.name} at {model.server}"
+            self.show("ready", f"Ready: {model.name}. {_whereabouts(model)}", label)
+        else:
+            self.show("ready", f"Ready: {model.name} on {model.device}.", model.name)
+
+    def switch(self, enabled: bool) -> None:
+        """Tell whether the user wants suggestions at all."""
+        self._enabled = enabled
+        self.refresh()
+
+    def took(self, milliseconds: float) -> None:
+        """Count the time of a fill, request to answer."""
+        self._recent_ms.append(milliseconds)
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Be busy inside; fills may overlap."""
+        self._filling += 1
+        self.refresh()
+        try:
+            yield
+        finally:
+            self._filling -= 1
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Send the state, unless the editor has it already."""
+        current = self._current()
+        if self._sent is None or _without_median(current) != _without_median(self._sent):
+            self._sent = current
+            self._send(current)
+
+    def report(self, model: str, engine: Status | None) -> StatusReport:
+        """Return everything there is to tell; `model` is the one of the settings."""
+        current = self._current()
+        return StatusReport(
+            state=current.state,
+            message=current.message,
+            enabled=self._enabled,
+            model=model,
+            asked=self.counts.asked,
+            reused=self.counts.reused,
+            shown=self.counts.shown,
+            accepted=self.counts.accepted,
+            partial=self.counts.partial,
+            dismissed=self.counts.dismissed,
+            median_ms=self.median_ms,
+            engine=engine,
+        )
+
+    def _current(self) -> StatusParams:
+        if not self._enabled:
+            return StatusParams("off", "Suggestions are off.")
+        if self._state == "ready" and self._filling:
+            return StatusParams("busy", self._busy, self._model, self.median_ms)
+        return StatusParams(self._state, self._message, self._model, self.median_ms)
+
+
+def leaves_machine(model: ModelInfo) -> bool:
+    """Tell whether what a model reads is sent to another machine."""
+    return bool(model.server) and not is_loopback(urlsplit(f"//{model.server}").hostname or "")
+
+
+def _whereabouts(model: ModelInfo) -> str:
+    """Return the sentence on where the code goes for a model that a server runs."""
+    if not leaves_machine(model):
+        return f"Its server {model.server} is on this machine, which your code does not leave."
+    return f"Your code leaves this machine: it is sent to {model.server}."
+
+
+def _without_median(params: StatusParams) -> StatusParams:
+    """A new median alone is not worth a notification; it rides along with the next change."""
+    return attrs.evolve(params, median_ms=None)
+
+
+def readable(report: StatusReport) -> str:
+    """Return a report as the one line that goes to the log."""
+    parts = [f"{report.state} ({report.message.rstrip('.')})", f"model {report.model}"]
+    if report.engine is not None:
+        model = report.engine.model
+        parts[-1] = f"model {model.name} on {model.server or model.device}"
+        parts.append(f"engine {report.engine.pid}, cache hit rate {report.engine.cache_hit_rate:.0%}")
+    parts.append(
+        f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted, "
+        f"{report.partial} in part, {report.dismissed} dismissed"
+    )
+    if report.median_ms is not None:
+        parts.append(f"median {report.median_ms:g} ms")
+    return "; ".join(parts)

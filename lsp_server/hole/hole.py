@@ -1,0 +1,65 @@
+"""Where the cursor is, as the model needs to know it: the hole, what surrounds it, and how far a fill should go."""
+
+from typing import Literal
+
+import attrs
+
+from engine.protocol.messages import Extent
+from lsp_server.documents.store import Snapshot
+from lsp_server.hole.scope import empty_body, indent_of, surrounding
+from lsp_server.hole.window import NEAR, Reach, prefix_of, suffix_of
+
+Place = Literal["rest of line", "statement", "body", "string", "comment"]
+
+# What an editor closes by itself, and what ends a statement: behind the cursor they leave the line as good as free.
+_CLOSING = frozenset(")]}>;,:'\"`")
+
+
+@attrs.frozen
+class Hole:
+    """A place to fill.
+
+    `prefix` and `suffix` are what the model sees, with "\\n" line ends; `suffix` begins with the rest of the line.
+    `line_before` and `line_after` are the hole's own line on both sides. `indent` is the indentation that the fill's
+    lines should have at least: what stands before the cursor, or what an empty body should have. `offset` counts
+    characters of the document.
+    """
+
+    prefix: str
+    suffix: str
+    extent: Extent
+    place: Place
+    offset: int
+    line_before: str
+    line_after: str
+    indent: str
+
+
+def cut_hole(snapshot: Snapshot, offset: int, reach: Reach = NEAR) -> Hole:
+    """Cut the hole at `offset` out of the text, with as much around it as `reach` says.
+
+    Code that does not parse, or has no grammar, is cut by its lines.
+    """
+    source = snapshot.source
+    line = source.lines.at(offset)
+    before = source.text[source.lines.start(line) : offset].removeprefix("\ufeff")
+    after = source.text[offset : source.line_end(line)]
+    extent, place, indent = _extent(snapshot, offset, before, after)
+    prefix, suffix = prefix_of(source, offset, reach=reach), suffix_of(source, offset, reach)
+    return Hole(prefix, suffix, extent, place, offset, before, after, indent)
+
+
+def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[Extent, Place, str]:
+    inside = surrounding(snapshot, offset)
+    line_is_free = not before.strip() and all(char.isspace() or char in _CLOSING for char in after)
+    if inside != "code":
+        extent: Extent = "lines" if line_is_free and not after.strip() else "line"
+        return extent, inside, indent_of(before)
+    if not line_is_free:
+        return "line", "rest of line", indent_of(before)
+    body = empty_body(snapshot, offset)
+    if body is None:
+        return "lines", "statement", before
+    tab = snapshot.language.indent_width
+    deeper = len(before.expandtabs(tab)) > len(body.header.expandtabs(tab))
+    return "lines", "body", before if deeper else body.indent

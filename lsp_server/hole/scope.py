@@ -1,0 +1,180 @@
+"""What surrounds a place in the code: a string, a comment, or a body that is still empty."""
+
+from typing import Literal
+
+import attrs
+import tree_sitter
+
+from lsp_server.documents.store import Snapshot
+from lsp_server.languages.brackets import balance
+
+Surrounding = Literal["code", "string", "comment"]
+
+# Code inside a string again; the names are those of the grammars.
+_INTERPOLATIONS = frozenset(
+    {
+        "interpolation",
+        "interpolated_expression",
+        "string_interpolation",
+        "template_substitution",
+        "command_substitution",
+        "expansion",
+        "simple_expansion",
+    }
+)
+_BLOCK_COMMENT_ENDS = ("*/", "-->", "]]")
+_LINES_LOOKED_AT = 200
+
+
+@attrs.frozen
+class Body:
+    """An empty body: the indentation of its header, and the one that its lines should have."""
+
+    header: str
+    indent: str
+
+
+def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
+    """Return whether `offset` lies in a string, a comment, or plain code; the code inside an f-string is code."""
+    if snapshot.tree is None or offset == 0:
+        return "code"
+    language = snapshot.language
+    byte = snapshot.source.byte_at(offset)
+    node = snapshot.tree.root_node.descendant_for_byte_range(byte - 1, byte)
+    while node is not None and node.type not in _INTERPOLATIONS:
+        if node.type in language.comments and node.start_byte < byte and not _has_ended(snapshot, node, byte):
+            return "comment"
+        if node.type in language.strings and node.start_byte < byte and (byte < node.end_byte or _is_open(node)):
+            return "string"
+        node = node.parent
+    # The string may be what does not parse; and some grammars have no node for one.
+    if snapshot.tree.root_node.has_error or not language.strings:
+        line = snapshot.source.lines.at(offset)
+        before = snapshot.text[snapshot.source.lines.start(line) : offset]
+        if balance(before, language).quote:
+            return "string"
+    return "code"
+
+
+def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
+    """Return the empty body that the blank line at `offset` stands in, or None.
+
+    The tree tells for code that parses. While a body is being typed its code often does not, so the line above that
+    opens a body, with nothing deeper below it, counts as well.
+    """
+    source, language = snapshot.source, snapshot.language
+    header = _last_code(snapshot, offset)
+    if header < 0:
+        return None
+    line = source.lines.at(header)
+    opens = language.opener_of(source.text[source.lines.start(line) : header + 1]) is not None
+    indent = _header_indent(snapshot, header)
+    below = _indent_below(snapshot, offset)
+    is_empty = opens and (
+        below is None or _width(below, language.indent_width) <= _width(indent, language.indent_width)
+    )
+    if not is_empty and not _in_empty_block(snapshot, offset):
+        return None
+    return Body(indent, indent + indent_unit(snapshot, offset))
+
+
+def indent_unit(snapshot: Snapshot, offset: int) -> str:
+    """Return one step of indentation as the file does it around `offset`: a tab or some spaces."""
+    source = snapshot.source
+    near = source.lines.at(offset)
+    previous: str | None = None
+    for line in range(max(0, near - _LINES_LOOKED_AT), min(len(source.lines), near + _LINES_LOOKED_AT)):
+        text = source.line_text(line)
+        if not text.strip():
+            continue
+        indent = indent_of(text)
+        if indent.startswith("\t"):
+            return "\t"
+        if previous is not None and len(indent) > len(previous) and len(indent) - len(previous) in (2, 3, 4, 8):
+            return indent[len(previous) :]
+        previous = indent
+    return " " * snapshot.language.indent_width
+
+
+def indent_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _width(indent: str, tab: int) -> int:
+    return len(indent.expandtabs(tab))
+
+
+def _has_ended(snapshot: Snapshot, comment: tree_sitter.Node, byte: int) -> bool:
+    """A block comment ends before `byte`; a line comment goes on at its end, as more of it may be typed there."""
+    if byte < comment.end_byte:
+        return False
+    end = snapshot.source.offset_of_byte(comment.end_byte)
+    return snapshot.text.endswith((*_BLOCK_COMMENT_ENDS, "\n"), 0, end)
+
+
+def _is_open(string: tree_sitter.Node) -> bool:
+    """Return whether the closing quote is one that the parser only made up."""
+    return string.child_count > 0 and string.child(string.child_count - 1).is_missing
+
+
+def _last_code(snapshot: Snapshot, offset: int) -> int:
+    """Return the offset of the last character of code before `offset`, past blanks and comments; -1 for none."""
+    source, language = snapshot.source, snapshot.language
+    while True:
+        last = _last_visible(source.text, offset)
+        if last < 0 or snapshot.tree is None:
+            return last
+        byte = source.byte_at(last)
+        node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte + 1)
+        while node is not None and node.type not in language.comments:
+            node = node.parent
+        if node is None:
+            return last
+        offset = source.offset_of_byte(node.start_byte)
+
+
+def _last_visible(text: str, offset: int) -> int:
+    while offset > 0 and text[offset - 1].isspace():
+        offset -= 1
+    return offset - 1
+
+
+def _header_indent(snapshot: Snapshot, last: int) -> str:
+    """Return the indentation of the statement whose header ends at `last`; the header may span lines."""
+    source = snapshot.source
+    line = source.lines.at(last)
+    if snapshot.tree is not None:
+        byte = source.byte_at(last)
+        node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte + 1)
+        owner = node.parent if node is not None else None
+        if owner is not None and owner.type in snapshot.language.blocks:
+            owner = owner.parent
+        if owner is not None and owner.parent is not None and not owner.is_error and owner.start_byte <= byte:
+            line = source.lines.at_byte(owner.start_byte)
+    return indent_of(source.line_text(line))
+
+
+def _indent_below(snapshot: Snapshot, offset: int) -> str | None:
+    source = snapshot.source
+    line = source.lines.at(offset)
+    rest = source.text[offset : source.line_end(line)]
+    if rest.strip():
+        return indent_of(source.line_text(line))
+    for below in range(line + 1, min(len(source.lines), line + _LINES_LOOKED_AT)):
+        text = source.line_text(below)
+        if text.strip():
+            return indent_of(text)
+    return None
+
+
+def _in_empty_block(snapshot: Snapshot, offset: int) -> bool:
+    if snapshot.tree is None:
+        return False
+    language = snapshot.language
+    byte = snapshot.source.byte_at(offset)
+    node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte)
+    while node is not None and node.type not in language.blocks:
+        node = node.parent
+    if node is None or not node.start_byte < byte < node.end_byte:
+        return False
+    return all(child.type in language.comments for child in node.named_children)

@@ -1,0 +1,184 @@
+"""Languages whose bodies stand in braces."""
+
+from lsp_server.languages.language import Grammar, Language, Opener
+
+_C_LIKE = ("//",)
+_PLAIN_QUOTES = ('"', "'")
+_BRACE = Opener(r"\{$")
+_COMMENT = frozenset({"comment"})
+_LINE_AND_BLOCK_COMMENT = frozenset({"line_comment", "block_comment"})
+_SCRIPT_STRINGS = frozenset({"string", "template_string", "regex"})
+_SCRIPT_BLOCKS = frozenset({"statement_block", "class_body", "switch_body", "object"})
+_TYPED_BLOCKS = _SCRIPT_BLOCKS | {"interface_body", "enum_body", "object_type"}
+_SCRIPT_QUOTES = ("`", '"', "'")
+_SCRIPT_COMMENTS = frozenset({"comment", "html_comment"})
+_C_STRINGS = frozenset({"string_literal", "char_literal", "system_lib_string"})
+_C_BLOCKS = frozenset({"compound_statement", "field_declaration_list", "declaration_list", "enumerator_list"})
+
+BRACE_LANGUAGES: tuple[Language, ...] = (
+    Language(
+        "javascript",
+        extensions=(".js", ".mjs", ".cjs", ".jsx"),
+        aliases=("javascriptreact", "js", "jsx"),
+        grammar=Grammar("tree_sitter_javascript"),
+        line_comments=_C_LIKE,
+        quotes=_SCRIPT_QUOTES,
+        strings=_SCRIPT_STRINGS,
+        comments=_SCRIPT_COMMENTS,
+        blocks=_SCRIPT_BLOCKS,
+        openers=(_BRACE,),
+        indent_width=2,
+    ),
+    Language(
+        "typescript",
+        extensions=(".ts", ".mts", ".cts"),
+        aliases=("ts",),
+        grammar=Grammar("tree_sitter_typescript", "language_typescript"),
+        line_comments=_C_LIKE,
+        quotes=_SCRIPT_QUOTES,
+        strings=_SCRIPT_STRINGS,
+        comments=_SCRIPT_COMMENTS,
+        blocks=_TYPED_BLOCKS,
+        openers=(_BRACE,),
+        indent_width=2,
+    ),
+    Language(
+        "typescriptreact",
+        extensions=(".tsx",),
+        aliases=("tsx",),
+        grammar=Grammar("tree_sitter_typescript", "language_tsx"),
+        line_comments=_C_LIKE,
+        quotes=_SCRIPT_QUOTES,
+        strings=_SCRIPT_STRINGS,
+        comments=_SCRIPT_COMMENTS,
+        blocks=_TYPED_BLOCKS,
+        openers=(_BRACE,),
+        indent_width=2,
+    ),
+    Language(
+        "go",
+        extensions=(".go",),
+        aliases=("golang",),
+        grammar=Grammar("tree_sitter_go"),
+        line_comments=_C_LIKE,
+        quotes=_SCRIPT_QUOTES,
+        strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
+        comments=_COMMENT,
+        blocks=frozenset({"block", "field_declaration_list", "interface_type", "literal_value"}),
+        openers=(_BRACE, Opener(r"\b(?:import|var|const|type)\s*\($")),
+    ),
+    Language(
+        "rust",
+        extensions=(".rs",),
+        aliases=("rs",),
+        grammar=Grammar("tree_sitter_rust"),
+        line_comments=_C_LIKE,
+        quotes=('"',),
+        strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),
+        comments=_LINE_AND_BLOCK_COMMENT,
+        blocks=frozenset({"block", "declaration_list", "field_declaration_list", "enum_variant_list", "match_block"}),
+        openers=(_BRACE,),
+    ),
+    Language(
+        "java",
+        extensions=(".java",),
+        grammar=Grammar("tree_sitter_java"),
+        line_comments=_C_LIKE,
+        quotes=('"""', '"', "'"),
+        strings=frozenset({"string_literal", "character_literal"}),
+        comments=_LINE_AND_BLOCK_COMMENT,
+        blocks=frozenset({"block", "class_body", "interface_body", "enum_body", "constructor_body", "switch_block"}),
+        openers=(_BRACE,),
+    ),
+    Language(
+        "c",
+        extensions=(".c", ".h"),
+        grammar=Grammar("tree_sitter_c"),
+        line_comments=_C_LIKE,
+        quotes=_PLAIN_QUOTES,
+        strings=_C_STRINGS,
+        comments=_COMMENT,
+        blocks=_C_BLOCKS,
+        openers=(_BRACE,),
+    ),
+    Language(
+        "cpp",
+        extensions=(".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".cu", ".cuh"),
+        aliases=("c++", "cuda-cpp", "cuda"),
+        grammar=Grammar("tree_sitter_cpp"),
+        line_comments=_C_LIKE,
+        quotes=_PLAIN_QUOTES,
+        strings=_C_STRINGS | {"raw_string_literal"},
+        comments=_COMMENT,
+        blocks=_C_BLOCKS,
+        openers=(_BRACE,),
+    ),
+    Language(
+        "csharp",
+        extensions=(".cs", ".csx"),
+        aliases=("c#", "cs"),
+        grammar=Grammar("tree_sitter_c_sharp"),
+        line_comments=_C_LIKE,
+        quotes=_PLAIN_QUOTES,
+        strings=frozenset(
+            {
+                "string_literal",
+                "verbatim_string_literal",
+                "raw_string_literal",
+                "character_literal",
+                "interpolated_string_expression",
+            }
+        ),
+        comments=_COMMENT,
+        blocks=frozenset({"block", "declaration_list", "enum_member_declaration_list", "switch_body"}),
+        openers=(_BRACE,),
+    ),
+    Language(
+        "php",
+        extensions=(".php", ".phtml"),
+        grammar=Grammar("tree_sitter_php", "language_php"),
+        line_comments=("//", "#"),
+        quotes=_PLAIN_QUOTES,
+        strings=frozenset({"string", "encapsed_string", "heredoc_body", "nowdoc_body"}),
+        comments=_COMMENT,
+        blocks=frozenset(
+            {"compound_statement", "declaration_list", "enum_declaration_list", "match_block", "switch_block"}
+        ),
+        openers=(_BRACE,),
+    ),
+    Language(
+        "kotlin",
+        extensions=(".kt", ".kts"),
+        aliases=("kt",),
+        grammar=Grammar("tree_sitter_kotlin"),
+        line_comments=_C_LIKE,
+        quotes=('"""', '"', "'"),
+        strings=frozenset({"string_literal", "multiline_string_literal", "character_literal"}),
+        comments=_LINE_AND_BLOCK_COMMENT,
+        blocks=frozenset({"block", "class_body", "enum_class_body", "lambda_literal"}),
+        openers=(_BRACE, Opener(r"\{[^{}]*->$")),
+    ),
+    Language(
+        "swift",
+        extensions=(".swift",),
+        grammar=Grammar("tree_sitter_swift"),
+        line_comments=_C_LIKE,
+        quotes=('"""', '"'),
+        strings=frozenset({"line_string_literal", "multi_line_string_literal", "raw_string_literal"}),
+        comments=frozenset({"comment", "multiline_comment"}),
+        blocks=frozenset({"class_body", "enum_class_body", "protocol_body", "function_body"}),
+        openers=(_BRACE, Opener(r"\{[^{}]*\bin$")),
+    ),
+    Language(
+        "scala",
+        extensions=(".scala", ".sc", ".sbt"),
+        grammar=Grammar("tree_sitter_scala"),
+        line_comments=_C_LIKE,
+        quotes=('"""', '"'),
+        strings=frozenset({"string", "interpolated_string", "character_literal"}),
+        comments=frozenset({"comment", "block_comment"}),
+        blocks=frozenset({"block", "template_body", "case_block", "enum_body", "indented_block"}),
+        openers=(_BRACE, Opener(r"(?:=|=>|:|\bthen|\bdo)$")),
+        indent_width=2,
+    ),
+)

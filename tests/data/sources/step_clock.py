@@ -1,0 +1,28 @@
+"""What a pass costs, measured as it runs."""
+
+
+class StepClock:
+    """Keeps a running mean of milliseconds a pass, by the number of its rows rounded up to a power of two."""
+
+    def __init__(self) -> None:
+        self._mean: dict[int, float] = {}
+
+    @staticmethod
+    def bucket(rows: int) -> int:
+        return 1 << max(0, rows - 1).bit_length()
+
+    def record(self, rows: int, milliseconds: float) -> None:
+        bucket = self.bucket(rows)
+        known = self._mean.get(bucket)
+        self._mean[bucket] = milliseconds if known is None else known + 0.2 * (milliseconds - known)
+
+    def expect(self, rows: int) -> float:
+        """Return the milliseconds that a pass of `rows` rows should take; 0.0 while nothing has been measured."""
+        if not self._mean:
+            return 0.0
+        bucket = self.bucket(rows)
+        nearest = min(self._mean, key=lambda known: abs(known - bucket))
+        return self._mean[nearest]
+
+    def table(self) -> dict[str, float]:
+        return {str(bucket): round(mean, 3) for bucket, mean in sorted(self._mean.copy().items())}

@@ -1,0 +1,179 @@
+"""One engine a user and model: started on demand, found by all, recovered when it died, gone when nobody needs it."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+from wire import HOLE, LONG
+
+from engine.client.address import Place, place_of
+from engine.client.connection import EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.lock import EngineLock, LockRecord, is_held, read_record
+from engine.errors import EngineUnavailable
+
+Eventually = Callable[[Callable[[], bool]], None]
+RACER = """
+import asyncio, sys
+from engine.lifecycle import EngineOptions, connect_or_start
+async def main():
+    client = await connect_or_start(EngineOptions(model=sys.argv[1], threads=1), "racer")
+    print(client.welcome.pid)
+    await client.close()
+asyncio.run(main())
+"""
+
+
+def test_clients_that_start_at_the_same_moment_share_one_engine(options: EngineOptions, place: Place) -> None:
+    command = [sys.executable, "-c", RACER, options.model]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    pids = {racer.communicate(timeout=60)[0].strip() for racer in racers}
+    record = read_record(place.lock)
+    assert record is not None
+    assert pids == {str(record.pid)}
+
+
+async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_harm(
+    options: EngineOptions, place: Place
+) -> None:
+    states: list[str] = []
+    first = await connect_or_start(options, "test", states.append)
+    assert (states[0], states[-1]) == ("starting", "ready")
+    filling = asyncio.create_task(first.fill(LONG))
+    await first.status()
+    os.kill(first.welcome.pid, signal.SIGKILL)
+    with pytest.raises(EngineUnavailable, match="connection to the engine was lost"):
+        await filling
+    assert first.closed.is_set()
+    assert place.lock.exists()
+    assert place.socket.exists()
+    assert await connect_running(options, "test") is None
+
+    second = await connect_or_start(options, "test")
+    assert second.welcome.pid != first.welcome.pid
+    assert (await second.fill(HOLE)).candidates
+    await second.close()
+
+
+async def test_sigterm_answers_open_fills_and_leaves_nothing_behind(
+    options: EngineOptions, place: Place, eventually: Eventually
+) -> None:
+    client = await connect_or_start(options, "test")
+    filling = asyncio.create_task(client.fill(LONG))
+    await client.status()
+    os.kill(client.welcome.pid, signal.SIGTERM)
+    with pytest.raises(EngineFailure, match="the engine is leaving") as failure:
+        await filling
+    assert failure.value.code == "shutting-down"
+    await client.closed.wait()
+    assert not place.socket.exists()
+    assert not place.lock.exists()
+    eventually(lambda: not is_running(client.welcome.pid))
+    with pytest.raises(EngineUnavailable, match="the engine is leaving"):
+        await client.fill(HOLE)
+
+
+async def test_an_idle_engine_leaves_by_itself_though_a_client_is_connected(
+    options: EngineOptions, place: Place
+) -> None:
+    client = await connect_or_start(attrs.evolve(options, idle_minutes=1.5 / 60), "test")
+    async with asyncio.timeout(30):
+        await client.closed.wait()
+    assert not is_held(place.lock)
+    assert "nobody used the engine for" in log_path(options).read_text()
+
+
+async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: Place, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(EngineUnavailable, match=re.escape(str(empty))) as error:
+        await connect_or_start(EngineOptions(model=str(empty)), "test")
+    assert "\n" not in str(error.value)
+    assert "ended with status" not in str(error.value)
+
+
+async def test_an_engine_whose_log_cannot_be_written_runs_all_the_same(options: EngineOptions, place: Place) -> None:
+    log_path(options).symlink_to("/dev/full")
+    client = await connect_or_start(options, "test")
+    assert (await client.fill(HOLE)).candidates
+    await client.shutdown()
+    await client.close()
+    assert not place.lock.exists()
+
+
+async def test_a_runtime_directory_that_cannot_be_made_is_one_clear_line(
+    options: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", "/dev/null/midspan")
+    with pytest.raises(
+        EngineUnavailable, match=r"cannot use the runtime directory /dev/null/midspan: .*MIDSPAN_RUNTIME"
+    ):
+        await connect_or_start(options, "test")
+
+
+def test_a_process_that_finds_the_lock_taken_says_nothing_and_leaves(options: EngineOptions, place: Place) -> None:
+    lock = EngineLock.acquire(place.lock)
+    assert lock is not None
+    try:
+        late = subprocess.run(
+            [sys.executable, "-m", "engine", "--model", options.model], capture_output=True, timeout=60, check=False
+        )
+        assert (late.returncode, late.stdout, late.stderr) == (75, b"", b"")
+    finally:
+        lock.release()
+    assert not place.lock.exists()
+
+
+def test_a_lock_is_free_again_once_its_holder_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "engine.client.lock"
+    lock = EngineLock.acquire(path)
+    assert lock is not None
+    assert is_held(path)
+    assert EngineLock.acquire(path) is None
+    lock.write(LockRecord(1, "a model with a long name", "1", port=7))
+    lock.write(LockRecord(2, "m", "1"))
+    assert read_record(path) == LockRecord(2, "m", "1")
+    lock.release()
+    assert not is_held(path)
+    again = EngineLock.acquire(path)
+    assert again is not None
+    again.release()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"pid": "x"}', b"\xff\xfe"])
+def test_a_damaged_lock_file_is_no_engine(place: Place, body: bytes) -> None:
+    place.lock.write_bytes(body)
+    assert read_record(place.lock) is None
+    lock = EngineLock.acquire(place.lock)
+    assert lock is not None
+    lock.release()
+
+
+def test_a_long_runtime_directory_gets_a_socket_path_that_the_system_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / ("long" * 40)))
+    assert len(os.fsencode(place_of("embedded").socket)) < 104
+
+
+def test_every_way_to_name_a_model_means_the_same_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert place_of("model") == place_of(str(model)) == place_of(f"{model}/../model/")
+    assert place_of("model") != place_of("embedded")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

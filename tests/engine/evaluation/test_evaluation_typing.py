@@ -1,0 +1,197 @@
+"""What typing and calibration come to, counted by hand, and the whole of benchmarks/quality.py with the tiny model."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import pytest
+from sources import source_paths
+from typer.testing import CliRunner
+
+from engine.corpus.corpus import File
+from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
+from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
+from engine.protocol.confidence import FEWEST_CHARACTERS
+from engine.training import evaluate
+from engine.training.cli import app
+
+ROOT = Path(__file__).parents[3]
+
+
+def typed(text: str, screens: dict[int, str], starts: dict[int, str] | None = None) -> list[Stroke]:
+    """Type `text` with `screens` shown at the places they are written for, and `starts`, which are cut."""
+    seen = {at: Screen(shown) for at, shown in screens.items()}
+    seen |= {at: Screen(shown, cut=True) for at, shown in (starts or {}).items()}
+    strokes, at = [], 0
+    while at < len(text):
+        stroke, written = press(text[at:], seen.get(at, Screen()))
+        strokes.append(stroke)
+        at += written
+    return strokes
+
+
+def test_a_newline_and_its_indentation_are_one_key() -> None:
+    assert keys("ab\n    c\n\td") == 6
+    assert len(typed("ab\n    c\n\td", {})) == 6
+
+
+def test_without_suggestions_nothing_is_saved() -> None:
+    typing = tally([typed("x = 1\ny = 2", {}), typed("z", {})])
+    assert (typing.places, typing.characters, typing.keys, typing.saved) == (2, 12, 12, 0.0)
+    assert (typing.shown, typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (0.0,) * 5
+
+
+def test_a_right_rest_of_line_is_taken_with_one_key() -> None:
+    typing = tally([typed("return value\nx", {7: "value"})])
+    assert (typing.characters, typing.keys) == (14, 10)
+    assert typing.saved == round(4 / 14, 4)
+    assert typing.right == 1.0
+
+
+def test_a_wrong_suggestion_is_typed_past_and_counts_as_shown() -> None:
+    typing = tally([typed("abcd", {0: "abxx", 1: "abc", 2: "cd"})])
+    assert (typing.keys, typing.characters) == (3, 4)
+    assert (typing.shown, typing.right) == (1.0, round(1 / 3, 4))
+
+
+def test_a_right_start_of_the_line_is_taken_with_one_key_and_typing_goes_on_behind_it() -> None:
+    typing = tally([typed("return value + 1\nx", {13: "+ 1"}, starts={0: "return value"})])
+    assert (typing.characters, typing.keys) == (18, 5)
+    assert typing.saved == round(1 - 5 / 18, 4)
+    assert (typing.right, typing.whole) == (1.0, 0.5)
+    assert (typing.uncut, typing.whole_of_uncut) == (0.5, 1.0)
+
+
+def test_a_start_that_was_meant_as_a_whole_line_is_right_but_not_whole() -> None:
+    typing = tally([typed("return value + 1", {0: "return value"})])
+    assert (typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (1.0, 0.0, 1.0, 0.0)
+
+
+def test_a_start_is_not_right_that_ends_inside_a_name_or_a_number() -> None:
+    assert is_start("value", "value + 1")
+    assert is_start("value +", "value + 1")
+    assert is_start("value + 1", "value + 1")
+    assert not is_start("val", "value + 1")
+    assert not is_start("value - ", "value + 1")
+    assert not is_start("x = 1", "x = 10")
+    assert not is_start("x = 1", "x = 1.5")
+    assert not is_start("x = 1.", "x = 1.5")
+    assert not is_start("", "value + 1")
+    stroke, written = press("value + 1\n", Screen("val", cut=True))
+    assert (stroke.shown, stroke.right, written) == (True, False, 1)
+
+
+def test_a_start_that_is_not_worth_a_key_is_right_and_typed() -> None:
+    short = "value"[: FEWEST_CHARACTERS - 1]
+    assert press(f"{short} + 1", Screen(short, cut=True)) == (Stroke(True, True, 1, cut=True), 1)
+    assert press(short, Screen(short, cut=True))[1] == len(short), "but a rest of a line is taken however short"
+
+
+def test_something_shown_at_the_end_of_a_line_is_wrong() -> None:
+    stroke, written = press("\n    x", Screen("junk"))
+    assert (stroke.shown, stroke.right, written) == (True, False, 5)
+
+
+def test_several_lines_are_taken_whole_only_if_all_are_right() -> None:
+    rest = "a = 1\n    b = 2\n    c = 3"
+    assert press(rest, Screen("a = 1\n    b = 2"))[1] == len("a = 1\n    b = 2")
+    assert press(rest, Screen("a = 1\n    b = "))[1] == len("a = 1")
+    assert press(rest, Screen("a = 1\n    x = 9"))[1] == len("a = 1")
+    assert press(rest, Screen("a =\n    x = 9"))[1] == len("a =")
+    assert press(rest, Screen(rest))[0] == Stroke(shown=True, right=True, gained=keys(rest), whole=True)
+
+
+def test_places_are_lines_of_code_in_a_row_and_put_the_file_back_together() -> None:
+    files = [File(path.name, "python", path.read_text()) for path in source_paths()]
+    texts = {file.path: file.text for file in files}
+    found = places(files, "python", 10)
+    assert len(found) == 10
+    assert found == places(files, "python", 10)
+    for place in found:
+        assert place.above + place.text + place.below == texts[place.path]
+        assert place.text.count("\n") == 2
+        assert not place.text[0].isspace()
+        assert place.below[:1] in ("", "\n")
+    assert places(files, "cobol", 3) == []
+    assert cut(File("a.py", "python", "x = 12345\n\nyy = 12345\n"), 0, 2) is None
+
+
+def fills(*groups: tuple[float, int, int]) -> list[Judged]:
+    """Return (confidence, right, wrong) as so many fills."""
+    return [
+        Judged(confidence, right)
+        for confidence, good, bad in groups
+        for right, count in ((True, good), (False, bad))
+        for _ in range(count)
+    ]
+
+
+def test_confidence_that_holds_has_no_calibration_error() -> None:
+    assert calibration_error(fills((0.25, 1, 3), (0.75, 3, 1), (1.0, 2, 0))) == 0.0
+    assert calibration_error(fills((0.9, 0, 10))) == 0.9
+    assert calibration_error(fills((0.95, 0, 5), (0.05, 0, 5))) == 0.5
+    assert calibration_error([]) == 0.0
+
+
+def test_reliability_has_a_bin_for_each_tenth_that_occurs() -> None:
+    bins = reliability(fills((0.0, 0, 2), (0.05, 1, 0), (1.0, 3, 1)))
+    assert [(one.low, one.high, one.count) for one in bins] == [(0.0, 0.1, 3), (0.9, 1.0, 4)]
+    assert bins[-1].right == 0.75
+
+
+def test_the_gate_is_the_lowest_that_keeps_six_of_ten_right() -> None:
+    judged = fills((0.9, 20, 0), (0.6, 10, 10), (0.3, 5, 5), (0.1, 1, 29))
+    gate = gate_for(judged)
+    assert gate is not None
+    assert (gate.threshold, gate.shown, gate.right) == (0.3, 50 / 80, 0.7)
+    assert gate_for(judged, wanted=0.8) == gate_for(judged, wanted=0.76) != gate
+    assert gate_for(fills((0.9, 19, 0))) is None
+    assert gate_for(fills((0.9, 1, 99))) is None
+
+
+def test_the_gate_table_ends_where_nothing_is_shown() -> None:
+    table = gate_table(fills((0.12, 1, 1), (0.52, 1, 0)))
+    assert [one.threshold for one in table] == pytest.approx([percent / 100 for percent in range(0, 55, 5)])
+    assert (table[0].shown, table[-1].right) == (1.0, 1.0)
+
+
+@pytest.mark.timeout(300)
+def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
+    sources = source_paths()
+    rows = [[path.name, "python", path.read_text()] for path in sources]
+    rows += [["a.go", "go", "package a\n\nfunc Double(number int) int {\n\treturn number + number\n}\n" * 5]]
+    (tmp_path / "held-out.msgpack").write_bytes(msgpack.packb(rows))
+    command = [sys.executable, str(ROOT / "benchmarks" / "quality.py"), "--share", "0.01", "--model", str(tiny_model)]
+    run = subprocess.run(
+        [*command, "--corpus", str(tmp_path), "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert "right among shown, as far as it goes" in run.stdout
+    assert "right among shown whole lines" in run.stdout
+    quality = json.loads((tmp_path / "out" / "quality.json").read_text())
+    assert {one["language"] for one in quality["fills"]} == {"python", "go"}
+    assert quality["typing"]["keys"] > 0
+    assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
+    written = evaluate.read_rows(tmp_path / "out" / "quality.jsonl")
+    assert {row.seen for row in written} == {"both sides", "above only"}
+    assert {row.way for row in written} == {way.name for way in evaluate.WAYS}
+
+
+def test_the_command_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
+    rows = [[path.name, "python", path.read_text()] for path in source_paths()]
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "held-out.msgpack").write_bytes(msgpack.packb(rows))
+    target, plot = tmp_path / "evaluation" / "python.jsonl", tmp_path / "plot.png"
+    command = ["eval", "--model", str(tiny_model), "--work", str(tmp_path), "--count", "2"]
+    done = CliRunner().invoke(app, [*command, "--rows", str(target), "--plot", str(plot)])
+    assert done.exit_code == 0, done.output
+    assert "python, rest of line, 2 holes" in done.output
+    assert "calibration error" in done.output
+    assert len(evaluate.read_rows(target)) == 2 * 2 * len(evaluate.WAYS)
+    assert plot.stat().st_size > 5000

@@ -1,0 +1,221 @@
+"""The steps that a GPU replays as captured graphs, run over the same fixed memory: they equal the plain path."""
+
+import asyncio
+
+import attrs
+import pytest
+import torch
+from masked_canvases import begin
+from scheduler_client import answer
+from tiny_gemma import CANVAS, VOCABULARY
+
+from engine.fill.stream import StreamPass
+from engine.models.cuda_graphs.attention import Sight, SlotAttention
+from engine.models.cuda_graphs.slots import Slots, SlotShape
+from engine.models.diffusion_gemma.acceptance import by_entropy
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState
+from engine.models.diffusion_gemma.denoiser import Denoiser
+from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.noise import SeededNoise
+from engine.models.embedded.cuda_graph import CapturedStreams
+from engine.models.embedded.model import EmbeddedFamily
+from engine.models.masked.cuda_graph import CapturedMiddles
+from engine.models.masked.model import MaskedFamily
+from engine.models.masked.rows import MaskedPass
+from engine.protocol.messages import Fill, RuleName
+from engine.schedule.scheduler import Scheduler
+
+CPU = torch.device("cpu")
+PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
+HOLE = Fill(
+    id=1, prefix=PREFIX, suffix="\n    return total\n", path="a/b.py", extent="lines", max_tokens=20, budget_ms=6e5
+)
+CONTEXTS = ([7, 8, 9, 10, 11, 12, 13], [7, 8, 9, 40, 41], [*range(20, 90)])
+
+
+def holes(count: int, rule: RuleName) -> list[Fill]:
+    return [
+        attrs.evolve(HOLE, prefix=f"name_{at} = {at * 7}\n" * at + PREFIX, rule=rule, seed=at) for at in range(count)
+    ]
+
+
+async def fills(family: EmbeddedFamily | MaskedFamily | DiffusionGemmaFamily, asked: list[Fill]) -> list[list[str]]:
+    """Return the texts of holes that are filled together, and then once more one by one."""
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    together = await asyncio.gather(*(answer(scheduler, hole) for hole in asked))
+    alone = [await answer(scheduler, hole) for hole in asked]
+    await scheduler.stop()
+    return [[one.text for one in filled.candidates] for filled in (*together, *alone)]
+
+
+def stream_passes(family: EmbeddedFamily) -> list[StreamPass]:
+    """Return passes over contexts of several lengths: with and without rows that stay, and with a canvas or none."""
+    passes = []
+    for number, tokens in enumerate(CONTEXTS):
+        context = family.new_context()
+        family.run([StreamPass(context, tokens, [], [])])
+        append, canvas = (
+            [[50, 51, 52], [53], []][number],
+            [[family.mask] * 4, [], [family.mask, 60, family.mask]][number],
+        )
+        passes.append(StreamPass(context, append, canvas, range(len(append) + len(canvas))))
+    return passes
+
+
+@torch.inference_mode()
+def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embedded: EmbeddedFamily) -> None:
+    plain, fixed = stream_passes(embedded), stream_passes(embedded)
+    expected = embedded.run(plain)
+    embedded.captured = CapturedStreams(embedded._network, CPU)
+    try:
+        found = embedded.run(fixed)
+        more = [StreamPass(item.context, [70, 71], [embedded.mask], [0, 1, 2]) for item in fixed]
+        second = embedded.run(more[::-1])[::-1]
+    finally:
+        embedded.captured = None
+    for one, other in zip(found, expected, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+    again = embedded.run([StreamPass(item.context, [70, 71], [embedded.mask], [0, 1, 2]) for item in plain])
+    for one, other in zip(second, again, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+    for one_pass, other_pass in zip(fixed, plain, strict=True):
+        length = len(one_pass.context.tokens)
+        assert one_pass.context.tokens == other_pass.context.tokens
+        keys, others = one_pass.context.buffer[..., :length, :], other_pass.context.buffer[..., :length, :]
+        assert torch.allclose(keys, others, atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", ["threshold", "verify"])
+async def test_the_embedded_family_fills_in_fixed_memory_what_it_fills_plainly(
+    embedded: EmbeddedFamily, rule: RuleName
+) -> None:
+    asked = [attrs.evolve(hole, candidates=2, temperature=1.0) for hole in holes(4, rule)]
+    expected = await fills(embedded, asked)
+    embedded.captured = CapturedStreams(embedded._network, CPU)
+    try:
+        assert await fills(embedded, asked) == expected
+        assert len(embedded.captured._graphs) > 1
+    finally:
+        embedded.captured = None
+
+
+@torch.inference_mode()
+def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedFamily) -> None:
+    network, mask = masked._network, masked.trait.marks.mask
+    canvases = [begin(masked) for _ in range(3)]
+    shown = [[mask, 70, mask], [71] * 9, [mask] * 12]
+    for canvas, middle in zip(canvases, shown, strict=True):
+        masked.run([MaskedPass(canvas._sides, [middle], [0], True)])
+    captured = CapturedMiddles(network)
+    for middles in (shown, [middle[:-1] for middle in shown]):  # a shorter middle moves the suffix
+        passes = [
+            MaskedPass(canvas._sides, [middle], range(len(middle)), False)
+            for canvas, middle in zip(canvases, middles, strict=True)
+        ]
+        expected = masked.run(passes)
+        found = captured.run(passes)
+        assert found is not None
+        for one, other in zip(found, expected, strict=True):
+            assert torch.allclose(one, other, atol=1e-4)
+
+
+async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(masked: MaskedFamily) -> None:
+    asked = holes(3, "threshold")
+    expected = await fills(masked, asked)
+    masked._network.captured = CapturedMiddles(masked._network)
+    try:
+        assert await fills(masked, asked) == expected
+        assert len(masked._network.captured._graphs) > 0
+    finally:
+        masked._network.captured = None
+
+
+def denoised(denoiser: Denoiser, family: DiffusionGemmaFamily, turns: int) -> list[CanvasState]:
+    """Return where canvases of two holes are, one of which tries two lengths, after passes of three and two steps."""
+    contexts = [family.new_context() for _ in range(2)]
+    family.run([CanvasPass(context, [2, *tokens]) for context, tokens in zip(contexts, CONTEXTS[1:], strict=True)])
+    rule = by_entropy(6.0)
+    tried = [Canvas(length, [20, 21, 22], rule, seed=length, greedy=length == 5, top_p=0.9) for length in (5, 11)]
+    passes = [
+        CanvasPass(contexts[0], [], tried, [0.8, 0.6, 0.5]),
+        CanvasPass(contexts[1], [], [Canvas(CANVAS, [], rule, first=3, seed=2**62 + 1)], [0.7, 0.6]),
+    ]
+    lengths = [len(context.tokens) for context in contexts]
+    for _ in range(turns):
+        for item, states in zip(passes, denoiser.run(passes, lengths), strict=True):
+            for canvas, state in zip(item.canvases, states, strict=True):
+                canvas.state, canvas.step = state, canvas.step + len(item.temperatures)
+    return [canvas.state for item in passes for canvas in item.canvases if canvas.state is not None]
+
+
+@pytest.mark.parametrize("confident", [0.0, 9.0])
+def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
+    gemma: DiffusionGemmaFamily, confident: float
+) -> None:
+    """Also where canvases become stable, and stop, between two looks."""
+    noise = SeededNoise(VOCABULARY, CPU)
+    plain, fixed = (Denoiser(gemma._network, noise, confident, gemma.never) for _ in range(2))
+    fixed.capture()
+    expected, found = denoised(plain, gemma, 3), denoised(fixed, gemma, 3)
+    assert len(found) == len(expected) == 3
+    for one, other in zip(found, expected, strict=True):
+        assert one.tokens.tolist() == other.tokens.tolist()
+        assert one.stopped.item() == other.stopped.item()
+        assert one.found is not None
+        assert other.found is not None
+        assert one.found.likeliest.tolist() == other.found.likeliest.tolist()
+        assert one.found.accepted.tolist() == other.found.accepted.tolist()
+        assert torch.allclose(one.found.entropy, other.found.entropy, atol=1e-3)
+        assert torch.allclose(one.found.confidence, other.found.confidence, atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", ["entropy", "threshold"])
+async def test_diffusion_gemma_fills_in_fixed_memory_what_it_fills_plainly(
+    gemma: DiffusionGemmaFamily, rule: RuleName
+) -> None:
+    asked = [attrs.evolve(hole, steps=3, candidates=2) for hole in holes(3, rule)]
+    expected = await fills(gemma, asked)
+    gemma._denoiser.capture()
+    captured = gemma._denoiser.captured
+    try:
+        assert await fills(gemma, asked) == expected
+        assert captured is not None
+        assert len(captured._graphs) > 1
+    finally:
+        gemma._denoiser.captured = None
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_attention_over_slots_is_attention_over_what_each_row_sees(window: int | None) -> None:
+    torch.manual_seed(0)
+    slots = Slots([SlotShape(2, 8)], 2, 16, torch.float32, CPU)
+    keys, values = torch.randn(2, 2, 2, 16, 8)  # of contexts 5 and 9 long
+    for slot, length in enumerate((5, 9)):
+        slots.load(slot, [*range(length)], [torch.stack((keys[slot], values[slot]))])
+    lengths = torch.tensor([5, 9])
+    begins = lengths[:, None].expand(2, 3)
+    sight = Sight(lengths, begins, begins + torch.tensor([1, 2, 3]), begins)
+    query, key, value = torch.randn(6, 4, 8), torch.randn(6, 2, 8), torch.randn(6, 2, 8)
+    mixed = SlotAttention(slots, sight, 16).mix(0, query, key, value, None, window)
+    for row in range(6):
+        slot, number = divmod(row, 3)
+        length = int(lengths[slot])
+        first = 0 if window is None else max(0, length - window + 1)
+        for head in range(4):
+            seen = torch.cat([keys[slot, head // 2, first:length], key[slot * 3 : row + 1, head // 2]])
+            kept = torch.cat([values[slot, head // 2, first:length], value[slot * 3 : row + 1, head // 2]])
+            weights = (seen @ query[row, head] * 8**-0.5).softmax(0)
+            assert torch.allclose(mixed[row, head], weights @ kept, atol=1e-5), number
+
+
+def test_slots_copy_only_what_they_lack_and_forget_what_a_step_overwrote() -> None:
+    slots = Slots([SlotShape(1, 2)], 2, 8, torch.float32, CPU)
+    first, second = torch.ones(2, 1, 8, 2), torch.full((2, 1, 8, 2), 2.0)
+    slots.load(0, [1, 2, 3, 4], [first])
+    assert slots.assign([[9], [1, 2, 7]], 2) == [0, 1] or slots.assign([[1, 2, 7], [9]], 2) == [0, 1]
+    slots.load(0, [1, 2, 5, 6], [second])
+    assert slots.layers[0][0, 0, 0, :5, 0].tolist() == [1, 1, 2, 2, 0]
+    slots.forget()
+    slots.load(0, [1, 2], [second])
+    assert slots.layers[0][0, 0, 0, :2, 0].tolist() == [2, 2]

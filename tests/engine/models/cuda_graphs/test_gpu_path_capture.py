@@ -1,0 +1,197 @@
+"""What a CPU can show of captured steps: they wait for nothing, hold no large tensor, and compile whole."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tiny_gemma import VOCABULARY, save_tiny_gemma, stock_model
+from torch import Tensor
+from torch._dynamo.testing import CompileCounter
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from engine.models.cuda_graphs.graphs import Captured, Graphs
+from engine.models.cuda_graphs.sizes import RowBucket
+from engine.models.cuda_graphs.slots import Slots, SlotShape
+from engine.models.diffusion_gemma import layer as gemma_layer
+from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
+from engine.models.diffusion_gemma.canvas import AcceptRule
+from engine.models.diffusion_gemma.canvas_step import CanvasBucket, CanvasStep
+from engine.models.diffusion_gemma.layers import DiffusionNetwork
+from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.noise import SeededNoise
+from engine.models.diffusion_gemma.read_logits import CHUNK
+from engine.models.embedded.cuda_graph import StreamStep
+from engine.models.embedded.model import EmbeddedFamily
+from engine.models.masked.cuda_graph import MiddleStep
+from engine.models.masked.model import MaskedFamily
+from engine.models.stock import layer as masked_layer
+
+CPU = torch.device("cpu")
+UNCAPTURABLE = {
+    "aten::_local_scalar_dense",
+    "aten::nonzero",
+    "aten::lift_fresh",
+    "aten::masked_select",
+    "aten::_unique2",
+}
+
+
+class Watch(TorchDispatchMode):
+    """Sees every operation: how many bytes its largest new tensor has, and which ones no graph may hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+        self.uncapturable: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        name = func._schema.name
+        if name in UNCAPTURABLE or (name.startswith("aten::index") and _has_mask(args)):
+            self.uncapturable.append(name)
+        for one in found if isinstance(found, tuple) else (found,):
+            if isinstance(one, Tensor) and not func.is_view:
+                self.largest = max(self.largest, one.numel() * one.element_size())
+        return found
+
+
+def _has_mask(args: Any) -> bool:
+    indices = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else []
+    return any(isinstance(index, Tensor) and index.dtype == torch.bool for index in indices)
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
+    """In bf16: products of groups in fp32 are computed here, but only those in bf16 can be traced."""
+    return DiffusionNetwork(stock_model(save_tiny_gemma(tmp_path_factory.mktemp("half"))).bfloat16())
+
+
+def stream_step(embedded: EmbeddedFamily) -> Callable[[], Tensor]:
+    network = embedded._network
+    slots = Slots(
+        [SlotShape(network.shape.heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
+    )
+    return StreamStep(network, slots, RowBucket(2, 8, 64, 8)).compute
+
+
+def middle_step(masked: MaskedFamily) -> Callable[[], Tensor]:
+    slots = Slots(masked._network.slot_shapes, 2, 64, torch.float32, CPU)
+    return MiddleStep(masked._network, slots, RowBucket(2, 8, 64, 8)).compute
+
+
+def canvas_step(network: DiffusionNetwork, bucket: CanvasBucket) -> Callable[[], Tensor]:
+    shapes = [SlotShape(shape.heads, shape.width) for shape in network.shapes]
+    slots = Slots(shapes, bucket.slots, bucket.capacity, network.dtype, CPU)
+    forbidden = torch.tensor([1, 2, 3])
+    return CanvasStep(network, slots, SeededNoise(VOCABULARY, CPU), forbidden, 0.005, bucket).compute
+
+
+def assert_capturable(compute: Callable[[], Tensor]) -> None:
+    """A shape that depends on what is found, and a question to the device, cannot be computed without data; a tensor
+    made of the host's numbers, and a choice by a mask, can, and no graph may hold them."""
+    with torch.inference_mode():
+        plain = compute().clone()
+        with Watch() as watch:
+            compute()
+    assert watch.uncapturable == []
+    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+        assert compute().shape == plain.shape
+
+
+def test_an_embedded_step_asks_the_device_for_nothing(embedded: EmbeddedFamily) -> None:
+    assert_capturable(stream_step(embedded))
+
+
+def test_a_masked_step_asks_the_device_for_nothing(masked: MaskedFamily) -> None:
+    assert_capturable(middle_step(masked))
+
+
+@pytest.mark.parametrize("accept", [by_entropy(0.1), by_threshold])
+def test_a_diffusion_gemma_step_asks_the_device_for_nothing_with_its_draws_and_acceptance(
+    half: DiffusionNetwork, accept: AcceptRule
+) -> None:
+    assert_capturable(canvas_step(half, CanvasBucket(2, 16, 64, 2, 8, accept, some=True, cut=True)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda numbers: numbers[numbers > 1],
+        lambda numbers: numbers * numbers.sum().item(),
+        lambda numbers: numbers * torch.tensor([1.0, 2.0, 3.0]),
+        lambda numbers: numbers.clone().index_put_((numbers > 1,), numbers.sum()),
+    ],
+)
+def test_what_cannot_be_captured_is_noticed(wrong: Callable[[Tensor], Tensor]) -> None:
+    numbers = torch.arange(3.0)
+    with pytest.raises((AssertionError, DataDependentOutputException, DynamicOutputShapeException)):
+        assert_capturable(lambda: wrong(numbers))
+
+
+def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: DiffusionGemmaFamily) -> None:
+    """At full size that is 128 rows of 262,144 numbers, 128 MiB in fp32 and twice that where they are sorted."""
+    rows = 8 * 64
+    bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), some=True, cut=True)
+    step = canvas_step(gemma._network, bucket)
+    with torch.inference_mode(), Watch() as watch:
+        step()
+    chunk = CHUNK * VOCABULARY * 4
+    assert chunk <= watch.largest <= 2 * chunk < rows * VOCABULARY * 4
+
+
+@pytest.mark.parametrize(("name", "pieces", "kinds"), [("masked", masked_layer, 1), ("gemma", gemma_layer, 2)])
+def test_the_pieces_of_all_layers_of_a_kind_compile_whole_and_once(
+    name: str, pieces: Any, kinds: int, request: pytest.FixtureRequest
+) -> None:
+    family = request.getfixturevalue(name)
+    network, counters = family._network, (CompileCounter(), CompileCounter())
+    kept = network._before, network._after
+    torch._dynamo.reset()
+    network._before = torch.compile(pieces.before_attention, backend=counters[0], fullgraph=True)
+    network._after = torch.compile(pieces.after_attention, backend=counters[1], fullgraph=True)
+    bucket = CanvasBucket(1, 16, 64, 1, 8, by_threshold, some=False, cut=False)
+    step = middle_step(family) if name == "masked" else canvas_step(network, bucket)
+    try:
+        with torch.inference_mode():
+            step()
+    finally:
+        network._before, network._after = kept
+    assert [counter.frame_count for counter in counters] == [kinds, kinds]
+
+
+class _Counting:
+    """A step that counts how often it ran."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def compute(self) -> Tensor:
+        self.runs += 1
+        return torch.zeros(1)
+
+
+def failing() -> _Counting:
+    raise RuntimeError("no memory for this graph")
+
+
+def test_steps_are_kept_by_bucket_and_the_longest_unused_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    graphs: Graphs[_Counting] = Graphs(CPU, lambda: None, most=2)
+
+    def of(bucket: int) -> Captured[_Counting]:
+        captured = graphs.of(bucket, _Counting)
+        assert captured is not None
+        return captured
+
+    one, two = of(1), of(2)
+    assert of(1) is one
+    of(3)
+    assert of(1) is one
+    assert of(2) is not two
+    assert len(graphs) == 2
+    assert graphs.of(7, failing) is None
+    assert graphs.of(7, _Counting) is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "no graph for 7 (RuntimeError): such steps run uncaptured"
+    ]

@@ -1,0 +1,116 @@
+"""Loading DiffusionGemma from the released layout, and what is said when that cannot be done."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_gemma import END, TURN_END, VOCABULARY, save_tiny_gemma, tokenizer_of_sources
+
+from engine.errors import ModelError
+from engine.models.diffusion_gemma.settings import read_settings
+from engine.models.load import load
+
+INDEX = "model.safetensors.index.json"
+SHARD = "model-00002-of-00003.safetensors"
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_gemma(tmp_path_factory.mktemp("gemma"))
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    return Path(shutil.copytree(released, tmp_path / "model"))
+
+
+def change(path: Path, **values: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def text_config(folder: Path, **values: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"] |= values
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def a_shard_with_a_hole(folder: Path) -> None:
+    """Leave a shard out of the weights, and the index consistent."""
+    index = json.loads((folder / INDEX).read_text())
+    kept = {name: shard for name, shard in index["weight_map"].items() if shard != SHARD}
+    (folder / INDEX).write_text(json.dumps({"weight_map": kept}))
+
+
+def enormous(folder: Path) -> None:
+    """Make the weights larger than any machine's memory; the file is sparse and takes no room on the disk."""
+    size = 4 << 40
+    layer = {"dtype": "BF16", "shape": [size // 4096, 2048], "data_offsets": [0, size]}
+    header = json.dumps({"model.decoder.layers.0.mlp.gate_proj.weight": layer}).encode()
+    (folder / SHARD).write_bytes(struct.pack("<Q", len(header)) + header)
+    os.truncate(folder / SHARD, 8 + len(header) + size)
+
+
+def larger_tokenizer(folder: Path) -> None:
+    tokenizer = tokenizer_of_sources()
+    tokenizer.add_tokens([f"word{number}" for number in range(40)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+DAMAGES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: (folder / SHARD).unlink(), f"lacks {SHARD}; install it again"),
+    (lambda folder: [path.unlink() for path in folder.glob("model*")], "lacks model.safetensors; install it again"),
+    (lambda folder: (folder / INDEX).write_text("{}"), f"{INDEX} cannot be read"),
+    (lambda folder: (folder / SHARD).write_bytes(b"\x00" * 99), "are damaged"),
+    (lambda folder: (folder / "tokenizer.json").unlink(), "lacks tokenizer.json"),
+    (lambda folder: (folder / "tokenizer.json").write_text("nonsense"), "tokenizer.json cannot be read"),
+    (lambda folder: (folder / "generation_config.json").write_text("{"), "generation_config.json cannot be read"),
+    (lambda folder: change(folder / "config.json", text_config=7), "does not describe a DiffusionGemma"),
+    (lambda folder: text_config(folder, use_bidirectional_attention="all"), "does not read its context causally"),
+    (lambda folder: text_config(folder, hidden_size=64), "do not fit its config.json"),
+    (a_shard_with_a_hole, r"lack \d+ tensors, .* first; install it again"),
+    (larger_tokenizer, f"has 720 tokens, config.json {VOCABULARY}; they are not of the same model"),
+    (enormous, r"needs \d+\.\d GB in int4, and memory has \d+\.\d GB free; no precision fits: close other programs"),
+    (lambda folder: change(folder / "config.json", model_type="no_such_model"), "no_such_model"),
+]
+
+
+@pytest.mark.parametrize(("damage", "says"), DAMAGES)
+def test_what_is_wrong_with_a_checkpoint_is_told_in_one_line(
+    folder: Path, damage: Callable[[Path], object], says: str
+) -> None:
+    damage(folder)
+    with pytest.raises(ModelError, match=says) as caught:
+        load(str(folder), threads=1, device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_ends_and_sampler_come_from_the_checkpoint(folder: Path) -> None:
+    settings = read_settings(folder, [END, TURN_END])
+    assert settings.ends == (END, TURN_END)
+    assert (settings.entropy_bound, settings.hottest, settings.coolest, settings.most_steps) == (0.1, 0.8, 0.4, 48)
+    sampler = {"sampler_config": {"entropy_bound": 0.3, "_cls_name": "EntropyBoundSamplerConfig"}, "t_max": 0.9}
+    change(folder / "generation_config.json", eos_token_id=[1, 2], max_denoising_steps=12, **sampler)
+    changed = read_settings(folder, END)
+    assert changed.ends == (1, 2)
+    assert (changed.entropy_bound, changed.hottest, changed.most_steps) == (0.3, 0.9, 12)
+    assert changed.temperature(12, 12, 0.9) == pytest.approx(0.9)
+
+
+def test_a_model_that_comes_with_a_conversations_template_is_instructed(folder: Path) -> None:
+    assert load(str(folder), threads=1, device="cpu").prompt.mode == "plain"  # type: ignore[attr-defined]
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    assert load(str(folder), threads=1, device="cpu").prompt.mode == "instructed"  # type: ignore[attr-defined]
+
+
+def test_another_model_starts_without_transformers(tiny_model: Path) -> None:
+    code = f"import sys; from engine.models.registry import load; load({str(tiny_model)!r}); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "engine.models.diffusion_gemma.loading" in found.stdout.split()
+    assert "transformers" not in found.stdout.split()

@@ -1,0 +1,159 @@
+"""Loading models, laying holes out, and giving text back."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import attrs
+import pytest
+import torch
+from sources import source_paths
+
+from engine.errors import ModelError
+from engine.fill.interface import Family
+from engine.fill.stream import StreamPass
+from engine.models.embedded import model as embedded
+from engine.models.embedded.layout import Limits, Marks, lay_out, short_path
+from engine.models.load import load
+from engine.protocol.messages import Fill, Snippet
+from engine.schedule.context_cache import ContextCache, common_prefix
+
+MARKS = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
+
+
+@pytest.fixture(scope="module")
+def family(tiny_model: Path) -> Family:
+    return load(str(tiny_model), threads=1, device="cpu")
+
+
+def characters(text: str) -> list[int]:
+    return [100 + ord(character) for character in text]
+
+
+def test_the_rest_of_the_line_stands_behind_the_prefix() -> None:
+    stream = lay_out(characters, MARKS, Limits(100, below=20, tail=10), "a = f(", ")\nb", "", [])
+    assert stream.tokens == [1, *characters("\nb"), 2, *characters("a = f("), 3, *characters(")")]
+
+
+def test_path_and_snippets_come_before_the_prefix() -> None:
+    stream = lay_out(characters, MARKS, Limits(200, 20, 10), "x", "", "home/me/p/q.py", [Snippet("r.py", "S")])
+    assert stream.tokens == [1, 2, 7, *characters("r.pyS"), 7, *characters("me/p/q.py\n"), *characters("x"), 3]
+    assert short_path("C:\\a\\b\\c\\d.py") == "b/c/d.py"
+
+
+def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
+    limits = Limits(120, below=20, tail=10)
+    streams = [lay_out(characters, MARKS, limits, "y" * length, "", "", []).tokens for length in range(300, 400)]
+    assert all(len(tokens) <= 120 for tokens in streams)
+    kept = [common_prefix(one, other) / len(one) for one, other in pairwise(streams)]
+    edges = [tuple(tokens[:2]) for tokens in streams]
+    assert len(edges) == 100
+    assert sum(share > 0.95 for share in kept) >= 90
+
+
+def test_the_context_grows_and_falls_back_exactly(family: Family) -> None:
+    fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
+    tokens = [*family.lay_out(fill).context, family.middle]
+    whole = family.new_context()
+    (expected,) = family.run([StreamPass(whole, tokens, [], [len(tokens) - 1])])
+    pieces = family.new_context()
+    family.run([StreamPass(pieces, tokens[:5], [], [])])
+    family.run([StreamPass(pieces, [*tokens[5:9], 40, 41], [family.mask] * 4, [0])])
+    pieces.truncate(9)
+    (found,) = family.run([StreamPass(pieces, tokens[9:], [family.mask] * 3, [len(tokens) - 10])])
+    assert pieces.tokens == tokens
+    assert torch.allclose(expected, found, atol=1e-4)
+
+
+def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family: Family) -> None:
+    size = family.new_context().bytes
+    cache = ContextCache(family, max_bytes=2 * size)
+    for start in (10, 20, 30):
+        context = cache.take([start, 1, 2, 3])
+        family.run([StreamPass(context, [start, 1, 2, 3], [], [])])
+        cache.give_back(context)
+    assert cache.bytes == 2 * size
+    assert cache.take([10, 1, 2, 3]).tokens == []
+    fork = cache.take([20, 9])
+    assert fork.tokens == [20]
+    assert cache.take([20, 1, 2, 3, 4]).tokens == [20, 1, 2, 3]
+
+
+def test_tokens_give_back_the_text_also_across_split_characters(family: Family) -> None:
+    text = "naïve = '日本語 🙂'\n\treturn"
+    encode = family._encode  # type: ignore[attr-defined]
+    assert "".join(family.texts_of(encode(text))) == text
+
+
+def test_line_by_line_encoding_equals_encoding_at_once(family: Family) -> None:
+    text = source_paths()[3].read_text()
+    whole = family.tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[attr-defined]
+    assert family._encode(text) == whole  # type: ignore[attr-defined]
+
+
+def broken(tiny_model: Path, folder: Path, name: str, content: bytes | None) -> Path:
+    shutil.copytree(tiny_model, folder)
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("config.json", None, "config.json"),
+        ("config.json", b"{", "not valid JSON"),
+        ("config.json", json.dumps({"family": "gpt"}).encode(), "family 'gpt'"),
+        ("config.json", json.dumps({"family": "midspan"}).encode(), "cannot be read"),
+        ("model.safetensors", None, "model.safetensors"),
+        ("model.safetensors", b"\x00" * 100, "damaged"),
+        ("tokenizer.json", b"nonsense", "cannot be read"),
+    ],
+)
+def test_a_damaged_model_is_told_in_one_line(
+    tiny_model: Path, tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
+    folder = broken(tiny_model, tmp_path / "model", name, content)
+    with pytest.raises(ModelError) as caught:
+        load(str(folder))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_of_another_shape_are_refused(tiny_model: Path, tmp_path: Path) -> None:
+    config = json.loads((tiny_model / "config.json").read_text())
+    config["shape"]["width"] = 64
+    folder = broken(tiny_model, tmp_path / "model", "config.json", json.dumps(config).encode())
+    with pytest.raises(ModelError, match="do not fit"):
+        load(str(folder))
+
+
+def test_an_unknown_model_and_an_unknown_device_are_refused(tiny_model: Path) -> None:
+    with pytest.raises(ModelError, match="neither"):
+        load("no-such-model")
+    with pytest.raises(ModelError, match="unknown device"):
+        load(str(tiny_model), device="tpu")
+
+
+def test_a_carriage_return_changes_nothing_for_the_model(family: Family) -> None:
+    fill = Fill(id=1, prefix="a = 1\nb = ", suffix="\nc\n")
+    dos = attrs.evolve(fill, prefix="a = 1\r\nb = ", suffix="\r\nc\r\n")
+    assert family.lay_out(dos) == family.lay_out(fill)
+
+
+def test_bf16_weights_give_nearly_the_same_predictions(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of processors that have bf16; it works on all, only slowly."""
+    exact = load(str(tiny_model), threads=1, device="cpu")
+    monkeypatch.setattr(embedded, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
+    half = load(str(tiny_model), threads=1, device="cpu")
+    assert {exact.info.dtype, half.info.dtype} == {"float32", "bfloat16"}
+    tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")).context
+    found = []
+    for family in (exact, half):
+        context = family.new_context()
+        (logits,) = family.run([StreamPass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
+        found.append(torch.log_softmax(logits, -1))
+    assert torch.nn.functional.kl_div(found[1], found[0], log_target=True, reduction="batchmean") < 0.05

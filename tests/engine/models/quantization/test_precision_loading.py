@@ -1,0 +1,225 @@
+"""Tiny released checkpoints in every precision: what they fill and take, and what is said when that cannot be."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+import torch
+from masked_checkpoints import save_checkpoint, write_json
+from scheduler_client import answer
+from tiny_gemma import save_tiny_gemma
+
+from engine.cli.model_sheet import sheet_of
+from engine.client import exit_status as exits
+from engine.client import launcher as lifecycle
+from engine.client.address import place_of
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
+from engine.errors import ModelError
+from engine.library.memory import Room, bytes_needed
+from engine.library.precision_names import Precision
+from engine.library.quantized_tensors import SIDE, is_of_images, is_quantized
+from engine.library.weights_header import read_folder
+from engine.models.load import load
+from engine.models.quantization.choice import choose
+from engine.models.quantization.experts import QuantizedExperts
+from engine.models.quantization.linear import QuantizedLinear
+from engine.models.stock.tensors import read_tensors, weight_files
+from engine.protocol.messages import Fill
+from engine.schedule.scheduler import Scheduler
+
+HOLE = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n", max_tokens=8, budget_ms=60_000.0)
+CPU = torch.device("cpu")
+LARGE = 1 << 40
+
+
+@pytest.fixture(scope="module")
+def dream(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_checkpoint("dream", tmp_path_factory.mktemp("released") / "dream").folder
+
+
+@pytest.fixture(scope="module")
+def gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_gemma(tmp_path_factory.mktemp("released") / "gemma")
+
+
+@pytest.fixture(params=["dream", "gemma"])
+def folder(request: pytest.FixtureRequest) -> Path:
+    return Path(request.getfixturevalue(str(request.param)))
+
+
+def enlarged(folder: Path, parameters: int, to: Path) -> Path:
+    """Return a copy whose weights are one matrix of so many parameters; its file is sparse and takes no room."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("model*"))
+    rows = parameters // 4096 // SIDE * SIDE
+    size = 2 * rows * 4096
+    layer = {"dtype": "BF16", "shape": [rows, 4096], "data_offsets": [0, size]}
+    header = json.dumps({"model.layers.0.mlp.up_proj.weight": layer}).encode()
+    (to / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    os.truncate(to / "model.safetensors", 8 + len(header) + size)
+    return to
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+async def test_both_families_fill_in_few_bits(folder: Path, precision: Precision) -> None:
+    family, exact = (load(str(folder), threads=1, device="cpu", precision=each) for each in (precision, "fp32"))
+    assert (family.info.dtype, exact.info.dtype) == (precision, "float32")
+    assert family.info.parameters == exact.info.parameters
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    filled = await answer(scheduler, HOLE)
+    await scheduler.stop()
+    (candidate,) = filled.candidates
+    assert candidate.tokens
+    assert filled.steps >= 1
+
+
+def test_both_halves_of_diffusion_gemma_share_all_matrices_of_their_layers(gemma: Path) -> None:
+    network = load(str(gemma), threads=1, device="cpu", precision="int8")._network  # type: ignore[attr-defined]
+    stored = {name: tuple(tensor.shape) for name, tensor in read_tensors(weight_files(gemma))}
+    shapes = [shape for name, shape in stored.items() if not is_of_images(name) and is_quantized(name, shape)]
+    held = [
+        [module.matrix for module in half.modules() if isinstance(module, QuantizedLinear)]
+        + [stack for module in half.modules() if isinstance(module, QuantizedExperts) for stack in module.stacks]
+        for half in (network._decoder, network._encoder)
+    ]
+    assert [id(matrix) for matrix in held[0]] == [id(matrix) for matrix in held[1]]
+    assert sorted(matrix.shape for matrix in held[0]) == sorted(shapes)
+
+
+def test_bf16_is_taken_where_it_fits_else_int8_else_int4(tmp_path: Path, dream: Path) -> None:
+    large = enlarged(dream, 10_000_000_000, tmp_path / "large")
+    precisions: tuple[Precision, ...] = ("bf16", "fp8", "int8", "int4")
+    for free, expected in ((24e9, "bf16"), (22e9, "int8"), (11e9, "int4")):
+        choice = choose(large, "auto", CPU, Room("card", int(30e9), int(free), precisions))
+        assert (choice.precision, choice.dtype) == (expected, torch.bfloat16)
+
+
+def test_a_processor_without_bf16_computes_in_fp32(tmp_path: Path, dream: Path) -> None:
+    large = enlarged(dream, 10_000_000_000, tmp_path / "large")
+    precisions: tuple[Precision, ...] = ("fp32", "bf16", "int8", "int4")
+    for free, expected in ((50e9, "fp32"), (24e9, "bf16"), (22e9, "int8")):
+        choice = choose(large, "auto", CPU, Room("memory", LARGE, int(free), precisions, 4))
+        assert choice.precision == expected
+        assert choice.dtype == (torch.bfloat16 if expected == "bf16" else torch.float32)
+
+
+def test_what_was_taken_for_want_of_memory_is_logged(
+    tmp_path: Path, dream: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = enlarged(dream, 10_000_000_000, tmp_path / "large")
+    with caplog.at_level(logging.WARNING):
+        choose(large, "auto", CPU, Room("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
+    assert "is held in int8: bf16 needs 23.0 GB, and card has 22.0 GB free" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("wish", "free", "says"),
+    [
+        ("bf16", 15e9, "needs 23.0 GB in bf16, and card has 15.0 GB free; use --precision int8, or the setting"),
+        ("int8", 8e9, "needs 12.0 GB in int8, and card has 8.0 GB free; use --precision int4, or the setting"),
+        ("int4", 5e9, "needs 7.2 GB in int4, and card has 5.0 GB free; no precision fits"),
+        ("auto", 5e9, "needs 7.2 GB in int4, and card has 5.0 GB free; no precision fits: close other programs"),
+        ("fp8", 50e9, "fp8 needs a GPU of compute capability 8.9 or newer; use int8"),
+    ],
+)
+def test_too_little_memory_is_told_with_what_would_fit(
+    tmp_path: Path, dream: Path, wish: str, free: float, says: str
+) -> None:
+    large = enlarged(dream, 10_000_000_000, tmp_path / "large")
+    with pytest.raises(ModelError) as caught:
+        choose(large, wish, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_models_info_reckons_as_loading_does(folder: Path) -> None:
+    header = read_folder(folder)
+    assert 0 < header.plain < header.loaded <= header.parameters
+    sheet = sheet_of(str(folder))
+    for precision in ("bf16", "int8", "int4"):
+        assert sheet.bytes_needed(precision) == bytes_needed(header.loaded, precision, header.plain)
+
+
+def test_what_looks_at_images_is_not_counted(gemma: Path) -> None:
+    header = read_folder(gemma)
+    assert header.loaded < header.parameters
+    assert header.loaded == load(str(gemma), threads=1, device="cpu").info.parameters + 8  # a scale of each layer
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({"quant_method": "gptq", "bits": 4}, "quantized with gptq"),
+        ({"quant_method": "awq"}, "quantized with awq"),
+        ({"load_in_4bit": True}, "quantized with bitsandbytes (load_in_4bit)"),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "quantized with fp8"),
+        ({"bits": 4}, "quantized with a method that config.json does not name"),
+    ],
+)
+def test_a_checkpoint_that_was_released_in_few_bits_is_refused_by_its_method(
+    folder: Path, tmp_path: Path, found: dict[str, object], says: str
+) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "model"))
+    config = json.loads((copy / "config.json").read_text())
+    write_json(copy / "config.json", {**config, "quantization_config": found})
+    with pytest.raises(ModelError) as caught:
+        load(str(copy), threads=1, device="cpu")
+    assert says in str(caught.value)
+    assert "choose a precision: --precision int8" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_embedded_family_minds_an_unknown_precision_alone(tiny_model: Path) -> None:
+    assert load(str(tiny_model), threads=1, device="cpu", precision="int4").info.dtype in ("float32", "bfloat16")
+    with pytest.raises(ModelError, match="unknown precision 'int5'"):
+        load(str(tiny_model), threads=1, device="cpu", precision="int5")
+
+
+@pytest.fixture
+def options(dream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineOptions:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
+    return EngineOptions(model=str(dream), threads=1, precision="int4")
+
+
+@pytest.mark.timeout(300)
+async def test_an_engine_in_int4_is_no_other_than_that(options: EngineOptions) -> None:
+    client = await connect_or_start(options, "test")
+    try:
+        assert (await client.fill(HOLE)).candidates[0].tokens
+        assert (await client.status()).model.dtype == "int4"
+        assert "in int4, at" in log_path(options).read_text()
+        for other in ("auto", "int8"):
+            assert await connect_running(attrs.evolve(options, precision=other), "test") is None
+    finally:
+        await client.close()
+        await stop_running(options, "test")
+
+
+def test_engines_of_two_precisions_live_in_two_places(dream: Path) -> None:
+    assert place_of(str(dream)) == place_of(str(dream), "auto") != place_of(str(dream), "int8")
+
+
+def last_words(model: Path, precision: str) -> str:
+    """Return the one line with which an engine process ends that cannot run."""
+    command = [sys.executable, "-m", "engine", "--model", str(model), "--precision", precision, "--device", "cpu"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert ended.returncode == exits.ERROR
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith(exits.ERROR_MARK)]
+    return line
+
+
+@pytest.mark.usefixtures("options")
+def test_an_engine_that_cannot_run_ends_with_one_line(gemma: Path, tmp_path: Path) -> None:
+    assert last_words(gemma, "int5").endswith("unknown precision 'int5'; use one of auto, bf16, int8, int4, fp8, fp32")
+    large = enlarged(gemma, 1 << 41, tmp_path / "large")
+    said = last_words(large, "auto")
+    assert re.search(r"needs \d+\.\d GB in int4, and memory has \d+\.\d GB free; no precision fits", said)

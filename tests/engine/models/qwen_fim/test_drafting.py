@@ -1,0 +1,248 @@
+"""Drafting through the scheduler: whatever drafts, the answer is what the verifying model writes by itself."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+from drafters import Fool, Prophet, endless, fim_family, run_through, with_drafter
+from fim_checkpoints import MARKS, FimCheckpoint
+from masked_checkpoints import save_checkpoint
+from scheduler_client import answer
+
+from engine.errors import ModelError
+from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.stock.token_bytes import load_tokenizer
+from engine.protocol.messages import Fill, Filled, Progress, RuleName
+from engine.schedule.scheduler import CancelledFill, Scheduler
+
+HOLE = Fill(
+    id=1,
+    prefix="def area(width, height):\n    total = ",
+    suffix="\n    return total\n",
+    path="shapes/area.py",
+    extent="lines",
+    max_tokens=24,
+    budget_ms=60_000.0,
+    rule="verify",
+)
+PREFIXES = ("", "import os\n\n", "x = [1, 2, 3]\n" * 9, "# Café 日本語\n")
+HOLES = [attrs.evolve(HOLE, prefix=prefix + HOLE.prefix) for prefix in PREFIXES]
+DRAFTERS = ("embedded", "dream", "dreamon", "llada")
+
+
+@asynccontextmanager
+async def filling(family: LeftToRightFamily) -> AsyncIterator[Callable[[Fill], Awaitable[Filled]]]:
+    """A scheduler's fills, for the length of a block."""
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    yield lambda fill: answer(scheduler, fill)
+    await scheduler.stop()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[FimCheckpoint, LeftToRightFamily]:
+    """A checkpoint, and its family without a drafter."""
+    return fim_family(tmp_path_factory.mktemp("released") / "qwen")
+
+
+@pytest.fixture(scope="module", params=DRAFTERS)
+def drafted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[FimCheckpoint, LeftToRightFamily]:
+    """The same checkpoint, with each drafter."""
+    folder = tmp_path_factory.mktemp("released")
+    named = str(request.param)
+    if named != "embedded":
+        named = str(save_checkpoint(named, folder / named).folder)
+    return fim_family(folder / "qwen", named)
+
+
+def written(checkpoint: FimCheckpoint, family: LeftToRightFamily, fill: Fill, most: int = 24) -> list[int]:
+    """Return what transformers' own generate() writes in a hole, at most so many tokens."""
+    prompt = [*family.lay_out(fill).context, family.marks.middle]
+    return checkpoint.greedy(prompt, most, family.marks.ends, family.never)
+
+
+async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+    checkpoint, family = drafted
+    assert family.default.rule == "verify"
+    async with filling(family) as fill:
+        for hole in HOLES:
+            expected = written(checkpoint, family, hole)
+            filled = (await fill(hole)).candidates[0]
+            assert filled.tokens == family.texts_of(expected)
+            assert filled.finish == ("canvas full" if len(expected) == hole.max_tokens else "complete")
+    assert family.drafting is not None
+    assert family.drafting.drafter is not None, "the drafter failed and was dropped"
+    assert family.drafting.drafted > 0
+
+
+def test_drafts_are_passed_on_as_they_are_where_tokens_are_the_same(
+    drafted: tuple[FimCheckpoint, LeftToRightFamily],
+) -> None:
+    _, family = drafted
+    assert family.drafting is not None
+    assert family.drafting.drafter is not None
+    assert family.drafting.same_tokens == (family.drafting.drafter.name != "midspan-small")
+
+
+async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+    _, family = drafted
+    hole = attrs.evolve(HOLE, candidates=3, temperature=1.0, seed=3)
+    async with filling(family) as fill:
+        verified = await fill(hole)
+        left = await fill(attrs.evolve(hole, rule="left-to-right"))
+    assert [one.tokens for one in verified.candidates] == [one.tokens for one in left.candidates]
+    assert len(left.candidates) > 1
+
+
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+    _, family = drafted
+    async with filling(family) as fill:
+        alone = [await fill(hole) for hole in HOLES]
+        together = await asyncio.gather(*(fill(hole) for hole in HOLES))
+    assert [one.candidates[0].tokens for one in together] == [one.candidates[0].tokens for one in alone]
+
+
+@pytest.mark.parametrize("extent", ["line", "lines"])
+async def test_without_a_drafter_a_pass_writes_a_token(
+    plain: tuple[FimCheckpoint, LeftToRightFamily], extent: str
+) -> None:
+    checkpoint, family = plain
+    assert family.drafting is None
+    assert family.default.rule == "left-to-right"
+    async with filling(family) as fill:
+        for hole in (attrs.evolve(hole, extent=extent) for hole in HOLES):
+            tokens = written(checkpoint, family, hole)
+            if extent == "line":
+                until = next((at for at, token in enumerate(tokens) if family.breaks_line(token)), len(tokens))
+                tokens = tokens[:until]  # Before they become texts: half a character at the end is told by itself.
+            expected = family.texts_of(tokens)
+            filled = await fill(hole)
+            assert filled.candidates[0].tokens == expected
+            assert filled.steps in (len(expected), len(expected) + 1)
+
+
+def test_right_drafts_take_fewer_passes(plain: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+    checkpoint, family = plain
+    for hole in HOLES:
+        tokens = written(checkpoint, endless(with_drafter(family, None)), hole)
+        prophet = Prophet(tokens, family._tokenizer)
+        verified = run_through(endless(with_drafter(family, prophet)), hole)
+        assert verified.tokens == tokens
+        assert len(tokens) == 24
+        assert verified.steps == 3
+        assert prophet.asked == [9, 11, 1]
+
+
+def test_right_text_in_other_tokens_takes_fewer_passes(
+    plain: tuple[FimCheckpoint, LeftToRightFamily], tiny_model: Path
+) -> None:
+    checkpoint, family = plain
+    other = load_tokenizer(tiny_model / "tokenizer.json")
+    steps = []
+    for hole in HOLES:
+        tokens = written(checkpoint, endless(with_drafter(family, None)), hole)
+        text = "".join(family.texts_of(tokens))
+        prophet = Prophet(other.encode(text, add_special_tokens=False).ids, other)
+        retokenized = endless(with_drafter(family, prophet))
+        assert retokenized.drafting is not None
+        assert not retokenized.drafting.same_tokens
+        verified = run_through(retokenized, hole)
+        assert verified.tokens == tokens
+        steps.append(verified.steps)
+    assert sum(steps) < 0.8 * HOLE.max_tokens * len(HOLES)
+
+
+def test_nonsense_changes_nothing_and_is_soon_asked_for_no_more(
+    plain: tuple[FimCheckpoint, LeftToRightFamily],
+) -> None:
+    checkpoint, family = plain
+    fool = Fool(MARKS["<|im_start|>"], family._tokenizer)  # no fill may hold it
+    foolish = endless(with_drafter(family, fool))
+    for hole in HOLES:
+        assert run_through(foolish, hole).tokens == written(checkpoint, foolish, hole)
+    asked = len(fool.asked)
+    assert sum(run_through(foolish, hole).steps for hole in HOLES) == 24 * len(HOLES)
+    assert len(fool.asked) - asked <= 3
+
+
+async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
+    plain: tuple[FimCheckpoint, LeftToRightFamily], caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint, family = plain
+    failing = with_drafter(family, Fool(7, family._tokenizer, RuntimeError("no more memory")))
+    with caplog.at_level(logging.ERROR, logger="engine"):
+        async with filling(failing) as fill:
+            for hole in HOLES:
+                filled = await fill(hole)
+                assert filled.candidates[0].tokens == family.texts_of(written(checkpoint, family, hole))
+    assert [record.getMessage() for record in caplog.records] == [
+        "the drafter fool failed and is dropped; holes are filled without drafts"
+    ]
+
+
+async def test_a_keystroke_reads_the_suffix_and_not_the_prefix(
+    drafted: tuple[FimCheckpoint, LeftToRightFamily],
+) -> None:
+    checkpoint, family = drafted
+    start = "value = 1\n" * 40 + HOLE.prefix
+    async with filling(family) as fill:
+        for typed in ("", "w", "wi", "wid", "width "):
+            hole = attrs.evolve(HOLE, prefix=start + typed, max_tokens=12)
+            filled = await fill(hole)
+            assert filled.candidates[0].tokens == family.texts_of(written(checkpoint, family, hole, 12))
+            if typed:
+                behind = len(family._encode(HOLE.suffix)) + 4
+                assert filled.cached_tokens >= filled.context_tokens - behind > 0
+
+
+async def test_a_cancelled_hole_takes_no_further_pass(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+    _, family = drafted
+    assert family.drafting is not None
+    scheduler = Scheduler(endless(with_drafter(family, family.drafting.drafter)))
+    await scheduler.start()
+    steps: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        steps.append(progress.step)
+        if progress.step == 2:
+            scheduler.cancel(ticket)
+
+    ticket = scheduler.submit(HOLE, watch)
+    before = scheduler.report().passes
+    with pytest.raises(CancelledFill):
+        await ticket.result
+    assert steps == [1, 2]
+    assert scheduler.report().passes - before <= 4
+    assert (await answer(scheduler, HOLE)).candidates[0].tokens
+    await scheduler.stop()
+
+
+async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
+    plain: tuple[FimCheckpoint, LeftToRightFamily],
+) -> None:
+    checkpoint, family = plain[0], endless(with_drafter(plain[1], None))
+    async with filling(family) as fill:
+        late = await fill(attrs.evolve(HOLE, budget_ms=0.001))
+        assert (late.candidates[0].finish, late.candidates[0].text) == ("deadline", "")
+        rushed = (await fill(attrs.evolve(HOLE, max_tokens=400, budget_ms=60.0))).candidates[0]
+    assert rushed.finish == "deadline"
+    assert len(rushed.tokens) < 400
+    assert rushed.tokens == family.texts_of(
+        written(checkpoint, family, attrs.evolve(HOLE, max_tokens=400), len(rushed.tokens))
+    )
+
+
+@pytest.mark.parametrize("rule", ["threshold", "entropy"])
+async def test_a_rule_that_denoises_is_refused_in_one_line(
+    plain: tuple[FimCheckpoint, LeftToRightFamily], rule: RuleName
+) -> None:
+    async with filling(plain[1]) as fill:
+        with pytest.raises(ModelError, match=f'"{rule}" needs a model that denoises, .* has verify, left-to-right$'):
+            await fill(attrs.evolve(HOLE, rule=rule))
+        assert (await fill(attrs.evolve(HOLE, rule="default"))).candidates

@@ -1,0 +1,112 @@
+"""What a draft costs a drafter, and that what it keeps between two drafts is what it would read again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from masked_checkpoints import save_checkpoint
+from torch import Tensor
+
+from engine.fill.interface import Pass
+from engine.models.embedded.model import EmbeddedFamily
+from engine.models.load import load
+from engine.models.masked.model import MaskedFamily
+from engine.models.qwen_fim.drafter import ROOM, Drafter, Unfinished
+from engine.models.qwen_fim.masked_drafter import MaskedDrafter
+from engine.models.qwen_fim.stream_drafter import StreamDrafter
+from engine.protocol.messages import Fill
+from engine.schedule.context_cache import ContextCache
+
+FILL = Fill(id=1, prefix="value = 1\n" * 20 + "def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
+WRITTEN = "width * height + total(width, height) - margin(width) * margin(height)\n    " * 4
+LENGTH = 8
+
+
+@pytest.fixture(scope="module")
+def embedded(tiny_model: Path) -> EmbeddedFamily:
+    family = load(str(tiny_model), threads=1, device="cpu")
+    assert isinstance(family, EmbeddedFamily)
+    return family
+
+
+@pytest.fixture(scope="module", params=["dream", "dreamon", "llada"])
+def masked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MaskedFamily:
+    folder = save_checkpoint(request.param, tmp_path_factory.mktemp("released") / request.param).folder
+    family = load(str(folder), threads=1, device="cpu", precision="fp32")
+    assert isinstance(family, MaskedFamily)
+    return family
+
+
+def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[list[int]]:
+    """Return the drafts of one hole while `written` is written in it, bit by bit."""
+    hole = Unfinished(FILL, length=LENGTH)
+    found = []
+    for stop in range(0, len(written) + 1, stride):
+        hole.text = written[:stop]
+        found += drafter.draft([hole])
+    return found
+
+
+def recorded(family: EmbeddedFamily | MaskedFamily, patch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the rows of each pass that the family runs from now on."""
+    run, rows = family.run, []
+
+    def record(passes: Sequence[Pass]) -> list[Tensor]:
+        rows.extend(item.rows for item in passes)
+        return run(passes)
+
+    patch.setattr(family, "run", record)
+    return rows
+
+
+def test_a_stream_is_read_once_and_drafts_are_those_of_one_read_anew(
+    embedded: EmbeddedFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetful = StreamDrafter(embedded)
+    forgetful.cache = ContextCache(embedded, 0)
+    expected = drafts(forgetful)
+    rows = recorded(embedded, monkeypatch)
+    assert drafts(StreamDrafter(embedded)) == expected
+    assert any(expected)
+    assert rows[0] > 60
+    written = len(embedded.tokenizer.encode(WRITTEN).ids)
+    assert sum(count > 2 * LENGTH for count in rows) <= 1 + written / (ROOM - 2 * LENGTH)
+
+
+def test_the_next_key_finds_the_stream_of_the_hole_before(
+    embedded: EmbeddedFamily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafter, rows = StreamDrafter(embedded), recorded(embedded, monkeypatch)
+    short = FILL.prefix[-80:]  # so that the left edge of the prefix stays
+    for typed in ("", "w", "wi", "width"):
+        drafter.draft([Unfinished(Fill(id=1, prefix=short + typed, suffix=FILL.suffix), length=LENGTH)])
+    assert rows[0] > 30
+    assert max(rows[1:]) <= LENGTH + 8
+
+
+def test_sides_are_read_every_few_drafts(masked: MaskedFamily, monkeypatch: pytest.MonkeyPatch) -> None:
+    drafter, rows = MaskedDrafter(masked), recorded(masked, monkeypatch)
+    assert len(drafts(drafter, WRITTEN[:60])) == 16
+    reading = [at for at, count in enumerate(rows) if count > ROOM + 1]
+    assert reading == [0, masked.refresh_steps]
+
+
+def test_what_does_not_fit_behind_the_prefix_any_more_becomes_part_of_it(masked: MaskedFamily) -> None:
+    drafter = MaskedDrafter(masked)
+    assert len(drafts(drafter)) == len(WRITTEN) // 4 + 1
+    assert any(drafts(drafter))
+
+
+def test_a_draft_holds_no_marks_and_is_no_longer_than_asked_for(embedded: EmbeddedFamily, masked: MaskedFamily) -> None:
+    for drafter in (StreamDrafter(embedded), MaskedDrafter(masked)):
+        marks = drafter.tokenizer.get_added_tokens_decoder()
+        for draft in drafts(drafter):
+            assert len(draft) <= LENGTH
+            assert not set(draft) & set(marks)
+
+
+def test_holes_drafted_together_are_drafted_as_alone(embedded: EmbeddedFamily, masked: MaskedFamily) -> None:
+    fills = [Fill(id=number, prefix="x = 1\n" * number + FILL.prefix, suffix=FILL.suffix) for number in range(4)]
+    for drafter in (StreamDrafter(embedded), MaskedDrafter(masked)):
+        alone = [drafter.draft([Unfinished(fill, length=4 + fill.id)])[0] for fill in fills]
+        assert drafter.draft([Unfinished(fill, length=4 + fill.id) for fill in fills]) == alone

@@ -1,0 +1,137 @@
+"""Qwen2.5-Coder's checkpoints, tiny and random: what they are taken for, how a prompt is laid out, and who drafts."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import attrs
+import pytest
+from drafters import load_fim
+from fim_checkpoints import MARKS, save_fim_checkpoint
+from masked_checkpoints import save_checkpoint, write_json
+from tiny_gemma import save_tiny_gemma
+
+from engine.errors import ModelError
+from engine.models.load import load
+from engine.models.qwen_fim.masked_drafter import MaskedDrafter
+from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.prompt import SUFFIX_TOKENS
+from engine.models.qwen_fim.stream_drafter import StreamDrafter
+from engine.protocol.messages import Fill, Snippet
+from engine.schedule.context_cache import common_prefix
+
+HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
+PREFIX, SUFFIX, FILE, REPOSITORY = (
+    MARKS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "file_sep", "repo_name")
+)
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> LeftToRightFamily:
+    return load_fim(save_fim_checkpoint(tmp_path_factory.mktemp("released") / "qwen", {"drafter": "none"}).folder)
+
+
+def shown(family: LeftToRightFamily, tokens: list[int]) -> str:
+    """Return tokens as text, marks by their names."""
+    return "".join(family._tokenizer.decode([token], skip_special_tokens=False) for token in tokens)
+
+
+def test_a_qwen_without_a_mask_reads_left_to_right(tmp_path: Path) -> None:
+    family = load_fim(save_fim_checkpoint(tmp_path / "my-qwen").folder)
+    info = family.info
+    assert (info.name, info.family, info.licence, info.noise) == ("my-qwen", "qwen-fim", "Apache-2.0", "none")
+    assert (info.context_tokens, info.reading_tokens, info.dtype) == (2048, 1024, "float32")
+    assert family.marks.ends[0] == MARKS["<|endoftext|>"]
+    assert set(family.marks.ends) == set(MARKS.values()) - {MARKS["<|im_start|>"]}
+    assert set(family.never) == {MARKS["<|im_start|>"], *range(393, 400)}
+
+
+def test_the_embedded_model_drafts_unless_another_is_named(tmp_path: Path, tiny_model: Path) -> None:
+    def drafter(name: str, notes: dict[str, object] | None) -> object:
+        drafting = load_fim(save_fim_checkpoint(tmp_path / name, notes).folder).drafting
+        return drafting and drafting.drafter
+
+    dream = save_checkpoint("dream", tmp_path / "dream").folder
+    embedded, tiny = drafter("a", None), drafter("b", {"drafter": str(tiny_model)})
+    assert isinstance(embedded, StreamDrafter)
+    assert isinstance(tiny, StreamDrafter)
+    assert (embedded.name == tiny.name, tiny.name) == (False, "tiny")
+    assert isinstance(drafter("c", {"drafter": str(dream)}), MaskedDrafter)
+    assert drafter("d", {"drafter": "none"}) is None
+
+
+def test_a_prompt_is_prefix_then_suffix(family: LeftToRightFamily) -> None:
+    context = family.lay_out(HOLE).context
+    assert shown(family, context) == f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
+
+
+def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: LeftToRightFamily) -> None:
+    others = [Snippet("shop/near.py", "near = 1"), Snippet("shop/far.py", "far = 2")]
+    context = family.lay_out(attrs.evolve(HOLE, path="shop/area.py", snippets=others)).context
+    assert shown(family, context) == (
+        "<|repo_name|>shop\n<|file_sep|>shop/far.py\nfar = 2\n<|file_sep|>shop/near.py\nnear = 1\n"
+        f"<|file_sep|>shop/area.py\n<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
+    )
+
+
+def test_marks_in_a_users_text_are_text(family: LeftToRightFamily) -> None:
+    tricky = attrs.evolve(HOLE, prefix="'<|fim_middle|><|endoftext|>", suffix="<|file_sep|>'", path="<|repo_name|>")
+    context = family.lay_out(tricky).context
+    assert [token for token in context if token in MARKS.values()] == [FILE, PREFIX, SUFFIX]
+    assert "<|fim_middle|><|endoftext|>" in shown(family, context)
+
+
+def test_of_a_long_suffix_the_nearest_lines_are_read(family: LeftToRightFamily) -> None:
+    lines = "".join(f"    value_{number} = {number}\n" for number in range(400))
+    context = family.lay_out(attrs.evolve(HOLE, suffix=lines)).context
+    below = context[context.index(SUFFIX) + 1 :]
+    assert SUFFIX_TOKENS / 2 < len(below) <= SUFFIX_TOKENS
+    assert lines.startswith(shown(family, below))
+    assert shown(family, below).endswith("\n")
+
+
+def test_a_key_in_a_long_file_leaves_the_prompt_before_it_as_it_was(family: LeftToRightFamily) -> None:
+    lines = "".join(f"value_{number} = {number}\n" for number in range(4000))
+    prompts = [family.lay_out(attrs.evolve(HOLE, prefix=lines + "a " * keys)).context for keys in range(20)]
+    assert max(map(len, prompts)) <= family.info.reading_tokens - HOLE.max_tokens
+    kept = [
+        common_prefix(before, after) >= before.index(SUFFIX) - 2  # the word at the cursor is tokenized anew
+        for before, after in pairwise(prompts)
+    ]
+    assert sum(kept) >= len(kept) - 1
+
+
+@pytest.mark.parametrize(
+    ("notes", "changed", "says"),
+    [
+        ({"drafter": "no-such-model"}, {}, "no model 'no-such-model'"),
+        ({"drafter": 5}, {}, "drafter 5; a value of type str"),
+        ({"family": "qwen-fim"}, {"model_type": "llama"}, "said to be of family qwen-fim, but its config.json has"),
+        ({"context_tokens": 8}, {}, "at least 64"),
+        ({"drafters": "none"}, {}, "unknown key 'drafters'"),
+        (None, {"vocab_size": 390}, "do not fit|has 393 tokens, its network 390"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    tmp_path: Path, notes: dict[str, object] | None, changed: dict[str, object], says: str
+) -> None:
+    folder = save_fim_checkpoint(tmp_path / "qwen", notes, **changed).folder
+    with pytest.raises(ModelError, match=says) as caught:
+        load(str(folder), threads=1, device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_does_not_denoise_as_ours_do_cannot_draft(tmp_path: Path) -> None:
+    folder = save_fim_checkpoint(tmp_path / "qwen").folder
+    for drafter in (folder, save_tiny_gemma(tmp_path / "gemma")):
+        write_json(folder / "midspan.json", {"drafter": str(drafter)})
+        with pytest.raises(ModelError, match="which cannot draft: take a masked diffusion model"):
+            load(str(folder), threads=1, device="cpu")
+
+
+def test_a_qwen_without_marks_for_filling_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = save_fim_checkpoint(tmp_path / "qwen").folder
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace("<|fim_middle|>", "<|another|>"))
+    with pytest.raises(ModelError, match=r"without <\|fim_prefix\|>, .* which no family here is") as caught:
+        load(str(folder), threads=1, device="cpu")
+    assert "\n" not in str(caught.value)

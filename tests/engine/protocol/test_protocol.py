@@ -1,0 +1,152 @@
+"""What one side packs the other side reads; what is no message is refused in one line and nothing else happens."""
+
+import asyncio
+import struct
+
+import attrs
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import ProtocolError
+from engine.protocol import messages as protocol
+from engine.protocol.messages import MAX_FRAME_BYTES, Cancel, Failed, Fill, Hello, pack, read_frame, unpack
+
+TEXT = st.text(max_size=40)
+NUMBER = st.integers(-(2**63), 2**63 - 1)
+REAL = st.floats(allow_nan=False)
+MODEL = st.builds(
+    protocol.ModelInfo, TEXT, TEXT, TEXT, NUMBER, NUMBER, NUMBER, st.sampled_from(["absorbing", "uniform"]), TEXT, TEXT
+)
+RULE = st.sampled_from(["default", "threshold", "entropy", "verify", "left-to-right"])
+CANDIDATE = st.builds(
+    protocol.Candidate,
+    TEXT,
+    st.lists(TEXT, max_size=3),
+    st.lists(REAL, max_size=3),
+    st.sampled_from(["complete", "deadline", "cancelled", "canvas full"]),
+)
+MESSAGES = st.one_of(
+    st.builds(Hello, NUMBER, TEXT, TEXT),
+    st.builds(protocol.Welcome, NUMBER, TEXT, NUMBER, MODEL),
+    st.builds(
+        Fill,
+        id=NUMBER,
+        prefix=TEXT,
+        suffix=TEXT,
+        path=TEXT,
+        language=TEXT,
+        snippets=st.lists(st.builds(protocol.Snippet, TEXT, TEXT), max_size=2),
+        extent=st.sampled_from(["line", "lines"]),
+        budget_ms=REAL,
+        rule=RULE,
+        seed=NUMBER,
+        progress=st.booleans(),
+    ),
+    st.builds(protocol.Progress, NUMBER, NUMBER, st.lists(st.none() | TEXT, max_size=4)),
+    st.builds(
+        protocol.Filled,
+        NUMBER,
+        st.lists(CANDIDATE, max_size=2),
+        NUMBER,
+        RULE,
+        NUMBER,
+        NUMBER,
+        st.builds(protocol.Timings, REAL, REAL, REAL, REAL),
+    ),
+    st.builds(Cancel, NUMBER),
+    st.builds(protocol.StatusRequest),
+    st.builds(protocol.Shutdown),
+    st.builds(Failed, TEXT, TEXT, st.none() | NUMBER),
+)
+
+
+async def read(data: bytes) -> protocol.Message | None:
+    reader = asyncio.StreamReader()
+    reader.feed_data(data)
+    reader.feed_eof()
+    return await read_frame(reader)
+
+
+@given(MESSAGES)
+def test_every_message_comes_out_as_it_went_in(message: protocol.Message) -> None:
+    assert asyncio.run(read(pack(message))) == message
+
+
+def message_or_error(body: bytes) -> protocol.Message | ProtocolError:
+    try:
+        return unpack(body)
+    except ProtocolError as error:
+        return error
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_a_protocol_error(body: bytes) -> None:
+    outcome = message_or_error(body)
+    if isinstance(outcome, ProtocolError):
+        assert outcome.code in ("malformed", "unknown-type")
+        assert "\n" not in str(outcome)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = sorted(field.name for field in attrs.fields(Fill))
+
+
+@given(
+    st.sampled_from(["hello", "fill", "cancel", "status-request", "failed"]),
+    st.dictionaries(st.sampled_from(FIELDS), VALUES),
+)
+def test_fields_of_a_wrong_kind_are_a_protocol_error(kind: str, fields: dict[str, object]) -> None:
+    outcome = message_or_error(msgpack.packb({**fields, "type": kind}))
+    if isinstance(outcome, ProtocolError):
+        assert outcome.code == "malformed"
+    else:
+        assert unpack(pack(outcome)[4:]) == outcome or "nan" in repr(outcome)
+
+
+def test_a_field_that_a_reader_does_not_know_is_ignored() -> None:
+    assert unpack(msgpack.packb({"type": "cancel", "id": 3, "later": [1, 2]})) == Cancel(3)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "says"),
+    [
+        (b"", "malformed", "not valid msgpack"),
+        (b"\xc1", "malformed", "not valid msgpack"),
+        (msgpack.packb([1]), "malformed", "not a map"),
+        (msgpack.packb({"type": 3}), "malformed", "not a map"),
+        (msgpack.packb({"type": "dance"}), "unknown-type", "'dance'"),
+        (msgpack.packb({"type": "cancel"}), "malformed", "id"),
+        (msgpack.packb({"type": "cancel", "id": "7"}), "malformed", "expected int, got str"),
+        (msgpack.packb({"type": "cancel", "id": True}), "malformed", "expected int, got bool"),
+        (b"\x91" * 100_000, "malformed", "not valid msgpack"),
+    ],
+)
+def test_a_refusal_says_what_was_wrong(body: bytes, code: str, says: str) -> None:
+    with pytest.raises(ProtocolError) as refusal:
+        unpack(body)
+    assert refusal.value.code == code
+    assert says in str(refusal.value)
+
+
+def test_a_message_over_the_limit_is_not_packed() -> None:
+    with pytest.raises(ProtocolError, match="at most 4194304"):
+        pack(Fill(1, "x" * MAX_FRAME_BYTES, ""))
+
+
+async def test_a_frame_over_the_limit_is_refused_by_its_length_alone() -> None:
+    with pytest.raises(ProtocolError, match=f"{MAX_FRAME_BYTES + 1} bytes was announced") as refusal:
+        await read(struct.pack(">I", MAX_FRAME_BYTES + 1))
+    assert refusal.value.code == "too-large"
+
+
+async def test_a_stream_may_end_between_frames_and_not_inside_one() -> None:
+    assert await read(b"") is None
+    for cut in (2, 10):
+        with pytest.raises(ProtocolError, match="ended inside a frame"):
+            await read(pack(Cancel(1))[:cut])

@@ -1,0 +1,175 @@
+"""Holes are filled by the server that the user named, in its dialect."""
+
+import attrs
+import pytest
+from remote_client import HOLE, complaint, fill_once, opened
+from remote_server import TEXT, TOKENS, ModelServer, fails, replies, says
+from starlette.responses import JSONResponse
+
+from engine.protocol.messages import Snippet
+from engine.remote.backend import RemoteScheduler
+from engine.remote.clip import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
+from engine.remote.writing import UNTOLD
+from lsp_server.settings import DEFAULT_GATE
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"),
+    [("openai", "/v1/completions"), ("mercury", "/v1/fim/completions"), ("llamacpp", "/infill")],
+)
+async def test_each_dialect_fills_a_hole(server: ModelServer, dialect: str, path: str) -> None:
+    filled = await fill_once(server.model(dialect))
+    (candidate,) = filled.candidates
+    assert (candidate.text, candidate.finish) == (TEXT, "complete")
+    assert candidate.tokens == [token for token, _ in TOKENS]
+    assert candidate.confidence == pytest.approx([0.9048, 0.8187, 0.7408])
+    assert (filled.id, filled.context_tokens, filled.cached_tokens) == (7, 42, 30)
+    assert filled.ms.total >= filled.ms.denoise > 0
+    assert server.received[0].path == path
+
+
+async def test_openai_is_asked_with_prompt_suffix_and_a_stop_at_the_line_end(server: ModelServer) -> None:
+    await fill_once(server.model("openai"))
+    assert server.bodies == [
+        {
+            "model": "qwen",
+            "prompt": HOLE.prefix,
+            "suffix": HOLE.suffix,
+            "max_tokens": 64,
+            "stop": ["\n"],
+            "temperature": 0.0,
+            "logprobs": 1,
+        }
+    ]
+
+
+async def test_llamacpp_is_sent_the_snippets_and_the_time_it_has(server: ModelServer) -> None:
+    fill = attrs.evolve(HOLE, snippets=[Snippet("shapes.py", "side = 2")], extent="lines", budget_ms=10_000)
+    await fill_once(server.model("llamacpp"), fill)
+    (body,) = server.bodies
+    assert 1000 < body.pop("t_max_predict_ms") <= 9000
+    assert body == {
+        "input_prefix": HOLE.prefix,
+        "input_suffix": HOLE.suffix,
+        "input_extra": [{"filename": "shapes.py", "text": "side = 2"}],
+        "n_predict": 64,
+        "stop": [],
+        "temperature": 0.0,
+        "n_probs": 1,
+        "cache_prompt": True,
+    }
+
+
+async def test_only_so_much_of_a_file_is_sent(server: ModelServer) -> None:
+    fill = attrs.evolve(HOLE, prefix="x" * 50_000 + "y", suffix="z" * 50_000)
+    await fill_once(server.model("openai"), fill)
+    (body,) = server.bodies
+    assert 0 < len(body["prompt"]) <= PREFIX_CHARACTERS
+    assert body["prompt"].endswith("y")
+    assert len(body["suffix"]) == SUFFIX_CHARACTERS
+
+
+async def test_the_left_edge_of_what_is_sent_stays_while_the_user_types(
+    server: ModelServer, openai: RemoteScheduler
+) -> None:
+    for typed in ("", "a", "ab"):
+        prefix = "".join(map(str, range(20_000)))[:49_500] + typed
+        await openai.submit(attrs.evolve(HOLE, prefix=prefix), None).result
+    beginnings = {body["prompt"][:5000] for body in server.bodies}
+    assert len(beginnings) == 1
+
+
+async def test_several_candidates_are_the_greedy_one_and_drawn_ones(server: ModelServer) -> None:
+    server.script += [says("first"), says("second")]
+    filled = await fill_once(server.model("openai"), attrs.evolve(HOLE, candidates=3, temperature=0.5, seed=4))
+    greedy, drawn = sorted(server.bodies, key=lambda body: body["temperature"])
+    assert (greedy["temperature"], greedy.get("n")) == (0.0, None)
+    assert (drawn["temperature"], drawn["n"], drawn["seed"]) == (0.5, 2, 4)
+    assert {candidate.text for candidate in filled.candidates} == {"first", "second"}
+    server.received.clear()
+    await fill_once(server.model("llamacpp"), attrs.evolve(HOLE, candidates=3, temperature=0.5, seed=4))
+    assert sorted((body["temperature"], body.get("seed")) for body in server.bodies) == [
+        (0.0, None),
+        (0.5, 5),
+        (0.5, 6),
+    ]
+
+
+async def test_a_fill_of_one_line_ends_at_the_newline_even_where_the_server_does_not(server: ModelServer) -> None:
+    server.script.append(says("width * height\nprint(1)", finish="length"))
+    (candidate,) = (await fill_once(server.model("openai"))).candidates
+    assert (candidate.text, candidate.finish) == ("width * height", "complete")
+    server.script.append(says("width\n* height", finish="length"))
+    (candidate,) = (await fill_once(server.model("openai"), attrs.evolve(HOLE, extent="lines"))).candidates
+    assert (candidate.text, candidate.finish) == ("width\n* height", "canvas full")
+
+
+async def test_without_probabilities_confidence_is_one_honest_value(server: ModelServer) -> None:
+    server.script.append(says("width"))
+    (candidate,) = (await fill_once(server.model("openai"))).candidates
+    assert (candidate.tokens, candidate.confidence) == (["width"], [UNTOLD])
+    assert DEFAULT_GATE <= UNTOLD < 1
+
+
+async def test_tokens_that_are_parts_of_characters_still_spell_the_text(server: ModelServer) -> None:
+    split = [{"token": "x", "logprob": -0.1, "bytes": [0xC3]}, {"token": "y", "logprob": -0.2, "bytes": [0xA9]}]
+    answer = JSONResponse({"content": "é", "completion_probabilities": [*split, {"token": "<end>", "logprob": -9.0}]})
+    server.script.append(replies(bytes(answer.body)))
+    (candidate,) = (await fill_once(server.model("llamacpp"))).candidates
+    assert (candidate.tokens, candidate.confidence) == (["", "é"], [0.9048, 0.8187])
+
+
+async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
+    server: ModelServer, openai: RemoteScheduler
+) -> None:
+    server.script += [fails(400, "logprobs is not supported"), fails(422, "unknown field: stop")]
+    for _ in range(2):
+        filled = await openai.submit(HOLE, None).result
+        assert filled.candidates[0].text == TEXT
+    assert [("logprobs" in body, "stop" in body) for body in server.bodies] == [
+        (True, True),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+
+
+async def test_a_server_that_takes_no_suffix_gets_the_marks_of_its_model(server: ModelServer) -> None:
+    server.script.append(fails(400, '{"error": "suffix is not currently supported"}'))
+    await fill_once(server.model("openai", "qwen2.5-coder"))
+    marked = f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}<|fim_middle|>"
+    assert (server.bodies[1]["prompt"], "suffix" in server.bodies[1]) == (marked, False)
+    server.received.clear()
+    await fill_once(server.model("vllm", "qwen2.5-coder"))
+    assert [body["prompt"] for body in server.bodies] == [marked]
+    server.script.append(fails(400, "suffix is not currently supported"))
+    assert "takes no suffix" in await complaint(server.model("openai", "mystery"))
+
+
+async def test_llamacpp_spoken_to_as_openai_is_found_out_for_it_ignores_the_suffix(server: ModelServer) -> None:
+    server.behaviour = fails(200, '{"choices": [{"text": "as if there were no suffix"}]}', Server="llama.cpp")
+    assert "llamacpp+URL" in await complaint(server.model("openai", "mystery"))
+
+
+async def test_vllm_gets_the_suffix_of_a_diffusion_model_as_a_fixed_part_of_the_canvas(server: ModelServer) -> None:
+    await fill_once(server.model("vllm", "google/diffusiongemma-26B-A4B-it"))
+    suffix = list(HOLE.suffix.encode())
+    tokenize, *canvases = server.bodies
+    assert tokenize["prompt"] == HOLE.suffix
+    assert sorted(body["max_tokens"] for body in canvases) == [4, 8, 16]
+    for body in canvases:
+        canvas, middle = body["vllm_xargs"], body["max_tokens"]
+        assert canvas["diffusion_seed_canvas"][middle:] == suffix
+        assert canvas["diffusion_pinned"] == list(range(middle, middle + len(suffix)))
+        assert canvas["diffusion_canvas_length"] == len(canvas["diffusion_seed_canvas"])
+        assert canvas["diffusion_max_steps"] == 8
+        assert {"suffix", "temperature"}.isdisjoint(body)
+
+
+async def test_vllm_without_the_canvas_options_is_not_asked_for_them_again(server: ModelServer) -> None:
+    scheduler = await opened(server.model("vllm", "diffusiongemma"))
+    server.script += [fails(400, "no such endpoint here")]
+    for _ in range(2):
+        assert (await scheduler.submit(HOLE, None).result).candidates[0].text == TEXT
+    await scheduler.stop()
+    assert [("vllm_xargs" in body, body.get("suffix")) for body in server.bodies[1:]] == [(False, HOLE.suffix)] * 2

@@ -1,0 +1,194 @@
+"""The whole way with a remote model: a real engine process between a client and a server on loopback."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import attrs
+import psutil
+import pytest
+from remote_engine import end_engine
+from remote_server import TEXT, ModelServer, answered, fails, hangs
+
+from engine.client.connection import EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.errors import EngineUnavailable
+from engine.protocol.messages import Fill, Progress
+from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.status import StatusBoard
+from lsp_server.messages import StatusParams
+
+MARKER = "s3cr3t_marker_of_the_user"
+HOLE = Fill(0, prefix=f"{MARKER} = ", suffix=f"\nprint({MARKER})\n", budget_ms=20_000)
+
+
+@pytest.fixture
+def remote(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineOptions]:
+    """Options of an engine whose model is the server's; one that is started with them is ended."""
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
+    options = EngineOptions(model=server.model("openai"), log_level="debug")
+    yield options
+    end_engine(options)
+
+
+async def test_a_fill_goes_through_the_engine_to_the_server_and_back(
+    server: ModelServer, remote: EngineOptions
+) -> None:
+    client = await connect_or_start(remote, "test")
+    model = client.welcome.model
+    assert (model.name, model.family, model.device) == ("qwen", "remote", "remote")
+    assert model.server == f"127.0.0.1:{server.port}"
+    seen: list[Progress] = []
+    filled = await client.fill(HOLE, seen.append)
+    assert filled.candidates[0].text == TEXT
+    assert "".join(piece or "" for piece in seen[-1].canvas) == TEXT
+    status = await client.status()
+    assert (status.fills, status.passes, status.model) == (1, 1, model)
+    await client.close()
+
+
+async def test_the_engine_of_a_remote_model_never_loads_torch(remote: EngineOptions) -> None:
+    client = await connect_or_start(remote, "test")
+    await client.fill(HOLE)
+    loaded = {Path(mapped.path).name for mapped in psutil.Process(client.welcome.pid).memory_maps()}
+    assert any("msgpack" in name or "_cmsgpack" in name for name in loaded), "the maps show no extension module at all"
+    assert not any(name.startswith("libtorch") for name in loaded)
+    await client.close()
+
+
+async def test_every_client_means_the_same_engine_by_one_name(remote: EngineOptions) -> None:
+    first = await connect_or_start(remote, "first")
+    second = await connect_running(remote, "second")
+    assert second is not None
+    assert second.welcome.pid == first.welcome.pid
+    await first.close()
+    await second.close()
+
+
+async def test_a_cancelled_fill_reaches_the_server_as_a_closed_connection(
+    server: ModelServer, remote: EngineOptions
+) -> None:
+    client = await connect_or_start(remote, "test")
+    server.behaviour = hangs
+    filling = asyncio.create_task(client.fill(attrs.evolve(HOLE, budget_ms=600_000)))
+    await server.has_received(1)
+    filling.cancel()
+    assert await asyncio.to_thread(server.left.wait, 20)
+    await client.close()
+
+
+async def test_an_engine_that_is_stopped_lets_go_of_its_server(server: ModelServer, remote: EngineOptions) -> None:
+    client = await connect_or_start(remote, "test")
+    server.behaviour = hangs
+    filling = asyncio.create_task(client.fill(attrs.evolve(HOLE, budget_ms=600_000)))
+    await server.has_received(1)
+    await client.shutdown()
+    with pytest.raises(EngineFailure, match="the engine is leaving"):
+        await filling
+    assert await asyncio.to_thread(server.left.wait, 20)
+    await client.close()
+
+
+async def test_the_log_has_the_servers_failures_and_neither_code_nor_key(
+    server: ModelServer, remote: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_API_KEY", "k3y_of_the_user")
+    client = await connect_or_start(remote, "test")
+    await client.fill(HOLE)
+    server.behaviour = fails(500, f"cannot complete {MARKER}")
+    with pytest.raises(EngineFailure) as failure:
+        await client.fill(HOLE)
+    assert failure.value.code == "remote"
+    server.script.append(fails(400, f"bad prompt {MARKER}"))
+    with pytest.raises(EngineFailure):
+        await client.fill(HOLE)
+    await client.close()
+    log = log_path(remote).read_text()
+    assert f"127.0.0.1:{server.port} failed (status 500)" in log
+    assert MARKER not in log
+    assert "k3y" not in log
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("openia+http://127.0.0.1:8000/v1", "no dialect is called 'openia'"),
+        ("http://127.0.0.1:8000/v1", "a URL alone does not say how to talk"),
+        ("openai+https://me:s3cr3t@host/v1", "leave them out, and put its key into the environment variable"),
+    ],
+)
+async def test_a_wrong_model_string_is_one_clear_line(
+    model: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
+    with pytest.raises(EngineUnavailable) as failure:
+        await connect_or_start(EngineOptions(model=model), "test")
+    assert says in str(failure.value)
+    assert "\n" not in str(failure.value)
+    assert "s3cr3t" not in log_path(EngineOptions(model=model)).read_text()
+
+
+async def test_the_command_line_shows_the_engine_of_a_remote_model(remote: EngineOptions) -> None:
+    client = await connect_or_start(remote, "test")
+    await client.close()
+    command = [sys.executable, "-m", "engine.cli", "engine", "status", "--model", remote.model]
+    environment = {**os.environ, "COLUMNS": "200"}
+    shown = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, env=environment)
+    assert shown.returncode == 0, shown.stderr
+    assert "the server 127.0.0.1:" in shown.stdout
+    assert "parameters" not in shown.stdout
+
+
+async def test_the_status_says_that_the_code_stays_and_tells_of_a_server_that_fails(
+    server: ModelServer, remote: EngineOptions
+) -> None:
+    shown: list[StatusParams] = []
+    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_Silent()))
+    link.configure(remote)
+    client = await link.client()
+    ready = shown[-1]
+    assert ready.state == "ready"
+    where = f"Its server 127.0.0.1:{server.port} is on this machine, which your code does not leave."
+    assert ready.message == f"Ready: qwen. {where}"
+    assert ready.model == f"qwen at 127.0.0.1:{server.port}"
+    server.behaviour = fails(500)
+    with pytest.raises(EngineFailure):
+        await link.fill(client, HOLE)
+    assert shown[-1].state == "error"
+    assert f"127.0.0.1:{server.port} failed (status 500)" in shown[-1].message
+    server.behaviour = answered
+    await link.fill(client, HOLE)
+    assert shown[-1].state == "ready"
+    assert shown[-1].message == ready.message
+    await link.close()
+
+
+async def test_the_status_says_that_code_leaves_the_machine_and_names_the_host(
+    remote: EngineOptions,
+) -> None:
+    shown: list[StatusParams] = []
+    options = attrs.evolve(remote, model="mercury+https://models.example/v1#mercury-edit-2")
+    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_Silent()))
+    link.configure(options)
+    client = await link.client()
+    ready = shown[-1]
+    assert ready.state == "ready"
+    assert ready.message == "Ready: mercury-edit-2. Your code leaves this machine: it is sent to models.example."
+    assert ready.model == "mercury-edit-2 at models.example"
+    with pytest.raises(EngineFailure):
+        await link.fill(client, attrs.evolve(HOLE, budget_ms=50))
+    busy = next(params for params in shown if params.state == "busy")
+    assert busy.message == "Filling a hole. Your code leaves this machine: it is sent to models.example."
+    await link.close()
+    end_engine(options)
+
+
+class _Silent:
+    """A progress bar that nobody sees."""
+
+    def report(self, message: str) -> None:
+        pass

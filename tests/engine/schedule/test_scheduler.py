@@ -1,0 +1,160 @@
+"""The engine's core with a tiny random model of the real family: equality, cancellation, deadlines, batching."""
+
+import asyncio
+from pathlib import Path
+
+import attrs
+import pytest
+from scheduler_client import answer
+
+from engine.fill.filling import FirstLine
+from engine.fill.interface import Family
+from engine.models.load import load
+from engine.protocol.messages import Fill, Progress
+from engine.schedule.scheduler import CancelledFill, Scheduler
+
+PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
+SUFFIX = "\n    return total\n"
+HOLE = Fill(id=1, prefix=PREFIX, suffix=SUFFIX, path="a/b.py", extent="lines", max_tokens=24, budget_ms=60_000.0)
+
+
+@pytest.fixture(scope="module")
+def family(tiny_model: Path) -> Family:
+    return load(str(tiny_model), threads=1, device="cpu")
+
+
+def prefixes(count: int) -> list[Fill]:
+    """Return holes whose contexts differ from their first line on."""
+    return [attrs.evolve(HOLE, prefix=f"name_{number} = {number * 7}\n" + PREFIX) for number in range(count)]
+
+
+@pytest.mark.parametrize("number", range(8))
+async def test_draft_and_verify_answers_what_left_to_right_answers(scheduler: Scheduler, number: int) -> None:
+    hole = prefixes(8)[number]
+    left = await answer(scheduler, attrs.evolve(hole, rule="left-to-right"))
+    verified = await answer(scheduler, attrs.evolve(hole, rule="verify"))
+    assert verified.candidates[0].tokens == left.candidates[0].tokens
+    assert verified.steps <= left.steps + 1
+
+
+async def test_draft_and_verify_draws_what_left_to_right_draws(scheduler: Scheduler) -> None:
+    hole = attrs.evolve(HOLE, candidates=3, temperature=1.0, seed=3)
+    left = await answer(scheduler, attrs.evolve(hole, rule="left-to-right"))
+    verified = await answer(scheduler, attrs.evolve(hole, rule="verify"))
+    assert [one.text for one in left.candidates] == [one.text for one in verified.candidates]
+    assert len(left.candidates) > 1
+
+
+@pytest.mark.parametrize("rule", ["threshold", "entropy", "verify", "left-to-right"])
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: str) -> None:
+    holes = [attrs.evolve(hole, rule=rule) for hole in prefixes(6)]
+    alone = [await answer(scheduler, hole) for hole in holes]
+    together = await asyncio.gather(*(scheduler.submit(hole, None).result for hole in holes))
+    assert [one.candidates[0].tokens for one in together] == [one.candidates[0].tokens for one in alone]
+
+
+@pytest.mark.parametrize("rule", ["threshold", "verify"])
+async def test_a_cached_context_gives_the_same_fill_as_a_fresh_one(family: Family, rule: str) -> None:
+    typed = [attrs.evolve(HOLE, prefix=PREFIX[:end], rule=rule) for end in range(len(PREFIX) - 9, len(PREFIX) + 1)]
+    warm = Scheduler(family)
+    await warm.start()
+    cached = [await answer(warm, fill) for fill in typed]
+    await warm.stop()
+    assert all(one.cached_tokens > one.context_tokens // 2 for one in cached[1:])
+    for fill, one in zip(typed, cached, strict=True):
+        cold = Scheduler(family, cache_bytes=0)
+        await cold.start()
+        fresh = await answer(cold, fill)
+        await cold.stop()
+        assert fresh.cached_tokens == 0
+        assert fresh.candidates[0].tokens == one.candidates[0].tokens
+
+
+async def test_a_cancelled_hole_takes_no_further_pass(scheduler: Scheduler) -> None:
+    steps: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        steps.append(progress.step)
+        if progress.step == 2:
+            scheduler.cancel(ticket)
+
+    ticket = scheduler.submit(attrs.evolve(HOLE, rule="left-to-right"), watch)
+    before = scheduler.report().passes
+    with pytest.raises(CancelledFill):
+        await ticket.result
+    assert steps == [1, 2]
+    assert scheduler.report().passes - before <= 3
+    assert scheduler.report().active == 0
+    assert (await answer(scheduler, HOLE)).candidates
+
+
+async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(scheduler: Scheduler) -> None:
+    late = await answer(scheduler, attrs.evolve(HOLE, rule="left-to-right", budget_ms=0.001))
+    assert late.candidates[0].finish == "deadline"
+    assert late.candidates[0].text == ""
+    rushed = attrs.evolve(HOLE, rule="left-to-right", max_tokens=40, budget_ms=12.0)
+    assert (await answer(scheduler, rushed)).candidates[0].finish == "deadline"
+
+
+async def test_steps_bound_the_passes_of_a_canvas(scheduler: Scheduler) -> None:
+    short = attrs.evolve(HOLE, prefix=PREFIX.removesuffix("total += "), max_tokens=4, rule="threshold")
+    for steps in (1, 2, 4):
+        assert (await answer(scheduler, attrs.evolve(short, steps=steps))).steps <= steps
+
+
+async def test_a_fill_in_one_line_holds_no_newline(scheduler: Scheduler) -> None:
+    for hole in prefixes(6):
+        filled = await answer(scheduler, attrs.evolve(hole, extent="line", rule="threshold"))
+        assert "\n" not in filled.candidates[0].text
+
+
+async def test_candidates_differ_and_the_first_is_the_greedy_one(scheduler: Scheduler) -> None:
+    greedy = (await answer(scheduler, HOLE)).candidates[0].text
+    several = (await answer(scheduler, attrs.evolve(HOLE, candidates=3, temperature=1.5))).candidates
+    assert several[0].text == greedy
+    assert len({one.text for one in several}) == len(several) > 1
+
+
+async def test_tokens_add_up_to_the_text_and_each_has_a_confidence(scheduler: Scheduler) -> None:
+    for hole in prefixes(4):
+        one = (await answer(scheduler, hole)).candidates[0]
+        assert "".join(one.tokens) == one.text
+        assert len(one.tokens) == len(one.confidence)
+        assert all(0.0 <= value <= 1.0 for value in one.confidence)
+
+
+async def test_progress_shows_the_canvas_fill_up(scheduler: Scheduler) -> None:
+    seen: list[Progress] = []
+    filled = await scheduler.submit(attrs.evolve(HOLE, rule="threshold", steps=4), seen.append).result
+    assert [progress.step for progress in seen] == sorted({progress.step for progress in seen}) or len(seen) > 1
+    assert None in seen[0].canvas
+    assert "".join(part or "" for part in seen[-1].canvas) == filled.candidates[0].text
+
+
+async def test_a_window_longer_than_the_context_is_cut_and_still_filled(scheduler: Scheduler) -> None:
+    long = attrs.evolve(HOLE, prefix="value = 1\n" * 3000 + PREFIX, suffix=SUFFIX * 500)
+    filled = await answer(scheduler, long)
+    assert filled.candidates
+    assert filled.context_tokens <= 192
+
+
+@pytest.mark.parametrize("rule", ["threshold", "verify", "left-to-right"])
+async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(scheduler: Scheduler, rule: str) -> None:
+    for hole in [attrs.evolve(hole, rule=rule) for hole in prefixes(8)]:
+        whole = await answer(scheduler, hole)
+        tokens, sure = whole.candidates[0].tokens, whole.candidates[0].confidence
+        first = next(at for at, token in enumerate(tokens) if token.strip())
+        if "\n" not in "".join(tokens[first : first + 3]):
+            break
+    assert "\n" not in "".join(tokens[first : first + 3])
+    likely = sure[first] * sure[first + 1]
+    ended = await answer(scheduler, attrs.evolve(hole, least_sure=likely * (1 + sure[first + 2]) / 2))
+    assert ended.candidates[0].finish == "unsure"
+    assert ended.candidates[0].tokens == tokens[: first + 3]
+    assert ended.steps < whole.steps
+
+
+async def test_what_stands_before_and_behind_the_first_line_makes_no_fill_unsure(family: Family) -> None:
+    shown = [("\n    ", 0.1), ("a", 0.5), (" =", 0.5), (" b", 1.0), ("\n", 0.1), ("c", 0.1)]
+    line, tokens = FirstLine(family), {family.texts_of([token])[0]: token for token in range(400)}
+    assert [line.likely_with(tokens[text], sure) for text, sure in shown] == [1.0, 0.5, 0.25, 0.25, 0.25, 0.25]

@@ -1,0 +1,212 @@
+"""Documents follow the editor's changes exactly, in every position encoding, and parse only what changed."""
+
+import pytest
+import tree_sitter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lsprotocol import types
+
+from lsp_server.documents.lines import Lines
+from lsp_server.documents.store import Documents, Snapshot, offset_at, path_of, position_at
+
+URI = "file:///project/a.py"
+UTF8, UTF16, UTF32 = types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16, types.PositionEncodingKind.Utf32
+ENCODINGS = [UTF8, UTF16, UTF32]
+
+PIECES = [
+    "x",
+    "é",
+    "🙂",
+    "\n",
+    "\r\n",
+    "\r",
+    "    ",
+    "def f(a):",
+    "return ",
+    '"',
+    "(",
+    ")",
+    "# note",
+    "foo(1)\n",
+    "\ufeff",
+]
+texts = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
+
+
+def opened(text: str, uri: str = URI, language_id: str = "python") -> Documents:
+    documents = Documents()
+    documents.open(uri, language_id, 0, text)
+    return documents
+
+
+def current(documents: Documents, uri: str = URI) -> Snapshot:
+    snapshot = documents.snapshot(uri)
+    assert snapshot is not None
+    return snapshot
+
+
+def partial(start: types.Position, end: types.Position, text: str) -> types.TextDocumentContentChangePartial:
+    return types.TextDocumentContentChangePartial(types.Range(start, end), text)
+
+
+def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, int], tuple[int, int]]]:
+    rows = [(node.type, node.start_byte, node.end_byte, tuple(node.start_point), tuple(node.end_point))]
+    for child in node.children:
+        rows += outline(child)
+    return rows
+
+
+@given(
+    texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), texts), max_size=5), st.sampled_from(ENCODINGS)
+)
+@settings(max_examples=150, deadline=None)
+def test_random_edits_give_the_text_that_naive_replacing_gives(
+    text: str, edits: list[tuple[int, int, str]], encoding: types.PositionEncodingKind
+) -> None:
+    documents = opened(text)
+    for version, (first, second, new) in enumerate(edits, 1):
+        before = current(documents)
+        start, end = sorted((min(first, len(text)), min(second, len(text))))
+        # A position cannot point between "\r" and "\n", so neither may the naive edit.
+        start, end = (at - (text[at - 1 : at + 1] == "\r\n") for at in (start, end))
+        where = position_at(before, start, encoding), position_at(before, end, encoding)
+        documents.change(URI, version, [partial(*where, new)], encoding)
+        text = text[:start] + new + text[end:]
+        after = current(documents)
+        assert after.text == text
+        assert after.version == version
+        fresh = Lines.of(text)
+        kept = after.source.lines
+        assert [kept.start(line) for line in range(len(kept))] == [fresh.start(line) for line in range(len(fresh))]
+        assert [kept.byte_start(line) for line in range(len(kept))] == [
+            len(text[: fresh.start(line)].encode()) for line in range(len(fresh))
+        ]
+
+
+WORDS = ["x = 1\n", "def f(a):\n    return a\n", "é = '🙂'\n", "if x:\n    pass\n", "# note\n", "y = [1, 2]\n", "\n"]
+programs = st.lists(st.sampled_from(WORDS), max_size=12)
+
+
+@given(programs, st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2), programs), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tuple[int, int, list[str]]]) -> None:
+    documents = opened("".join(lines))
+    for version, (at, removed, new) in enumerate(edits, 1):
+        before = current(documents)
+        start = len("".join(lines[:at]))
+        end = start + len("".join(lines[at : at + removed]))
+        lines = lines[:at] + new + lines[at + removed :]
+        where = position_at(before, start, UTF16), position_at(before, end, UTF16)
+        documents.change(URI, version, [partial(*where, "".join(new))], UTF16)
+        incremental, fresh = current(documents).tree, current(opened("".join(lines))).tree
+        assert incremental is not None
+        assert fresh is not None
+        assert outline(incremental.root_node) == outline(fresh.root_node)
+
+
+@given(texts, st.integers(0, 100), st.sampled_from(ENCODINGS))
+@settings(max_examples=100, deadline=None)
+def test_every_offset_goes_to_a_position_and_back(text: str, offset: int, encoding: types.PositionEncodingKind) -> None:
+    snapshot = current(opened(text))
+    offset = min(offset, len(text))
+    offset -= text[offset - 1 : offset + 1] == "\r\n"
+    assert offset_at(snapshot, position_at(snapshot, offset, encoding), encoding) == offset
+
+
+@given(texts, st.integers(0, 100))
+@settings(max_examples=100, deadline=None)
+def test_every_offset_goes_to_a_byte_and_back(text: str, offset: int) -> None:
+    source = current(opened(text)).source
+    offset = min(offset, len(text))
+    assert source.byte_at(offset) == len(text[:offset].encode())
+    assert source.offset_of_byte(source.byte_at(offset)) == offset
+
+
+@pytest.mark.parametrize(("encoding", "column"), [(UTF8, 8), (UTF16, 6), (UTF32, 5)])
+def test_columns_after_an_emoji_count_the_units_of_the_encoding(
+    encoding: types.PositionEncodingKind, column: int
+) -> None:
+    snapshot = current(opened("a\r\ns='🙂'x"))
+    assert position_at(snapshot, len(snapshot.text) - 1, encoding) == types.Position(1, column)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_positions_past_the_end_are_clamped(encoding: types.PositionEncodingKind) -> None:
+    snapshot = current(opened("ab\r\ncd"))
+    assert offset_at(snapshot, types.Position(0, 99), encoding) == 2
+    assert offset_at(snapshot, types.Position(99, 0), encoding) == 6
+
+
+def test_a_position_inside_a_surrogate_pair_is_the_start_of_its_character() -> None:
+    assert offset_at(current(opened("🙂x")), types.Position(0, 1), UTF16) == 0
+
+
+def test_half_a_surrogate_pair_from_the_editor_is_survived() -> None:
+    documents = opened("s = ''\n")
+    documents.change(URI, 1, [partial(types.Position(0, 5), types.Position(0, 5), "\ud83d")], UTF16)
+    assert current(documents).text == "s = '\ud83d'\n"
+
+
+def test_a_snapshot_stays_as_it_was_while_the_document_changes() -> None:
+    documents = opened("x = 1\n")
+    before = current(documents)
+    shape = str(before.tree.root_node) if before.tree else ""
+    documents.change(URI, 1, [partial(types.Position(0, 0), types.Position(0, 0), "def f(")], UTF16)
+    current(documents)
+    assert before.text == "x = 1\n"
+    assert before.version == 0
+    assert before.tree is not None
+    assert str(before.tree.root_node) == shape
+    assert before.tree.root_node.end_byte == 6
+
+
+def test_several_changes_in_one_notification_apply_in_order() -> None:
+    documents = opened("ab\n")
+    at = types.Position
+    documents.change(URI, 7, [partial(at(0, 0), at(0, 1), "x\r\ny"), partial(at(1, 1), at(1, 2), "z")], UTF16)
+    assert current(documents).text == "x\r\nyz\n"
+    assert current(documents).version == 7
+
+
+def test_a_full_change_replaces_everything() -> None:
+    documents = opened("ab\n")
+    current(documents)
+    documents.change(URI, 1, [types.TextDocumentContentChangeWholeDocument("cd")], UTF16)
+    assert current(documents).text == "cd"
+
+
+def test_a_closed_or_unknown_document_has_no_snapshot() -> None:
+    documents = opened("ab\n")
+    documents.close(URI)
+    documents.change(URI, 1, [types.TextDocumentContentChangeWholeDocument("cd")], UTF16)
+    assert documents.snapshot(URI) is None
+
+
+def test_a_byte_order_mark_is_a_character_of_the_first_line() -> None:
+    snapshot = current(opened("\ufeffx = 1\n"))
+    assert offset_at(snapshot, types.Position(0, 1), UTF16) == 1
+    assert snapshot.tree is not None
+    assert not snapshot.tree.root_node.has_error
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b%20c.py", "/a/b c.py"),
+        ("file:///c%3A/x.py", "c:/x.py"),
+        ("untitled:Untitled-1", "Untitled-1"),
+    ],
+)
+def test_a_uri_names_a_path(uri: str, path: str) -> None:
+    assert path_of(uri) == path
+
+
+def test_a_text_on_which_the_parser_never_ends_is_kept_without_a_tree() -> None:
+    endless = " 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}items:\")/*{]"
+    documents = opened("let a = 1;\n", language_id="typescriptreact")
+    assert current(documents).tree is not None
+    end = types.Position(1, 0)
+    documents.change(URI, 1, [partial(end, end, endless)], UTF16)
+    snapshot = current(documents)
+    assert snapshot.tree is None
+    assert snapshot.text.endswith(endless)

@@ -1,0 +1,176 @@
+"""The link to a real engine process: started when needed, shared, and again after it died."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import attrs
+import psutil
+import pytest
+from lsp_editor import engine_home, eventually
+
+from engine.client.launcher import EngineOptions
+from engine.errors import EngineUnavailable
+from engine.protocol.messages import Fill
+from lsp_server.engine_link.link import FIRST_DELAY_S, LONGEST_DELAY_S, EngineLink
+from lsp_server.engine_link.status import StatusBoard
+from lsp_server.messages import StatusParams
+
+HOLE = Fill(id=0, prefix="total = ", suffix="\n", budget_ms=2000)
+
+
+@attrs.define
+class Bar:
+    """Where the editor's progress bar would be."""
+
+    messages: list[str] = attrs.field(factory=list)
+
+    def report(self, message: str) -> None:
+        self.messages.append(message)
+
+
+@attrs.define
+class Linked:
+    """A link, and all that it showed."""
+
+    link: EngineLink
+    shown: list[StatusParams]
+    bar: Bar
+
+    @property
+    def states(self) -> list[str]:
+        return [params.state for params in self.shown]
+
+
+@pytest.fixture(scope="module")
+def options(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineOptions]:
+    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
+        yield EngineOptions(model=str(tiny_model), threads=1)
+
+
+def new_link() -> Linked:
+    shown: list[StatusParams] = []
+    bar = Bar()
+    return Linked(EngineLink(StatusBoard(shown.append), lambda: nullcontext(bar)), shown, bar)
+
+
+async def test_nothing_starts_before_the_settings_are_known(options: EngineOptions) -> None:
+    linked = new_link()
+
+    assert linked.link.ready() is None
+    assert linked.states == []
+
+    linked.link.configure(options)
+    await eventually(linked.link.ready)
+    await linked.link.close()
+
+
+async def test_the_first_request_starts_the_engine_and_does_not_wait(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+
+    assert linked.link.ready() is None
+    await eventually(linked.link.ready)
+
+    assert linked.states[0] == "starting"
+    assert linked.states[-1] == "ready"
+    assert linked.bar.messages
+    await linked.link.close()
+
+
+async def test_several_links_share_one_engine(options: EngineOptions) -> None:
+    one, other = new_link(), new_link()
+    one.link.configure(options)
+    other.link.configure(options)
+
+    first, second = await one.link.client(), await other.link.client()
+
+    assert first.welcome.pid == second.welcome.pid
+    await one.link.close()
+    await other.link.close()
+
+
+async def test_it_is_busy_while_it_fills(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    client = await linked.link.client()
+
+    filled = await linked.link.fill(client, HOLE)
+
+    assert filled.candidates
+    assert linked.states[-2:] == ["busy", "ready"]
+    await linked.link.close()
+
+
+async def test_a_killed_engine_is_started_again_for_the_next_request(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    before = (await linked.link.client()).welcome.pid
+
+    psutil.Process(before).kill()
+    await eventually(lambda: linked.states[-1] == "error")
+    assert linked.link.ready() is None
+    await eventually(linked.link.ready)
+
+    after = await linked.link.client()
+    assert after.welcome.pid != before
+    assert linked.link.delay_s == 2 * FIRST_DELAY_S
+    await linked.link.fill(after, HOLE)
+    assert linked.link.delay_s == FIRST_DELAY_S
+    await linked.link.close()
+
+
+async def test_an_engine_that_leaves_is_no_error(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    client = await linked.link.client()
+
+    await client.shutdown()
+    await eventually(lambda: linked.states[-1] == "off")
+    await linked.link.close()
+
+
+async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    before = (await linked.link.client()).welcome.pid
+
+    after = await linked.link.restart()
+
+    assert after.welcome.pid != before
+    assert linked.states[-1] == "ready"
+    await linked.link.close()
+
+
+async def test_an_engine_that_cannot_start_says_why_and_is_tried_with_patience(
+    options: EngineOptions, tmp_path: Path
+) -> None:
+    linked = new_link()
+    linked.link.configure(attrs.evolve(options, model=str(tmp_path / "no-such-model")))
+
+    with pytest.raises(EngineUnavailable) as refusal:
+        await linked.link.client()
+    assert "no-such-model" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert linked.states[-1] == "error"
+    assert linked.shown[-1].message == str(refusal.value)
+
+    tries = linked.states.count("error")
+    assert linked.link.ready() is None
+    assert linked.states.count("error") == tries, "it was tried again at once"
+    assert linked.link.delay_s == 2 * FIRST_DELAY_S
+    await eventually(lambda: linked.link.ready() or linked.link.delay_s == 4 * FIRST_DELAY_S)
+    assert linked.link.delay_s <= LONGEST_DELAY_S
+    await linked.link.close()
+
+
+async def test_other_options_lead_to_the_other_engine(options: EngineOptions, tmp_path: Path) -> None:
+    linked = new_link()
+    linked.link.configure(attrs.evolve(options, model=str(tmp_path / "no-such-model")))
+    with pytest.raises(EngineUnavailable):
+        await linked.link.client()
+
+    linked.link.configure(options)
+
+    assert (await linked.link.client()).welcome.model.name
+    await linked.link.close()

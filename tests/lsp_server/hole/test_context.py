@@ -1,0 +1,115 @@
+"""What a model reads besides the hole's own file: by its window, by what was edited, by what the file names."""
+
+import attrs
+import pytest
+
+from engine.protocol.messages import ModelInfo, Snippet
+from lsp_server.documents.store import Documents, Opened
+from lsp_server.hole.context_budget import reach_of
+from lsp_server.hole.recent_edits import RecentEdits
+from lsp_server.hole.related import OtherFile, snippets
+from lsp_server.hole.related_files import RelatedFiles
+from lsp_server.hole.window import NEAR
+
+SMALL = ModelInfo("small", "embedded", "Apache-2.0", 1, 384, 32, "absorbing", "cpu", "float32")
+LARGE = attrs.evolve(SMALL, name="large", context_tokens=262_144)
+FULL_OF_LINES = "".join(f"line_{number} = {number}\n" for number in range(2000))
+
+
+def test_a_short_window_is_given_what_is_near_and_no_other_file() -> None:
+    assert reach_of(SMALL) == NEAR
+    assert NEAR.related == 0
+
+
+def test_a_long_window_is_given_the_whole_file_and_others() -> None:
+    reach = reach_of(LARGE)
+
+    assert reach.prefix > 500_000
+    assert reach.related == 48_000
+    assert sum(attrs.astuple(reach)) <= 3 * LARGE.context_tokens
+
+
+@pytest.mark.parametrize(("tokens", "reading"), [(8_000, 0), (0, 8_000), (100_000, 8_000), (8_000, 100_000)])
+def test_what_is_less_counts_the_users_limit_or_what_the_model_reads(tokens: int, reading: int) -> None:
+    assert reach_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == reach_of(LARGE, 8_000)
+
+
+def test_edits_are_places_that_move_with_the_lines_above_them() -> None:
+    recent = RecentEdits()
+    recent.note("a", 100, 0, 0)
+    recent.note("a", 104, 0, 1)
+    assert recent.places("a") == [105], "typing on is one place"
+    recent.note("a", 10, 0, 5)
+    assert recent.places("a") == [15, 110]
+    recent.note("a", 0, 8, 0)
+    assert recent.places("a") == [0, 102], "the deletion is a place, and takes the one beside it along"
+    recent.see("b")
+    recent.note("c", 1, 0, 0)
+    recent.see("a")
+    assert recent.newest_first() == ["a", "c", "b"]
+    recent.forget("a")
+    assert recent.places("a") == []
+    assert recent.newest_first() == ["c", "b"]
+
+
+def test_few_places_of_a_document_are_kept() -> None:
+    recent = RecentEdits()
+    for line in range(0, 2000, 100):
+        recent.note("a", line, 0, 0)
+
+    assert recent.places("a") == [1900, 1800, 1700, 1600, 1500, 1400]
+
+
+def test_a_file_that_the_text_names_comes_first_then_the_same_language_then_the_latest() -> None:
+    latest = OtherFile("notes.md", "markdown", "# Notes\n", [])
+    alike = OtherFile("pkg/other.py", "python", "other = 1\n", [])
+    earlier = OtherFile("pkg/more.py", "python", "more = 1\n", [])
+    named = OtherFile("pkg/shapes/__init__.py", "python", "class Circle: ...\n", [])
+
+    found = snippets("from pkg.shapes import Circle\n", "python", [latest, alike, earlier, named], 1000)
+
+    assert [one.path for one in found] == [named.path, alike.path, earlier.path, latest.path]
+    assert found[0] == Snippet(named.path, named.text)
+
+
+def test_of_a_long_file_there_is_what_was_edited_and_its_head() -> None:
+    (found,) = snippets("", "python", [OtherFile("long.py", "python", FULL_OF_LINES, [1000, 500])], 2000)
+
+    assert len(found.text) <= 2000
+    for line in ("line_1000 = 1000\n", "line_1015 = 1015\n\nline", "line_500 = 500\n", "line_0 = 0\nline_1 = 1\n"):
+        assert line in found.text or line.removesuffix("\nline") in found.text
+    assert "line_700 " not in found.text
+    assert found.text.index("line_0 ") < found.text.index("line_500 ") < found.text.index("line_1000 ")
+
+
+def test_what_does_not_fit_is_left_out() -> None:
+    others = [OtherFile("long.py", "python", FULL_OF_LINES, [1000]), OtherFile("short.py", "python", "short = 1\n", [])]
+
+    assert [one.path for one in snippets("", "python", others, 100)] == ["short.py"]
+    assert snippets("", "python", others, 0) == []
+
+
+def test_while_one_document_is_typed_in_the_others_stay_as_they_were_shown() -> None:
+    documents = Documents()
+    related = RelatedFiles(documents)
+    for name in ("a", "b", "secret"):
+        documents.open(f"file:///{name}.py", "python", 0, f"{name} = 1\n")
+        related.recent.see(f"file:///{name}.py")
+
+    def around() -> list[Snippet]:
+        snapshot = documents.snapshot("file:///a.py")
+        assert snapshot is not None
+        return related.around(snapshot, 1000, path_unless_secret)
+
+    first = around()
+    assert first == [Snippet("/b.py", "b = 1\n")]
+    documents.open("file:///a.py", "python", 1, "import secret, b\n")
+    assert around() is first, "the engine would read everything anew"
+    documents.open("file:///b.py", "python", 1, "b = 2\n")
+    assert around() == [Snippet("/b.py", "b = 2\n")]
+    documents.close("file:///b.py")
+    assert around() == []
+
+
+def path_unless_secret(other: Opened) -> str | None:
+    return None if "secret" in other.path else other.path
