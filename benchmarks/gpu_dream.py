@@ -6,13 +6,13 @@ from torch import Tensor
 from benchmarks.gpu_floor import DenseShape, milliseconds
 from benchmarks.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu_run import Figure, Run
-from engine.fill.commit_rules import by_threshold, floor
-from engine.fill.sampler import Drawing
+from engine.fill.commit_rules import by_threshold, min_commits
+from engine.fill.sampler import Sampler
 from engine.library.memory import BYTES_A_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import Sides
+from engine.models.masked.sides import SurroundingCache
 
 MIDDLE = 16
 STEPS = 6
@@ -35,8 +35,8 @@ class _Bench:
 
     def cached_fill(self) -> int:
         """Fill MIDDLE places in STEPS steps, the sides read in the first; return how many tokens were committed."""
-        sides = Sides(self.before, self.after, shifted=True, room=MIDDLE)
-        drawing = Drawing(forbidden=(MASK,))
+        sides = SurroundingCache(self.before, self.after, shifted=True, room=MIDDLE)
+        sampler = Sampler(forbidden=(MASK,))
         places: list[int | None] = [None] * MIDDLE
         for step in range(STEPS):
             masks = [at for at, token in enumerate(places) if token is None]
@@ -45,8 +45,8 @@ class _Bench:
             shown = [MASK if token is None else token for token in places]
             wanted = [sides.row_of(at, shifted=True) for at in masks]
             (logits,) = self.network.run([MaskedPass(sides, [shown], wanted, step == 0)])
-            proposal = drawing.propose(logits, masks)
-            for rank in by_threshold(proposal, floor(len(masks), STEPS - step)):
+            proposal = sampler.propose(logits, masks)
+            for rank in by_threshold(proposal, min_commits(len(masks), STEPS - step)):
                 places[masks[rank]] = proposal.tokens[rank]
         return MIDDLE - places.count(None)
 
@@ -81,7 +81,7 @@ def fill(run: Run) -> None:
     least += (STEPS - 1) * step_floor
     note = f"{STEPS} steps against {MIDDLE}"
     Figure(f"Dream fill, {MIDDLE} tokens over {sides}", own, least, other, note=note).show(run)
-    kept = Sides(bench.before, bench.after, shifted=True, room=MIDDLE)
+    kept = SurroundingCache(bench.before, bench.after, shifted=True, room=MIDDLE)
     rows = range(MIDDLE)
     bench.network.run([MaskedPass(kept, [[MASK] * MIDDLE], rows, True)])
     step = [MaskedPass(kept, [[MASK] * MIDDLE], rows, False)]

@@ -13,7 +13,7 @@ from benchmarks.gpu_run import Figure, Run
 from benchmarks.statistic import Percentiles
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -35,7 +35,7 @@ def _fill(number: int, editor: int) -> Fill:
 def alone(run: Run) -> None:
     """Keystroke after keystroke in one editor, without a socket."""
     family = load(run.model, device=run.device.type)
-    assert isinstance(family, EmbeddedFamily)
+    assert isinstance(family, EmbeddedModel)
     milliseconds, passes = asyncio.run(_type(family, FILLS if run.full else TINY_FILLS))
     size = sum(weight.nbytes for weight in family._network.parameters())
     floor = passes * size / run.speeds().bytes
@@ -43,7 +43,7 @@ def alone(run: Run) -> None:
     Figure("embedded fill, one editor", statistics.median(milliseconds), floor, note=note).show(run)
 
 
-async def _type(family: EmbeddedFamily, count: int) -> tuple[list[float], float]:
+async def _type(family: EmbeddedModel, count: int) -> tuple[list[float], float]:
     """Return the milliseconds of each fill, and the mean number of passes."""
     scheduler = Scheduler(family)
     await scheduler.start()

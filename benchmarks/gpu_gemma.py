@@ -9,7 +9,7 @@ from benchmarks.gpu_models import FULL_GEMMA, TINY_GEMMA, gemma_of
 from benchmarks.gpu_run import Figure, Run
 from engine.library.memory import BYTES_A_PARAMETER
 from engine.models.diffusion_gemma.acceptance import by_entropy
-from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
@@ -49,7 +49,7 @@ class _Bench:
             made = self.network.new_context()
             made.reserve(self.length)
             tokens = self.tokens.roll(len(self.contexts))
-            self.network.read(tokens, self.tokens, [Segment(made, 0, 0, self.length)])
+            self.network.read(tokens, self.tokens, [ContextSegment(made, 0, 0, self.length)])
             made.tokens = tokens.tolist()
             self.contexts.append(made)
         return self.contexts[number]
@@ -136,7 +136,7 @@ def prefill(run: Run) -> None:
     """Reading the context in one piece."""
     bench = _Bench(run)
     context = bench.context()
-    segments = [Segment(context, 0, 0, bench.length)]
+    segments = [ContextSegment(context, 0, 0, bench.length)]
     ms = milliseconds(lambda: bench.network.read(bench.tokens, bench.tokens, segments), run.device, 3)
     Figure(f"DiffusionGemma prefill of {bench.length}", ms, bench.floor_ms(bench.length)).show(run)
 

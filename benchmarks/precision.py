@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from engine.library.precision_names import Precision
 from engine.library.quantized_tensors import is_of_images
-from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.loading import HALVES
 from engine.models.quantization.holder import Holder, quantized
@@ -135,9 +135,11 @@ def _denoised(model: Any, tokens: Tensor) -> Tensor:
     context, count = network.new_context(), len(tokens)
     context.reserve(2 * count)
     positions = torch.arange(count)
-    network.read(tokens, positions, [Segment(context, 0, 0, count)])
+    network.read(tokens, positions, [ContextSegment(context, 0, 0, count)])
     nothing = torch.zeros(count, network.width, dtype=network.dtype)
-    return network.logits(network.denoise(tokens, nothing, positions + count, [Segment(context, count, 0, count)]))
+    return network.logits(
+        network.denoise(tokens, nothing, positions + count, [ContextSegment(context, count, 0, count)])
+    )
 
 
 def _speed(weights: Tensor, started: float) -> int:

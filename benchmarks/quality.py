@@ -31,7 +31,7 @@ from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix
 from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
 from engine.evaluation.task import Task, held_out, without_suffix
 from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY, WAYS
-from engine.fill.interface import Family
+from engine.fill.interface import Model
 from engine.models import load as registry
 from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
@@ -134,7 +134,7 @@ def main(
 
 
 async def _measure(
-    family: Family, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
+    family: Model, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
 ) -> Measured:
     with console.status("filling held-out holes"):
         accuracy = await measure(family, _tasks(files, amount), WAYS, _TOGETHER)
@@ -151,7 +151,7 @@ async def _measure(
     return Measured(accuracy, blind, timed, typing, suggested)
 
 
-def _quality(found: Measured, family: Family, minutes: float) -> Quality:
+def _quality(found: Measured, family: Model, minutes: float) -> Quality:
     holes = judged(found.python)
     return Quality(
         machine=this_machine(),
@@ -202,7 +202,7 @@ def _timed(files: list[corpus.File], amount: Amount) -> list[Task]:
     return [task for kind in kinds for task in held_out(files, "python", kind, amount.timed, seed=12)]
 
 
-async def _type(family: Family, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
+async def _type(family: Model, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
     scheduler = Scheduler(family)
     await scheduler.start()
     sessions: list[Sequence[Stroke]] = []

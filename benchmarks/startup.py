@@ -9,7 +9,7 @@ from sources import Span
 
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillWish
+from engine.cli.lsp_messages import FillOptions
 from engine.client.launcher import EngineOptions, connect_running
 
 _MEGABYTE = 1e6
@@ -40,7 +40,7 @@ async def measure_starts(model: str, span: Span, repeats: int) -> StartFigures:
         fills = []
         for _ in range(2):
             started = time.perf_counter()
-            await session.fill(cursor, FillWish(budget_ms=5000))
+            await session.fill(cursor, FillOptions(budget_ms=5000))
             fills.append((time.perf_counter() - started) * 1000)
         server_rss = psutil.Process(session.pid).memory_info().rss
         engine = (await session.status()).engine

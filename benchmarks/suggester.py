@@ -8,7 +8,7 @@ import attrs
 from lsprotocol import types
 
 from engine.evaluation.calibration import Judged
-from engine.evaluation.keystrokes import Place, Screen
+from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_at
@@ -29,7 +29,7 @@ class Suggester:
     it shown or not; `asked` counts the fills, `reused` the moments that needed none.
     """
 
-    def __init__(self, scheduler: Scheduler, place: Place, settings: Settings) -> None:
+    def __init__(self, scheduler: Scheduler, place: TypingTask, settings: Settings) -> None:
         self._scheduler, self._place, self._settings = scheduler, place, settings
         self._documents, self._reuse = Documents(), Reuse()
         self._uri = f"file:///{place.path}"
@@ -82,7 +82,7 @@ class Suggester:
             extent=hole.extent,
             budget_ms=_BUDGET_MS,
             max_tokens=settings.max_tokens,
-            least_sure=settings.gate,
+            min_line_probability=settings.gate,
             rule=settings.rule,
         )
         filled = await self._scheduler.submit(fill, None).result

@@ -8,7 +8,7 @@ from statistic import Percentiles
 
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillWish, InlineItem
+from engine.cli.lsp_messages import FillOptions, InlineItem
 from engine.evaluation.keystrokes import is_start
 from engine.protocol.messages import Timings
 
@@ -66,7 +66,7 @@ async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
             await session.type_text(cursor, span.middle[typed])
             after = Cursor.at_offset(span.path, _text(span, typed + 1), span.offset + typed + 1)
             if typed % _PROBE_EVERY == _PROBE_EVERY - 1:
-                answer = await session.fill(after, FillWish())
+                answer = await session.fill(after, FillOptions())
                 probes.append(answer.ms)
                 context, cached = context + answer.context_tokens, cached + answer.cached_tokens
                 continue
@@ -86,7 +86,7 @@ async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
 async def _connect(session: LspSession, span: Span) -> None:
     """Let the server find the engine: only midspan/fill waits for that, a suggestion is left out."""
     await session.open(span.path, span.text)
-    await session.fill(Cursor.at_offset(span.path, span.text, span.offset), FillWish())
+    await session.fill(Cursor.at_offset(span.path, span.text, span.offset), FillOptions())
     await session.close(span.path)
 
 

@@ -14,13 +14,13 @@ from types import FrameType
 import attrs
 
 from engine.client import exit_status as exits
-from engine.client.address import make_private, place_of, resolve_model
+from engine.client.address import make_private, resolve_model, runtime_paths_of
 from engine.client.lock import EngineLock, LockRecord
 from engine.errors import MidspanError
-from engine.library.precision_names import check_wish
+from engine.library.precision_names import check_precision_setting
 from engine.protocol.messages import PROTOCOL_VERSION, ModelInfo, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
-from engine.schedule.backend import FillService
+from engine.schedule.backend import Backend
 from engine.server.heartbeat import Heartbeat
 from engine.server.listener import Listener, Transport, default_transport
 from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
@@ -43,7 +43,7 @@ class _Arguments:
 def main() -> None:
     """Be the engine of this user and model until nobody needs it. Exits with a status of engine.exits."""
     arguments = _parse()
-    place = place_of(arguments.model, arguments.precision)
+    place = runtime_paths_of(arguments.model, arguments.precision)
     lock: EngineLock | None = None
     # Until the event loop listens to signals itself, an exception is what lets us put the lock away.
     signal.signal(signal.SIGTERM, _leave)
@@ -76,7 +76,7 @@ def main() -> None:
 def _serve(arguments: _Arguments, lock: EngineLock) -> None:
     version = importlib.metadata.version("midspan")
     model = resolve_model(arguments.model)
-    check_wish(arguments.precision)
+    check_precision_setting(arguments.precision)
     endpoint = endpoint_of(model)  # A wrong one is refused before it is written anywhere: it may hold a key.
     record = LockRecord(os.getpid(), model, version)
     lock.write(record)
@@ -94,7 +94,7 @@ def _run(
     transport: Transport = "tcp" if arguments.tcp else default_transport()
     heartbeat.say("Loading the model")
     info, scheduler_of = _local(arguments, model, heartbeat) if endpoint is None else _remote(endpoint)
-    listener = Listener(place_of(arguments.model, arguments.precision), transport)
+    listener = Listener(runtime_paths_of(arguments.model, arguments.precision), transport)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(log_loop_exception)
@@ -118,7 +118,7 @@ def _run(
         listener.remove()
 
 
-def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], FillService]]:
+def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
     from engine.models import load as registry
     from engine.schedule.scheduler import Scheduler
@@ -127,10 +127,10 @@ def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[Mod
     return family.info, lambda: Scheduler(family, on_stage=heartbeat.say)
 
 
-def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], FillService]]:
-    from engine.remote.backend import RemoteScheduler
+def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:
+    from engine.remote.backend import RemoteBackend
 
-    return endpoint.info, lambda: RemoteScheduler(endpoint)
+    return endpoint.info, lambda: RemoteBackend(endpoint)
 
 
 def _parse() -> _Arguments:

@@ -110,7 +110,7 @@ class ToggleResult:
 
 
 @attrs.frozen
-class Mark:
+class OfferTag:
     """The argument of the command midspan.accepted, which each item carries: whose item it is, and never its text.
 
     `start` is how many characters of the offer were typed before the item, `characters` how many the item brings.
@@ -126,14 +126,14 @@ class Mark:
         return types.Command("Count an accepted suggestion", ACCEPTED, arguments=[attrs.asdict(self)])
 
 
-def read_mark(argument: object) -> Mark | None:
+def read_mark(argument: object) -> OfferTag | None:
     """Return the mark in a command's argument; None where it is none of ours."""
     if not isinstance(argument, Mapping) or not isinstance(argument.get("language"), str):
         return None
     numbers = [argument.get(name) for name in ("offer", "start", "characters")]
     if not all(isinstance(number, int) and number >= 0 for number in numbers):
         return None
-    return Mark(argument["offer"], argument["language"], argument["start"], argument["characters"])
+    return OfferTag(argument["offer"], argument["language"], argument["start"], argument["characters"])
 
 
 @attrs.frozen
@@ -144,7 +144,7 @@ class ItemShown:
     insert_text: str | None = None
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> OfferTag | None:
         """Whose it is; None where it is none of ours."""
         if self.command is None or self.command.command != ACCEPTED or not self.command.arguments:
             return None

@@ -5,7 +5,7 @@ import attrs
 from engine.usage_file import Tally
 from lsp_server.engine_link.status import Counts
 from lsp_server.ledger import Ledger
-from lsp_server.messages import Mark
+from lsp_server.messages import OfferTag
 
 _REMEMBERED = 256
 _MOST_CHARACTERS = 100_000
@@ -25,7 +25,7 @@ class Offers:
     """Counts for the status of this session and, by language, for the user's statistics.
 
     An offer is one answer of the engine; typing along it shows the rest of the same offer. Each item that is sent has a
-    `Mark`, which comes back with whatever the editor tells about it.
+    `OfferTag`, which comes back with whatever the editor tells about it.
     """
 
     def __init__(self, counts: Counts, ledger: Ledger) -> None:
@@ -40,17 +40,17 @@ class Offers:
         self._made += 1
         return self._made
 
-    def answered(self, mark: Mark) -> None:
+    def answered(self, mark: OfferTag) -> None:
         """Note that an item was sent: it counts as shown, unless the editor is one that tells what it shows."""
         if not self._editor_tells:
             self._show(mark)
 
-    def shown(self, mark: Mark) -> None:
+    def shown(self, mark: OfferTag) -> None:
         """Note that the editor says it shows an item."""
         self._editor_tells = True
         self._show(mark)
 
-    def accepted(self, mark: Mark) -> None:
+    def accepted(self, mark: OfferTag) -> None:
         """Note that the user took all of an item."""
         offer = self._offer(mark)
         if not offer.accepted:
@@ -59,7 +59,7 @@ class Offers:
             self._ledger.add(mark.language, Tally(accepted=1))
         self._keep(offer, mark, mark.characters)
 
-    def partly_accepted(self, mark: Mark, characters: int) -> None:
+    def partly_accepted(self, mark: OfferTag, characters: int) -> None:
         """Note that the user took the first `characters` of an item, counted from the item's start."""
         offer = self._offer(mark)
         if not offer.partial:
@@ -73,14 +73,14 @@ class Offers:
         self._counts.dismissed += 1
         self._ledger.add(language, Tally(dismissed=1))
 
-    def _show(self, mark: Mark) -> None:
+    def _show(self, mark: OfferTag) -> None:
         offer = self._offer(mark)
         if not offer.shown:
             offer.shown = True
             self._counts.shown += 1
             self._ledger.add(mark.language, Tally(shown=1))
 
-    def _keep(self, offer: _Offer, mark: Mark, characters: int) -> None:
+    def _keep(self, offer: _Offer, mark: OfferTag, characters: int) -> None:
         # An editor may tell of parts first and then of the whole: no character is counted twice.
         end = mark.start + characters
         fresh = end - max(mark.start, offer.taken)
@@ -88,7 +88,7 @@ class Offers:
         if 0 < fresh <= _MOST_CHARACTERS:
             self._ledger.add(mark.language, Tally(characters=fresh))
 
-    def _offer(self, mark: Mark) -> _Offer:
+    def _offer(self, mark: OfferTag) -> _Offer:
         offer = self._known.setdefault(mark.offer, _Offer())
         if len(self._known) > _REMEMBERED:
             del self._known[next(iter(self._known))]

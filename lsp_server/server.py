@@ -207,7 +207,7 @@ def _toggle(ls: MidspanServer, *language: Any) -> wire.ToggleResult:
 
 
 def _accepted(ls: MidspanServer, *arguments: Any) -> None:
-    """Count an item that the user took; its one argument is the one that came with the item, wire.Mark."""
+    """Count an item that the user took; its one argument is the one that came with the item, wire.OfferTag."""
     mark = wire.read_mark(arguments[0]) if arguments else None
     if mark is not None:
         ls.session.offers.accepted(mark)

@@ -11,7 +11,7 @@ import attrs
 
 from engine.client.launcher import EngineOptions
 from engine.library.chosen_model import DEFAULT
-from engine.library.precision_names import WISHES
+from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import RuleName
 from lsp_server.messages import camel_case
 
@@ -159,7 +159,7 @@ class Settings:
     precision: str = attrs.field(
         default="auto",
         metadata=_about(
-            _choice(*WISHES),
+            _choice(*PRECISION_SETTINGS),
             "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
         ),
     )

@@ -7,24 +7,24 @@ from fim_checkpoints import TEXT_TOKENS, FimCheckpoint, save_fim_checkpoint
 from tokenizers import Tokenizer
 
 from engine.fill.filling import Hole
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.load import load
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.filling import DraftedFilling
-from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.stock.token_bytes import Pieces
 from engine.protocol.messages import Fill
 
 
-def load_fim(folder: Path) -> LeftToRightFamily:
+def load_fim(folder: Path) -> QwenFimModel:
     """Load a checkpoint in fp32, where the processor has bf16 as well."""
     family = load(str(folder), threads=1, device="cpu", precision="fp32")
-    assert isinstance(family, LeftToRightFamily)
+    assert isinstance(family, QwenFimModel)
     return family
 
 
-def fim_family(folder: Path, drafter: str = "none") -> tuple[FimCheckpoint, LeftToRightFamily]:
+def fim_family(folder: Path, drafter: str = "none") -> tuple[FimCheckpoint, QwenFimModel]:
     """Save a checkpoint into a new folder and load it with the drafter of that name or folder."""
     checkpoint = save_fim_checkpoint(folder, {"drafter": drafter})
     return checkpoint, load_fim(folder)
@@ -71,24 +71,24 @@ class Fool:
         return self._pieces.texts_of(tokens)
 
 
-def with_drafter(family: LeftToRightFamily, drafter: Drafter | None) -> LeftToRightFamily:
+def with_drafter(family: QwenFimModel, drafter: Drafter | None) -> QwenFimModel:
     """Return the family with another drafter; the network is shared."""
-    return LeftToRightFamily(
+    return QwenFimModel(
         family.info, family.marks, family._network, family._tokenizer, family._pieces, drafter, family.threads
     )
 
 
-def endless(family: LeftToRightFamily) -> LeftToRightFamily:
+def endless(family: QwenFimModel) -> QwenFimModel:
     """Let a family write nothing but ASCII, and no end: a random model's bytes seldom make characters."""
     strange = {token for token in range(TEXT_TOKENS) if not family.texts_of([token])[0].isascii()}
     family.never = tuple(sorted(strange.union(family.never, family.marks.ends)))
     return family
 
 
-def run_through(family: LeftToRightFamily, fill: Fill) -> DraftedFilling:
+def run_through(family: QwenFimModel, fill: Fill) -> DraftedFilling:
     """Fill a hole without a scheduler, and so without its warm-up, of which the length of drafts would learn."""
     hole = Hole(family.lay_out(fill), fill.extent, fill.max_tokens)
-    filling = family.filling(family.new_context(), hole, Drawing(forbidden=family.never), Way(fill.rule))
+    filling = family.filling(family.new_context(), hole, Sampler(forbidden=family.never), FillStrategy(fill.rule))
     assert isinstance(filling, DraftedFilling)
     while filling.finish is None:
         (found,) = family.run([filling.next_pass()])

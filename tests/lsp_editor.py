@@ -14,7 +14,7 @@ import pytest
 from lsprotocol import types
 from pytest_lsp.client import make_test_lsp_client
 
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.lock import is_held, read_record
 
 PATIENCE_S = 60.0
@@ -36,7 +36,7 @@ def engine_home(directory: Path, model: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_RUNTIME_DIR", str(directory))
         yield
-        place = place_of(str(model))
+        place = runtime_paths_of(str(model))
         record = read_record(place.lock)
         if record is not None and is_held(place.lock):
             psutil.Process(record.pid).terminate()

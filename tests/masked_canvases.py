@@ -6,11 +6,11 @@ import attrs
 from masked_checkpoints import TinyCheckpoint, save_checkpoint
 
 from engine.fill.filling import Hole
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.load import load
 from engine.models.masked.canvas import Canvas
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.protocol.messages import Fill, RuleName
 
 FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n")
@@ -21,20 +21,20 @@ PLENTY = 1 << 20
 @attrs.frozen
 class Loaded:
     checkpoint: TinyCheckpoint
-    family: MaskedFamily
+    family: MaskedModel
 
 
 def load_tiny(name: str, folder: Path) -> Loaded:
     """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
     checkpoint = save_checkpoint(name, folder)
     family = load(str(folder), threads=1, device="cpu", precision="fp32")
-    assert isinstance(family, MaskedFamily)
+    assert isinstance(family, MaskedModel)
     return Loaded(checkpoint, family)
 
 
-def begin(family: MaskedFamily, max_tokens: int = 12, rule: RuleName = "threshold", steps: int = 0) -> Canvas:
+def begin(family: MaskedModel, max_tokens: int = 12, rule: RuleName = "threshold", steps: int = 0) -> Canvas:
     hole = Hole(family.lay_out(FILL), "lines", max_tokens)
-    drawing = Drawing(forbidden=family.never, entropy=rule == "entropy")
-    canvas = family.filling(family.new_context(), hole, drawing, Way(rule, steps))
+    sampler = Sampler(forbidden=family.never, entropy=rule == "entropy")
+    canvas = family.filling(family.new_context(), hole, sampler, FillStrategy(rule, steps))
     assert isinstance(canvas, Canvas)
     return canvas

@@ -12,13 +12,13 @@ from rich.text import Text
 from engine.cli.canvas_view import filled_view
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillAnswer, FillWish
+from engine.cli.lsp_messages import FillAnswer, FillOptions
 from engine.cli.options import MaybeModel, MaybePrecision
 from engine.cli.sample import Sample, SampleHole, samples
 from engine.errors import MidspanError
 
 # The demo shows what the model does, not what a keystroke's budget cuts short.
-_WISH = FillWish(budget_ms=5000)
+_OPTIONS = FillOptions(budget_ms=5000)
 
 _NEOVIM = """\
 vim.lsp.config("midspan", { cmd = { "COMMAND" }, root_markers = { ".git" } })
@@ -59,7 +59,7 @@ async def _fill(session: LspSession, hole: SampleHole) -> FillAnswer:
     await session.open(path, text)
     try:
         with err.status("filling the hole (an engine that is not running yet takes a few seconds to start)"):
-            return await session.fill(hole.cursor, _WISH)
+            return await session.fill(hole.cursor, _OPTIONS)
     finally:
         await session.close(path)
 

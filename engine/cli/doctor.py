@@ -14,7 +14,7 @@ from engine.cli.checks import Check, Verdict
 from engine.cli.console import FAILED, err, out
 from engine.cli.lsp_client import LspSession
 from engine.cli.options import AsJson
-from engine.client.address import make_private, place_of
+from engine.client.address import make_private, runtime_paths_of
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, MidspanError
@@ -57,7 +57,7 @@ def chosen() -> Check:
 
 def runtime_folder() -> Check:
     """Check that the folder of socket, lock and log can be written, by this user alone."""
-    folder = place_of(DEFAULT).directory
+    folder = runtime_paths_of(DEFAULT).directory
     try:
         make_private(folder)
     except EngineUnavailable as error:

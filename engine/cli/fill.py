@@ -13,7 +13,7 @@ from engine.cli.canvas_view import canvas_text, filled_view, in_context
 from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillAnswer, FillProgress, FillWish
+from engine.cli.lsp_messages import FillAnswer, FillOptions, FillProgress
 from engine.cli.options import AsJson, MaybeModel, MaybePrecision
 from engine.errors import MidspanError
 from engine.protocol.messages import RuleName
@@ -43,10 +43,10 @@ def fill(
         cursor = Cursor.parse(file, at)
     except CursorError as error:
         leave(error, BAD_INPUT)
-    wish = FillWish("left-to-right" if left_to_right else rule, steps, budget)
+    options = FillOptions("left-to-right" if left_to_right else rule, steps, budget)
     session = LspSession(model, precision)
     try:
-        answer = asyncio.run(_fill(session, cursor, wish, _Animation(cursor) if watch and not as_json else None))
+        answer = asyncio.run(_fill(session, cursor, options, _Animation(cursor) if watch and not as_json else None))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
@@ -78,15 +78,15 @@ class _Animation:
                 await asyncio.sleep(_FRAME_SECONDS)
 
 
-async def _fill(session: LspSession, cursor: Cursor, wish: FillWish, animation: _Animation | None) -> FillAnswer:
+async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, animation: _Animation | None) -> FillAnswer:
     async with session:
         await session.open(cursor.path, cursor.text)
         if animation is None or not out.is_terminal:
             with err.status("filling the hole (an engine that is not running yet takes a few seconds to start)"):
-                return await session.fill(cursor, wish)
+                return await session.fill(cursor, options)
         player = asyncio.create_task(animation.play())
         try:
-            return await session.fill(cursor, wish, animation.on_canvas)
+            return await session.fill(cursor, options, animation.on_canvas)
         finally:
             animation.end()
             await player

@@ -93,7 +93,7 @@ class LspSession:
         params = lsp.InlineCompletion(lsp.Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
         return (await self.rpc.request("textDocument/inlineCompletion", params, lsp.InlineList)).items
 
-    async def fill(self, cursor: Cursor, wish: lsp.FillWish, on_canvas: OnCanvas | None = None) -> lsp.FillAnswer:
+    async def fill(self, cursor: Cursor, options: lsp.FillOptions, on_canvas: OnCanvas | None = None) -> lsp.FillAnswer:
         """Fill the hole at the cursor, waiting for the engine to start if it must.
 
         Raises LanguageServerError with the server's one line when there is no answer.
@@ -103,9 +103,9 @@ class LspSession:
         params = lsp.FillRequest(
             lsp.Document(_uri(cursor.path)),
             _position(cursor),
-            rule=wish.rule,
-            steps=wish.steps,
-            budget_ms=wish.budget_ms,
+            rule=options.rule,
+            steps=options.steps,
+            budget_ms=options.budget_ms,
             progress_token=None if on_canvas is None else _PROGRESS_TOKEN,
         )
         return await self.rpc.request("midspan/fill", params, lsp.FillAnswer)

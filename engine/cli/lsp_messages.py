@@ -129,7 +129,7 @@ class InlineList:
 
 
 @attrs.frozen
-class FillWish:
+class FillOptions:
     """How a hole is to be filled. What is None is left to the server's settings."""
 
     rule: RuleName | None = None
@@ -139,7 +139,7 @@ class FillWish:
 
 @attrs.frozen
 class FillRequest:
-    """The params of midspan/fill: where, and a FillWish; progress is sent when there is a token to send it with."""
+    """The params of midspan/fill: where, and a FillOptions; progress is sent when there is a token to send it with."""
 
     text_document: Document
     position: Position

@@ -26,7 +26,7 @@ _SOCKET_PATH_BYTES = 103
 
 
 @attrs.frozen
-class Place:
+class RuntimePaths:
     """The runtime files of the one engine that a user has for a model in a precision."""
 
     directory: Path
@@ -97,7 +97,7 @@ def resolve_model(model: str) -> str:
     return str(directory.resolve()) if directory.is_dir() else model
 
 
-def place_of(model: str, precision: str = "auto") -> Place:
+def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:
     """Return where the engine of `model` in `precision` keeps its files: $MIDSPAN_RUNTIME_DIR, else the system's place.
 
     The protocol's version is part of the name, so that two versions of Midspan never fight over one engine; and so is a
@@ -108,11 +108,11 @@ def place_of(model: str, precision: str = "auto") -> Place:
     chosen = os.environ.get("MIDSPAN_RUNTIME_DIR")
     if chosen:
         directory = Path(chosen).expanduser().resolve()
-        return Place(directory, directory, stem)
+        return RuntimePaths(directory, directory, stem)
     with warnings.catch_warnings():  # platformdirs warns when it falls back; we check what it falls back to ourselves
         warnings.simplefilter("ignore")
         directory = platformdirs.user_runtime_path("midspan")
-    return Place(directory, platformdirs.user_log_path("midspan"), stem)
+    return RuntimePaths(directory, platformdirs.user_log_path("midspan"), stem)
 
 
 def make_private(directory: Path) -> None:

@@ -13,7 +13,7 @@ from typing import IO
 
 import attrs
 
-from engine.client.address import Address, Place, make_private, place_of, resolve_model
+from engine.client.address import Address, RuntimePaths, make_private, resolve_model, runtime_paths_of
 from engine.client.connection import EngineClient, EngineSilent
 from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
 from engine.client.lock import is_held, last_sign, read_record
@@ -31,8 +31,8 @@ _POLL_S = 0.05
 class EngineOptions:
     """How an engine is started; `model` and `precision` decide which engine it is.
 
-    `precision` is one of engine.models.precision.name.WISHES, `log_level` one of engine.log.LEVELS; `threads` 0 is all
-    cores, `idle_minutes` 0 is never. The model "default" is the one that engine.chosen_model tells at the time.
+    `precision` is one of library.precision_names.PRECISION_SETTINGS, `log_level` one of server.log.LEVELS. `threads` 0
+    takes all cores, `idle_minutes` 0 never leaves. The model "default" is the one that library.chosen_model names.
     """
 
     model: str = DEFAULT
@@ -43,9 +43,9 @@ class EngineOptions:
     log_level: str = "info"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RuntimePaths:
         """Where the engine of these options keeps its files."""
-        return place_of(self.model, self.precision)
+        return runtime_paths_of(self.model, self.precision)
 
 
 @attrs.frozen
@@ -144,7 +144,7 @@ async def connect_or_start(
         _forget(started)
 
 
-def _address(place: Place) -> Address | None:
+def _address(place: RuntimePaths) -> Address | None:
     record = read_record(place.lock)
     # Somebody else may by now have the port of an engine that died: only a lock that is held makes its record true.
     if record is None or not record.answers or not is_held(place.lock):
@@ -157,7 +157,7 @@ def _address(place: Place) -> Address | None:
         return None
 
 
-def _start(options: EngineOptions, place: Place) -> _Started:
+def _start(options: EngineOptions, place: RuntimePaths) -> _Started:
     make_private(place.directory)
     output = _output(place)
     words_at = output.seek(0, os.SEEK_END)
@@ -188,7 +188,7 @@ def _start(options: EngineOptions, place: Place) -> _Started:
     return _Started(process, output, words_at)
 
 
-def _output(place: Place) -> IO[bytes]:
+def _output(place: RuntimePaths) -> IO[bytes]:
     try:
         place.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return place.log.open("ab+")
@@ -201,7 +201,7 @@ def _forget(started: _Started | None) -> None:
         started.output.close()
 
 
-def _last_words(started: _Started, place: Place) -> str:
+def _last_words(started: _Started, place: RuntimePaths) -> str:
     started.output.seek(started.words_at)
     lines = started.output.read().decode(errors="replace").splitlines()
     marked = [line.removeprefix(ERROR_MARK) for line in lines if line.startswith(ERROR_MARK)]

@@ -14,7 +14,7 @@ MAX_MIDDLE = 400
 
 
 @attrs.frozen
-class Hole:
+class TrainingHole:
     """A file cut in three, at characters; `kind` says how it was cut."""
 
     prefix: str
@@ -128,16 +128,16 @@ KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
 }
 
 
-def cut(file: File, kind: str, rng: random.Random) -> Hole | None:
+def cut(file: File, kind: str, rng: random.Random) -> TrainingHole | None:
     """Cut one hole of `kind`, or None when the place that was drawn has none."""
     found = KINDS[kind](file.text, rng)
     if found is None or not 0 < found[1] - found[0] <= MAX_MIDDLE:
         return None
     start, end = found
-    return Hole(file.text[:start], file.text[start:end], file.text[end:], kind, file.path, file.language)
+    return TrainingHole(file.text[:start], file.text[start:end], file.text[end:], kind, file.path, file.language)
 
 
-def as_edited(hole: Hole, rng: random.Random, unfinished: float) -> Hole:
+def as_edited(hole: TrainingHole, rng: random.Random, unfinished: float) -> TrainingHole:
     """Return the hole as it looks while the file is still being written, with the odds `unfinished` of each change.
 
     Behind the brackets that an editor closed by itself nothing is written yet, and the lines below, which belong to
@@ -153,7 +153,7 @@ def as_edited(hole: Hole, rng: random.Random, unfinished: float) -> Hole:
     return attrs.evolve(hole, suffix=line + newline + below)
 
 
-class Sampler:
+class HoleSampler:
     """Draws holes for ever: a language by its share, a file by its length, a kind by its weight."""
 
     def __init__(self, files: list[File], shares: dict[str, float], weights: dict[str, float], seed: int) -> None:
@@ -175,7 +175,7 @@ class Sampler:
             sums.append(total)
         return sums
 
-    def draw(self) -> Hole:
+    def draw(self) -> TrainingHole:
         while True:
             language = self._rng.choices(self._languages, self._shares)[0]
             file = self._rng.choices(self._files[language], cum_weights=self._lengths[language])[0]

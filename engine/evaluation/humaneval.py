@@ -8,13 +8,13 @@ from pathlib import Path
 
 import attrs
 
-from engine.corpus.holes import Hole
+from engine.corpus.holes import TrainingHole
 from engine.errors import MidspanError
 from engine.evaluation import sandbox
 from engine.evaluation.measure import Row, measure
 from engine.evaluation.task import Task
-from engine.evaluation.ways import WAYS, Way
-from engine.fill.interface import Family
+from engine.evaluation.ways import WAYS, FillStrategy
+from engine.fill.interface import Model
 from engine.protocol.messages import Extent
 
 _LONG_FILL = 128
@@ -99,13 +99,13 @@ def task_of(problem: Problem, number: int, context_tokens: int) -> Task:
     """Return the hole of a problem. The newline that ends it stays in the file, as under a cursor."""
     extent: Extent = "line" if problem.is_single else "lines"
     middle = problem.canonical.removesuffix("\n")
-    hole = Hole(problem.prompt, middle, "\n" + problem.suffix, f"HumanEval {problem.set}", "", "python")
+    hole = TrainingHole(problem.prompt, middle, "\n" + problem.suffix, f"HumanEval {problem.set}", "", "python")
     # A quarter of the context is what a family keeps free for a fill.
     return Task(hole, number, extent, max_tokens=min(_LONG_FILL, context_tokens // 4))
 
 
 async def solve(
-    family: Family, problems: Sequence[Problem], ways: Sequence[Way] = WAYS, together: int = 8
+    family: Model, problems: Sequence[Problem], ways: Sequence[FillStrategy] = WAYS, together: int = 8
 ) -> list[Row]:
     """Fill every problem once in every way and run the tests; the share of `passed` is pass@1. Equal fills run once."""
     tasks = [task_of(problem, number, family.info.context_tokens) for number, problem in enumerate(problems)]

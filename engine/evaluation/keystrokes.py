@@ -32,11 +32,11 @@ class Screen:
 
 
 Suggest = Callable[[int], Awaitable[Screen]]
-"""Told how much of the place's text is typed, returns what is on the screen."""
+"""Given how much of the place's text is typed, returns what is on the screen."""
 
 
 @attrs.frozen
-class Place:
+class TypingTask:
     """Consecutive lines to type, `text`, from the indentation of the first one; `above` and `below` stand there."""
 
     path: str
@@ -81,11 +81,11 @@ class Typing:
     whole_of_uncut: float
 
 
-def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[Place]:
+def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[TypingTask]:
     """Return `count` places of `lines` lines of code in a row, none blank; the same ones for the same seed."""
     chosen = [file for file in files if file.language == language and len(file.text) <= _LONGEST_FILE]
     rng = random.Random(f"{seed} {language} typing")
-    found: list[Place] = []
+    found: list[TypingTask] = []
     for _ in range(count * _TRIES if chosen else 0):
         if len(found) == count:
             break
@@ -96,7 +96,7 @@ def places(files: Sequence[File], language: str, count: int, lines: int = 3, see
     return found
 
 
-def cut(file: File, line: int, lines: int) -> Place | None:
+def cut(file: File, line: int, lines: int) -> TypingTask | None:
     """Return the place of `lines` lines from number `line` on, or None when one is too short to be worth typing."""
     rows = file.text.split("\n")
     block = rows[line : line + lines]
@@ -105,7 +105,7 @@ def cut(file: File, line: int, lines: int) -> Place | None:
     indent = len(block[0]) - len(block[0].lstrip())
     above = "".join(row + "\n" for row in rows[:line]) + block[0][:indent]
     text = "\n".join(block)[indent:]
-    return Place(file.path, file.language, above, text, file.text[len(above) + len(text) :])
+    return TypingTask(file.path, file.language, above, text, file.text[len(above) + len(text) :])
 
 
 def keys(text: str) -> int:
@@ -137,7 +137,7 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut), len(written)
 
 
-async def type_place(place: Place, suggest: Suggest) -> list[Stroke]:
+async def type_place(place: TypingTask, suggest: Suggest) -> list[Stroke]:
     """Type a place to its end; every moment asks what is on the screen."""
     strokes, typed = [], 0
     while typed < len(place.text):

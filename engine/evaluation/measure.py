@@ -8,8 +8,8 @@ import attrs
 from engine.evaluation.similarity import edit_similarity
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Seen, Task
-from engine.evaluation.ways import WAYS, Way
-from engine.fill.interface import Family
+from engine.evaluation.ways import WAYS, FillStrategy
+from engine.fill.interface import Model
 from engine.protocol.confidence import line_confidence
 from engine.protocol.messages import Candidate, Filled, Finish
 from engine.schedule.scheduler import Scheduler
@@ -57,7 +57,7 @@ def first_line_confidence(candidate: Candidate) -> float:
     return line_confidence(candidate, lead, stop)
 
 
-def judge(task: Task, way: Way, filled: Filled, reference: Reference, timed: bool) -> Row:
+def judge(task: Task, way: FillStrategy, filled: Filled, reference: Reference, timed: bool) -> Row:
     """Hold a fill against the code that stood there."""
     answer, hole = filled.candidates[0], task.hole
     return Row(
@@ -83,7 +83,9 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0].rstrip()
 
 
-async def measure(family: Family, tasks: Sequence[Task], ways: Sequence[Way] = WAYS, together: int = 1) -> list[Row]:
+async def measure(
+    family: Model, tasks: Sequence[Task], ways: Sequence[FillStrategy] = WAYS, together: int = 1
+) -> list[Row]:
     """Fill every task in every way and return the rows, task by task.
 
     One task at a time, each with its context read before the clock runs, measures times of a single user that are alike
@@ -98,7 +100,7 @@ async def measure(family: Family, tasks: Sequence[Task], ways: Sequence[Way] = W
         async with free:
             reference = Reference(task.hole)
             if timed:
-                await scheduler.submit(task.fill(Way("threshold", 1)), None).result
+                await scheduler.submit(task.fill(FillStrategy("threshold", 1)), None).result
             rows = []
             for way in ways:
                 filled = await scheduler.submit(task.fill(way), None).result

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from engine.evaluation.measure import Row
-from engine.evaluation.ways import TWIN, VERIFY, Way
+from engine.evaluation.ways import TWIN, VERIFY, FillStrategy
 
 LENGTHS = ((1, 7), (8, 15), (16, 31), (32, 10_000))
 """Tokens of the left-to-right answer, which are its passes: within a bucket a ratio compares like with like."""
@@ -80,7 +80,7 @@ class Speed:
     speedup: float
 
 
-def speeds(rows: Sequence[Row], way: Way) -> list[Speed]:
+def speeds(rows: Sequence[Row], way: FillStrategy) -> list[Speed]:
     """Return how fast `way` is beside left to right, by length. Holes that the twin leaves empty are in no bucket."""
     twins = {row.hole: row for row in rows if row.way == TWIN.name}
     pairs = [(row, twins[row.hole]) for row in rows if row.way == way.name and row.hole in twins]

@@ -10,7 +10,7 @@ import time
 
 import tree_sitter
 
-from engine.corpus.holes import Hole
+from engine.corpus.holes import TrainingHole
 
 _FUNCTIONS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}
 _MODULES = {"tsx": "typescript", "csharp": "c_sharp", "shell": "bash"}
@@ -30,7 +30,7 @@ def _parser(language: str) -> tree_sitter.Parser | None:
 class Reference:
     """A hole's file as its author wrote it, parsed once; the fills of all ways are held against it."""
 
-    def __init__(self, hole: Hole) -> None:
+    def __init__(self, hole: TrainingHole) -> None:
         self._parser = _parser("tsx" if hole.path.endswith(".tsx") else hole.language)
         self._before, self._after = hole.prefix.encode(), hole.suffix.encode()
         self._middle = hole.middle.encode()

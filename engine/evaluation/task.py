@@ -6,8 +6,8 @@ from typing import Literal
 import attrs
 
 from engine.corpus.corpus import File
-from engine.corpus.holes import Hole, cut
-from engine.evaluation.ways import Way
+from engine.corpus.holes import TrainingHole, cut
+from engine.evaluation.ways import FillStrategy
 from engine.protocol.messages import Extent, Fill
 
 Seen = Literal["both sides", "above only"]
@@ -24,13 +24,13 @@ _TRIES = 400
 class Task:
     """A hole and how to ask for it. `number` tells it from the others of its language and kind."""
 
-    hole: Hole
+    hole: TrainingHole
     number: int
     extent: Extent
     seen: Seen = "both sides"
     max_tokens: int = MAX_TOKENS
 
-    def fill(self, way: Way) -> Fill:
+    def fill(self, way: FillStrategy) -> Fill:
         """Return what is asked of the engine, with time enough for every rule to finish."""
         return Fill(
             id=0,
@@ -46,7 +46,7 @@ class Task:
         )
 
 
-def extent_of(hole: Hole) -> Extent:
+def extent_of(hole: TrainingHole) -> Extent:
     """Return how far the fill may go: as the language server asks on a line that is free, else as far as the middle.
 
     The kinds that are cut inside a line never say so; for the others the answer's length must not be given away.

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing
-from engine.fill.stream import Linked, StreamFamily, StreamFilling, StreamPass
+from engine.fill.sampler import Sampler
+from engine.fill.stream import Linked, StreamFilling, StreamModel, StreamPass
 
 LIKELY = 0.3
 """How likely all of a draft must be right, by the model's own account."""
@@ -42,8 +42,8 @@ class DraftAndVerify(StreamFilling):
     that is typed is written there are no drafts.
     """
 
-    def __init__(self, family: StreamFamily, context: Context, hole: Hole, drawing: Drawing) -> None:
-        super().__init__(family, context, hole, drawing)
+    def __init__(self, family: StreamModel, context: Context, hole: Hole, sampler: Sampler) -> None:
+        super().__init__(family, context, hole, sampler)
         self._draft: list[int] = []
         self._ended = False
         self._asked = StreamPass(context, [], [], [])
@@ -55,7 +55,7 @@ class DraftAndVerify(StreamFilling):
         room = self.hole.max_tokens - len(self.tokens) - len(self._draft) - 1
         masks = [] if self._ended else [self._stream.mask] * min(DRAFT_ROWS, room)
         wanted = range(at, len(append) + len(masks))
-        self._asked = StreamPass(self.context, append, masks, wanted, agreeing=self.agreeing())
+        self._asked = StreamPass(self.context, append, masks, wanted, compatible_tokens=self.compatible_tokens())
         return self._asked
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
@@ -63,7 +63,7 @@ class DraftAndVerify(StreamFilling):
         self.agree(found)
         at, draft, linked = len(self.tokens), self._draft, self._asked.linked
         read = found[: len(draft) + 1]
-        proposal = self.drawing.propose(read, list(range(at, at + len(read))))
+        proposal = self.sampler.propose(read, list(range(at, at + len(read))))
         anchored = len(self.context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
         self.context.truncate(anchored + accepted)
@@ -78,14 +78,14 @@ class DraftAndVerify(StreamFilling):
     def _alone(self, canvas: Tensor) -> Iterator[tuple[int, float]]:
         """Return the canvas's tokens, each guessed without its neighbours, and how sure each is."""
         at = len(self.tokens)
-        proposal = self.drawing.propose(canvas, list(range(at, at + len(canvas))))
+        proposal = self.sampler.propose(canvas, list(range(at, at + len(canvas))))
         return zip(proposal.tokens, proposal.confidence, strict=True)
 
     def _linked(self, linked: Linked, rows: range) -> Iterator[tuple[int, float]]:
         """Return the canvas's tokens, each guessed once the one before it is taken, and how sure each is."""
         at, stream = len(self.tokens), self.stream()
         for place, row in enumerate(rows):
-            proposal = self.drawing.propose(linked.after(row, stream), [at + place])
+            proposal = self.sampler.propose(linked.after(row, stream), [at + place])
             yield proposal.tokens[0], proposal.confidence[0]
             stream.append(proposal.tokens[0])
 

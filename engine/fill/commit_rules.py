@@ -11,7 +11,7 @@ from engine.fill.sampler import Proposal
 CommitRule = Callable[[Proposal, int], list[int]]
 
 
-def floor(masked: int, steps_left: int) -> int:
+def min_commits(masked: int, steps_left: int) -> int:
     """Return how many positions must be committed now for all to be by the last step."""
     return math.ceil(masked / max(1, steps_left))
 

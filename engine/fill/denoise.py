@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from engine.fill.commit_rules import CommitRule, floor
+from engine.fill.commit_rules import CommitRule, min_commits
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing
-from engine.fill.stream import StreamFamily, StreamFilling, StreamPass
+from engine.fill.sampler import Sampler
+from engine.fill.stream import StreamFilling, StreamModel, StreamPass
 from engine.protocol.messages import Finish
 
 
@@ -24,15 +24,15 @@ class Denoising(StreamFilling):
 
     def __init__(
         self,
-        family: StreamFamily,
+        family: StreamModel,
         context: Context,
         hole: Hole,
-        drawing: Drawing,
+        sampler: Sampler,
         rule: CommitRule,
         width: int,
         cycle: int,
     ) -> None:
-        super().__init__(family, context, hole, drawing)
+        super().__init__(family, context, hole, sampler)
         self._rule, self._cycle, self._ended = rule, cycle, False
         self._width, self._widest = max(1, width // 2), width
         self._denoised = 0
@@ -73,13 +73,13 @@ class Denoising(StreamFilling):
         steps_left = min(steps_left, self._cycle - self._denoised % self._cycle)
         self._denoised += 1
         masked = self._masked()
-        proposal = self.drawing.propose(found, [len(self.tokens) + at for at in masked])
+        proposal = self.sampler.propose(found, [len(self.tokens) + at for at in masked])
         stop = self.until_end(proposal.tokens)
         if not self._ended and not self.ends(proposal.tokens[stop - 1]):
             self._width = self._widest
-        # The first one is committed anyway, and counts: were the floor filled up elsewhere, every step would commit a
+        # The first one is committed anyway, and counts: were that number filled up elsewhere, every step would commit a
         # token that it does not believe in.
-        others = self._rule(proposal.part(1, stop), floor(stop, steps_left) - 1)
+        others = self._rule(proposal.part(1, stop), min_commits(stop, steps_left) - 1)
         for rank in (0, *(other + 1 for other in others)):
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._sure[masked[rank]] = proposal.confidence[rank]

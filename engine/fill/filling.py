@@ -1,12 +1,12 @@
-"""One hole being filled: what is committed so far, and when it ends. A family says how (Family.filling)."""
+"""One hole being filled: what is committed so far, and when it ends. A family says how (Model.filling)."""
 
 from abc import ABC, abstractmethod
 
 import attrs
 from torch import Tensor
 
-from engine.fill.interface import Context, Family, Layout, Pass
-from engine.fill.sampler import Drawing, Proposal
+from engine.fill.interface import Context, Layout, Model, Pass
+from engine.fill.sampler import Proposal, Sampler
 from engine.protocol.messages import Candidate, Extent, Finish
 
 
@@ -17,13 +17,13 @@ class Hole:
     layout: Layout
     extent: Extent
     max_tokens: int
-    least_sure: float = 0.0
+    min_line_probability: float = 0.0
 
 
 class FirstLine:
     """How likely the first line of a fill is right, as it grows; see confidence.py."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Model) -> None:
         self._family = family
         self._likely, self._begun, self._over = 1.0, False, False
 
@@ -46,8 +46,8 @@ class Filling(ABC):
     two a scheduler may run the passes of other holes beside this one.
     """
 
-    def __init__(self, family: Family, context: Context, hole: Hole, drawing: Drawing) -> None:
-        self.family, self.context, self.hole, self.drawing = family, context, hole, drawing
+    def __init__(self, family: Model, context: Context, hole: Hole, sampler: Sampler) -> None:
+        self.family, self.context, self.hole, self.sampler = family, context, hole, sampler
         self.tokens: list[int] = []
         self.confidence: list[float] = []
         self._end_confidence = 1.0
@@ -74,7 +74,10 @@ class Filling(ABC):
         """Append a token that does not end the fill."""
         self.tokens.append(token)
         self.confidence.append(confidence)
-        if self.hole.least_sure and self._first_line.likely_with(token, confidence) < self.hole.least_sure:
+        if (
+            self.hole.min_line_probability
+            and self._first_line.likely_with(token, confidence) < self.hole.min_line_probability
+        ):
             self.finish = "unsure"
         elif len(self.tokens) >= self.hole.max_tokens:
             self.finish = "canvas full"
@@ -132,4 +135,4 @@ class Filling(ABC):
 
     @abstractmethod
     def absorb(self, found: Tensor, steps_left: int) -> None:
-        """Take what Family.run returned for the last pass; with this step `steps_left` are left in the budget."""
+        """Take what Model.run returned for the last pass; with this step `steps_left` are left in the budget."""

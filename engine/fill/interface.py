@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import attrs
 from torch import Tensor
 
-from engine.fill.strategy import Way
+from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Fill, ModelInfo
 
 if TYPE_CHECKING:
     from engine.fill.filling import Filling, Hole
-    from engine.fill.sampler import Drawing
+    from engine.fill.sampler import Sampler
 
 
 Own = TypeVar("Own")
 
 
-def owned(item: object, kind: type[Own]) -> Own:
+def expect_type(item: object, kind: type[Own]) -> Own:
     """Return what the engine hands back to a family as the kind that this family made it of.
 
     Raises TypeError for another family's.
@@ -74,12 +74,12 @@ class Pass(Protocol):
         ...
 
 
-class Family(Protocol):
+class Model(Protocol):
     """A loaded model. All methods but `texts_of` and `breaks_line` run on the engine's one worker thread."""
 
     info: ModelInfo
     threads: int
-    default: Way
+    default: FillStrategy
     """What fills best at equal milliseconds."""
     end: int
     """The token that closes a fill."""
@@ -98,7 +98,7 @@ class Family(Protocol):
         """Return the pass that adds tokens to a context."""
         ...
 
-    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
+    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
         """Return a fill at its start; raises ModelError for a way that this family does not have."""
         ...
 

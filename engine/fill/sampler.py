@@ -12,7 +12,7 @@ NEVER = -1e9
 class Proposal:
     """For n positions: tokens (ids), confidence (the token's probability) and entropy (nats), lists of length n.
 
-    Entropies are 0 where the drawing was not asked for them.
+    Entropies are 0 where the sampler was not asked for them.
     """
 
     tokens: list[int]
@@ -24,7 +24,7 @@ class Proposal:
         return Proposal(self.tokens[start:stop], self.confidence[start:stop], self.entropy[start:stop])
 
 
-class Drawing:
+class Sampler:
     """How proposals are drawn from logits: greedily, or with temperature and top-p from a seed.
 
     The noise of a position depends on nothing but the seed and the position, so that the same position draws the same

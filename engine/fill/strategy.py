@@ -6,7 +6,7 @@ from engine.protocol.messages import RuleName
 
 
 @attrs.frozen
-class Way:
+class FillStrategy:
     """A rule with its number of steps; 0 lets it take as many as the budget allows."""
 
     rule: RuleName

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Family
-from engine.fill.sampler import NEVER, Drawing
+from engine.fill.interface import Context, Model
+from engine.fill.sampler import NEVER, Sampler
 
 
 class Linked(Protocol):
@@ -32,14 +32,14 @@ class StreamPass:
     `append` rows are read causally and stay in the context; `canvas` rows follow them, see the whole context and each
     other, and leave nothing behind. `wanted` numbers the rows (append first, then canvas) whose logits are asked for:
     each is the prediction of the token after that row. A family with a link leaves it in `linked`. Where something is
-    typed already, `agreeing` are the tokens that may follow the last `append` row.
+    typed already, `compatible_tokens` are the tokens that may follow the last `append` row.
     """
 
     context: Context
     append: list[int]
     canvas: list[int]
     wanted: Sequence[int]
-    agreeing: Sequence[int] = attrs.field(default=(), kw_only=True)
+    compatible_tokens: Sequence[int] = attrs.field(default=(), kw_only=True)
     linked: Linked | None = attrs.field(default=None, init=False, repr=False, eq=False)
 
     @property
@@ -47,7 +47,7 @@ class StreamPass:
         return len(self.append) + len(self.canvas)
 
 
-class StreamFamily(Family, Protocol):
+class StreamModel(Model, Protocol):
     """A family whose passes are StreamPasses."""
 
     mask: int
@@ -59,7 +59,7 @@ class StreamFamily(Family, Protocol):
         """Return the bytes that a token stands for."""
         ...
 
-    def agreeing(self, typed: bytes) -> list[int]:
+    def compatible_tokens(self, typed: bytes) -> list[int]:
         """Return the tokens that begin with `typed`, and those with which it begins."""
         ...
 
@@ -72,8 +72,8 @@ class StreamFilling(Filling):
     next token is one that agrees with it.
     """
 
-    def __init__(self, family: StreamFamily, context: Context, hole: Hole, drawing: Drawing) -> None:
-        super().__init__(family, context, hole, drawing)
+    def __init__(self, family: StreamModel, context: Context, hole: Hole, sampler: Sampler) -> None:
+        super().__init__(family, context, hole, sampler)
         self._stream = family
         self.unwritten = hole.layout.typed.encode()
 
@@ -88,15 +88,15 @@ class StreamFilling(Filling):
         else:
             super().commit(token, confidence)
 
-    def agreeing(self) -> list[int]:
+    def compatible_tokens(self) -> list[int]:
         """Return the tokens that may come next where something is typed and not written yet, else none."""
-        return self._stream.agreeing(self.unwritten) if self.unwritten else []
+        return self._stream.compatible_tokens(self.unwritten) if self.unwritten else []
 
     @torch.inference_mode()
     def agree(self, found: Tensor) -> None:
         """Leave in the anchor's logits, the first of `found`, only those of tokens that agree with what is typed."""
         if self.unwritten:
-            kept = torch.tensor(self.agreeing(), device=found.device)
+            kept = torch.tensor(self.compatible_tokens(), device=found.device)
             logits = found[0, kept]
             found[0].fill_(NEVER)
             found[0, kept] = logits
@@ -104,12 +104,12 @@ class StreamFilling(Filling):
     def pass_for_next(self) -> StreamPass:
         """Return the pass that predicts the next token alone; write_next takes what is found."""
         unread = self.unread()
-        return StreamPass(self.context, unread, [], [len(unread) - 1], agreeing=self.agreeing())
+        return StreamPass(self.context, unread, [], [len(unread) - 1], compatible_tokens=self.compatible_tokens())
 
     def write_next(self, found: Tensor) -> None:
         """Commit the token that the anchor's logits, the first of `found`, propose."""
         self.agree(found)
-        proposal = self.drawing.propose(found, [len(self.tokens)])
+        proposal = self.sampler.propose(found, [len(self.tokens)])
         self.commit(proposal.tokens[0], proposal.confidence[0])
 
     def stream(self) -> list[int]:

@@ -7,17 +7,17 @@ import sys
 import torch
 
 from engine.errors import ModelError
-from engine.fill.interface import Family
-from engine.library.precision_names import check_wish
+from engine.fill.interface import Model
+from engine.library.precision_names import check_precision_setting
 from engine.library.resolve import folder_of
 from engine.models import diffusion_gemma
 from engine.models.embedded import model as embedded
 from engine.models.quantization.released import refuse_quantized
 
 
-def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Family:
+def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
-    one of precision.name.WISHES, which the embedded family does without.
+    one of precision.name.PRECISION_SETTINGS, which the embedded family does without.
 
     Raises ModelError with one line that a user can act on.
     """
@@ -33,7 +33,7 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
         raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
     if device == "cuda" and not torch.cuda.is_available():
         raise ModelError('device "cuda" was asked for, but torch sees no GPU; use "auto" or "cpu"')
-    wish = check_wish(precision)
+    precision = check_precision_setting(precision)
     place = torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
     count = threads or os.cpu_count() or 1
     torch.set_num_threads(count)
@@ -43,7 +43,7 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     if isinstance(config, dict):
         refuse_quantized(folder, config)
     if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
-        return diffusion_gemma.load(folder, config, count, place, wish)
+        return diffusion_gemma.load(folder, config, count, place, precision)
     if family is None and isinstance(config, dict) and "model_type" in config:
         # With transformers, which takes seconds to import.
         from engine.models.masked.load import load as load_masked
@@ -52,8 +52,8 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
         from engine.models.stock.checkpoint import Checkpoint
 
         if reads_left_to_right(Checkpoint.of(folder, config)):
-            return load_left_to_right(folder, config, count, place, wish)
-        return load_masked(folder, config, count, place, wish)
+            return load_left_to_right(folder, config, count, place, precision)
+        return load_masked(folder, config, count, place, precision)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {embedded.FAMILY}")
 
 

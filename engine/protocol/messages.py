@@ -80,8 +80,8 @@ class Fill:
     the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
     does best with; passes that write what is typed of a word at the cursor come before them. `candidates` above one are
     drawn with `temperature` and `top_p` from `seed`; the first candidate is always the greedy one. A fill may end
-    behind the token that makes its first line less likely right than `least_sure`: whoever would not show more of it
-    need not wait for it.
+    after the token that lowers the probability of its first line below `min_line_probability`: a caller that would not
+    show more need not wait for more.
     """
 
     id: int
@@ -93,7 +93,7 @@ class Fill:
     extent: Extent = "line"
     budget_ms: float = 1000.0
     max_tokens: int = 64
-    least_sure: float = 0.0
+    min_line_probability: float = 0.0
     rule: RuleName = "default"
     steps: int = 0
     candidates: int = 1

@@ -1,4 +1,4 @@
-"""Fills holes by asking a server: engine.service.FillService without a network, a worker thread, or torch."""
+"""Fills holes by asking a server: engine.service.Backend without a network, a worker thread, or torch."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ _DIALECTS: dict[DialectName, Callable[[Endpoint, Connection], Dialect]] = {
 _log = logging.getLogger(__name__)
 
 
-class RemoteScheduler:
+class RemoteBackend:
     """One task a fill. Construct it inside the event loop; nothing is sent before the first fill."""
 
     def __init__(self, endpoint: Endpoint) -> None:

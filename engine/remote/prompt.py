@@ -7,7 +7,7 @@ import attrs
 
 
 @attrs.frozen
-class Marks:
+class FimTags:
     """What stands before the prefix, before the suffix and before the middle."""
 
     prefix: str
@@ -19,19 +19,19 @@ class Marks:
         return f"{self.prefix}{prefix}{self.suffix}{suffix}{self.middle}"
 
 
-_PIPED = Marks("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+_PIPED = FimTags("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 _FAMILIES = {
     "qwen": _PIPED,
     "codegemma": _PIPED,
-    "starcoder": Marks("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
-    "granite": Marks("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
-    "codellama": Marks("<PRE> ", " <SUF>", " <MID>"),
-    "deepseek-coder": Marks("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001  # these are its tokens
+    "starcoder": FimTags("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+    "granite": FimTags("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+    "codellama": FimTags("<PRE> ", " <SUF>", " <MID>"),
+    "deepseek-coder": FimTags("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001  # these are its tokens
 }
 KNOWN = ", ".join(_FAMILIES)
 
 
-def marks_of(model: str) -> Marks | None:
+def marks_of(model: str) -> FimTags | None:
     """Return the marks of the family that a model's name tells; None where it tells none that we know."""
     name = model.lower()
     return next((marks for family, marks in _FAMILIES.items() if family in name), None)

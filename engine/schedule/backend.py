@@ -27,7 +27,7 @@ class Ticket:
     cancelled: bool = False
 
 
-class FillService(Protocol):
+class Backend(Protocol):
     """Fills holes for all clients of an engine, on its event loop."""
 
     async def start(self) -> None:

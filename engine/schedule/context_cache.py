@@ -1,6 +1,6 @@
 """Encoded contexts, kept and reused by longest common prefix."""
 
-from engine.fill.interface import Context, Family
+from engine.fill.interface import Context, Model
 
 
 def common_prefix(first: list[int], second: list[int]) -> int:
@@ -14,7 +14,7 @@ def common_prefix(first: list[int], second: list[int]) -> int:
 class ContextCache:
     """Holds idle contexts, least recently used first; a context that a hole works in is out of the cache."""
 
-    def __init__(self, family: Family, max_bytes: int) -> None:
+    def __init__(self, family: Model, max_bytes: int) -> None:
         self._family, self._max_bytes = family, max_bytes
         self._idle: list[Context] = []
         self._asked = self._reused = 0

@@ -5,12 +5,12 @@ import time
 from torch import Tensor
 
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Family, Pass
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.interface import Context, Model, Pass
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Fill, Filled, Progress, Timings
 from engine.schedule.context_cache import ContextCache
-from engine.schedule.pass_timer import StepClock
+from engine.schedule.pass_timer import PassTimer
 
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
@@ -44,12 +44,12 @@ def _warm_up_fill(lines: int, budget_ms: float, candidates: int) -> Fill:
 class Job:
     """Built on the worker thread, because laying out and taking a context cost time."""
 
-    def __init__(self, fill: Fill, family: Family, cache: ContextCache, submitted: float) -> None:
+    def __init__(self, fill: Fill, family: Model, cache: ContextCache, submitted: float) -> None:
         self.fill, self._family, self._submitted = fill, family, submitted
         self._started = time.perf_counter()
-        self._way = Way(fill.rule, fill.steps)
+        self._way = FillStrategy(fill.rule, fill.steps)
         if fill.rule == "default":
-            self._way = Way(family.default.rule, fill.steps or family.default.steps)
+            self._way = FillStrategy(family.default.rule, fill.steps or family.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = family.lay_out(fill)
         self._context = cache.take(self._layout.context)
@@ -87,7 +87,7 @@ class Job:
         if number == 0:  # Choosing tokens is a part of it: a linked draft's take a third of a pass.
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
-    def done(self, clock: StepClock) -> bool:
+    def done(self, clock: PassTimer) -> bool:
         """Close what is past its deadline, or would be after one more pass; tell whether nothing is left to do."""
         expected = clock.expect(self._family.info.canvas_tokens) / 1000
         late = time.perf_counter() + expected > self._deadline
@@ -105,10 +105,10 @@ class Job:
     def _filling(self, number: int) -> Filling:
         fill, family = self.fill, self._family
         context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
-        hole = Hole(self._layout, fill.extent, fill.max_tokens, fill.least_sure)
+        hole = Hole(self._layout, fill.extent, fill.max_tokens, fill.min_line_probability)
         temperature = 0.0 if number == 0 else fill.temperature
-        drawing = Drawing(temperature, fill.top_p, fill.seed + number, family.never, self._way.rule == "entropy")
-        return family.filling(context, hole, drawing, self._way)
+        sampler = Sampler(temperature, fill.top_p, fill.seed + number, family.never, self._way.rule == "entropy")
+        return family.filling(context, hole, sampler, self._way)
 
     def progress(self) -> Progress:
         """Return the first candidate's canvas as it stands."""

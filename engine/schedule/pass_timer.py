@@ -1,7 +1,7 @@
 """What a pass costs, measured as it runs."""
 
 
-class StepClock:
+class PassTimer:
     """Keeps a running mean of milliseconds a pass, by the number of its rows rounded up to a power of two."""
 
     def __init__(self) -> None:

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 
-from engine.fill.interface import Family, Pass
+from engine.fill.interface import Model, Pass
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule import backend as service
 from engine.schedule.backend import CancelledFill
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.job import WARM_UP_S, Job, warm_up_rounds
-from engine.schedule.pass_timer import StepClock
+from engine.schedule.pass_timer import PassTimer
 
 CACHE_BYTES = 256 * 1024 * 1024
 MAX_BATCH = 16
@@ -41,12 +41,12 @@ class Scheduler:
     """Owns the worker thread, the context cache and all holes under way. Construct it inside the event loop."""
 
     def __init__(
-        self, family: Family, cache_bytes: int = CACHE_BYTES, on_stage: Callable[[str], None] | None = None
+        self, family: Model, cache_bytes: int = CACHE_BYTES, on_stage: Callable[[str], None] | None = None
     ) -> None:
         self._family, self._on_stage = family, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if family.info.device == "cuda" else ENCODE_ROWS
         self._cache = ContextCache(family, cache_bytes)
-        self._clock = StepClock()
+        self._clock = PassTimer()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting: deque[Ticket] = deque()
         self._active: list[Ticket] = []

@@ -22,7 +22,7 @@ from engine.protocol.messages import (
     pack,
     read_frame,
 )
-from engine.schedule.backend import FillService, Ticket
+from engine.schedule.backend import Backend, Ticket
 from engine.server.limits import what_is_wrong
 
 HELLO_TIMEOUT_S = 10.0
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Host(Protocol):
     """What a session needs of the engine around it."""
 
-    scheduler: FillService
+    scheduler: Backend
     welcome: Welcome
     token: str
     stopping: bool
@@ -49,7 +49,7 @@ class Host(Protocol):
     def stop(self, reason: str) -> None: ...
 
 
-class Session:
+class ClientSession:
     """Answers every frame of a client, right or wrong, until one of the two leaves."""
 
     def __init__(self, number: int, host: Host, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from engine.client.address import LOOPBACK, Address, Place, make_private
+from engine.client.address import LOOPBACK, Address, RuntimePaths, make_private
 from engine.errors import EngineUnavailable
 
 Transport = Literal["unix", "tcp"]
@@ -25,7 +25,7 @@ def default_transport() -> Transport:
 class Listener:
     """A listening socket and the files that belong to it. Make one only with the lock held: it replaces leftovers."""
 
-    def __init__(self, place: Place, transport: Transport) -> None:
+    def __init__(self, place: RuntimePaths, transport: Transport) -> None:
         """Bind and listen. Raises EngineUnavailable, in one line."""
         self._files: list[Path] = []
         try:
@@ -41,7 +41,7 @@ class Listener:
         while self._files:  # without the lock, files of the same names may already be another engine's
             self._files.pop().unlink(missing_ok=True)
 
-    def _unix(self, place: Place) -> tuple[socket.socket, Address]:
+    def _unix(self, place: RuntimePaths) -> tuple[socket.socket, Address]:
         path = place.socket
         make_private(path.parent)
         path.unlink(missing_ok=True)
@@ -57,7 +57,7 @@ class Listener:
         listening.listen(_BACKLOG)
         return listening, Address(path=str(path))
 
-    def _tcp(self, place: Place) -> tuple[socket.socket, Address]:
+    def _tcp(self, place: RuntimePaths) -> tuple[socket.socket, Address]:
         token = secrets.token_urlsafe(32)
         place.token.unlink(missing_ok=True)
         self._files.append(place.token)

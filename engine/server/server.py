@@ -10,8 +10,8 @@ import attrs
 
 from engine.client.address import peer_uid, user_id
 from engine.protocol.messages import Failed, Status, Welcome, pack
-from engine.schedule.backend import FillService
-from engine.server.client_session import Session
+from engine.schedule.backend import Backend
+from engine.server.client_session import ClientSession
 
 MAX_CLIENTS = 64
 _CLOSE_S = 2.0
@@ -25,7 +25,7 @@ class Server:
     fill or request the server stops by itself, clients connected or not: they come back when they need it. 0 is never.
     """
 
-    def __init__(self, scheduler: FillService, welcome: Welcome, token: str, idle_s: float) -> None:
+    def __init__(self, scheduler: Backend, welcome: Welcome, token: str, idle_s: float) -> None:
         self.scheduler = scheduler
         self.welcome = welcome
         self.token = token
@@ -33,7 +33,7 @@ class Server:
         self._idle_s = idle_s
         self._stopped = asyncio.Event()
         self._started = self._used = time.monotonic()
-        self._sessions: dict[Session, asyncio.Task[None]] = {}
+        self._sessions: dict[ClientSession, asyncio.Task[None]] = {}
         self._accepted = 0
 
     async def run(self, listening: socket.socket) -> None:
@@ -91,7 +91,7 @@ class Server:
             writer.close()
             return
         self._accepted += 1
-        session = Session(self._accepted, self, reader, writer)
+        session = ClientSession(self._accepted, self, reader, writer)
         task = asyncio.current_task()
         assert task is not None
         self._sessions[session] = task

@@ -68,11 +68,11 @@ def block_mask(anchors: Tensor, owners: Tensor, length: int, block: int = BLOCK)
     def visible(row: Tensor, _: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return torch.where(key < length, key <= reach[row, query], own[row, query] == own[row, key])
 
-    reaches, owned = reach.view(size, -1, block), own.view(size, -1, block)
+    reaches, expect_type = reach.view(size, -1, block), own.view(size, -1, block)
     start = torch.arange(reaches.shape[1], device=device) * block
     read = start < length
     least, most = reaches.amin(2)[:, :, None], reaches.amax(2)[:, :, None]
-    first, last = owned[:, :, 0], owned[:, :, -1]
+    first, last = expect_type[:, :, 0], expect_type[:, :, -1]
     shared = (first[:, :, None] <= last[:, None]) & (first[:, None] <= last[:, :, None])
     whole = read & (least >= start + block - 1)
     part = torch.where(read, most >= start, shared) & ~whole

@@ -7,15 +7,15 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.corpus.holes import Hole, as_edited
-from engine.models.embedded.layout import Limits, Marks, lay_out
+from engine.corpus.holes import TrainingHole, as_edited
+from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
 from engine.models.embedded.ngram_lookup import Hints
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.token_bytes import Pieces
 from engine.training import objective
 from engine.training import packed_batch as wire
 from engine.training.config import Config
-from engine.training.repeats import Repeats
+from engine.training.repeats import BatchLookup
 
 LINES = 1_500_000
 """Lines that are remembered; some 300 MB."""
@@ -65,7 +65,7 @@ class LineEncoder:
 class Collator:
     """Turns holes into batches; draws and looks up all canvases of a sequence at once."""
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, marks: Marks, seed: int) -> None:
+    def __init__(self, config: Config, tokenizer: Tokenizer, marks: SpecialTokens, seed: int) -> None:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
         self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
         self._agreement = Agreement(Pieces(tokenizer).bytes)
@@ -75,23 +75,23 @@ class Collator:
         self._lengths = [int(length) for length in lengths]
         self._shares = np.array(list(lengths.values())) / sum(lengths.values())
 
-    def batch(self, holes: list[Hole], rows: int) -> objective.Batch:
+    def batch(self, holes: list[TrainingHole], rows: int) -> objective.Batch:
         return wire.unfold(torch.from_numpy(self.packed(holes, rows)), self._length, torch.device("cpu"))
 
-    def packed(self, holes: list[Hole], rows: int) -> wire.Wire:
+    def packed(self, holes: list[TrainingHole], rows: int) -> wire.Wire:
         """Lay out holes with `rows` canvas rows each."""
         made = wire.blank(len(holes), self._length, rows, self._marks)
         for row, hole in enumerate(holes):
             typed = unfinished(self._tokenizer, hole.prefix)
             laid = self._lay_out(hole, typed)
-            lookup = Repeats(laid[0], self._marks, self._buckets)
+            lookup = BatchLookup(laid[0], self._marks, self._buckets)
             if typed:
                 lookup.narrow(laid[3], np.array(self._agreement.tokens(typed.encode())))
             self._stream(made[:, row], laid[0], laid[1], lookup)
             self._canvases(made[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
         return made
 
-    def _lay_out(self, hole: Hole, typed: str) -> tuple[list[int], NDArray[np.float32], slice, int]:
+    def _lay_out(self, hole: TrainingHole, typed: str) -> tuple[list[int], NDArray[np.float32], slice, int]:
         """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
@@ -110,14 +110,14 @@ class Collator:
         counted[len(laid.tokens) + 1 :] = 1
         return tokens, counted, laid.prefix, len(laid.tokens)
 
-    def _stream(self, made: wire.Wire, stream: list[int], counted: NDArray[np.float32], lookup: Repeats) -> None:
+    def _stream(self, made: wire.Wire, stream: list[int], counted: NDArray[np.float32], lookup: BatchLookup) -> None:
         end = len(stream)
         made[wire.TOKENS, :end] = stream
         made[wire.TARGETS, : end - 1] = stream[1:]
         wire.floats(made, wire.WEIGHTS)[: end - 1] = counted[1:]
         _hint(made[:, :end], lookup.stream())
 
-    def _canvases(self, made: wire.Wire, stream: list[int], prefix: slice, middle_at: int, lookup: Repeats) -> None:
+    def _canvases(self, made: wire.Wire, stream: list[int], prefix: slice, middle_at: int, lookup: BatchLookup) -> None:
         """Draw canvases until they fill all rows of `made` [11, R]; the last one may be cut short."""
         rows, draws, wanted = made.shape[1], self._draws, self._objective
         widths = draws.choice(self._lengths, -(-rows // min(self._lengths)), p=self._shares)

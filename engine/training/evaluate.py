@@ -12,8 +12,8 @@ from engine.errors import MidspanError
 from engine.evaluation.calibration import Judged
 from engine.evaluation.measure import Row, measure
 from engine.evaluation.task import held_out
-from engine.evaluation.ways import DEFAULT, WAYS, Way
-from engine.fill.interface import Family
+from engine.evaluation.ways import DEFAULT, WAYS, FillStrategy
+from engine.fill.interface import Model
 
 __all__ = ["WAYS", "RowsError", "evaluate", "judged", "read_rows", "write_rows"]
 
@@ -25,12 +25,12 @@ class RowsError(MidspanError):
 
 
 def evaluate(
-    family: Family,
+    family: Model,
     files: list[corpus.File],
     languages: Sequence[str],
     kinds: Sequence[str],
     count: int,
-    ways: Sequence[Way] = WAYS,
+    ways: Sequence[FillStrategy] = WAYS,
 ) -> list[Row]:
     """Fill `count` holes of every language and kind in several ways; a language without files has no rows."""
     tasks = [task for language in languages for kind in kinds for task in held_out(files, language, kind, count)]

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from engine.corpus import corpus
-from engine.corpus.holes import Sampler
-from engine.models.embedded.layout import Marks
+from engine.corpus.holes import HoleSampler
+from engine.models.embedded.layout import SpecialTokens
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import packed_batch as wire
 from engine.training.collator import Collator
@@ -24,10 +24,10 @@ AHEAD = 3
 """Batches that each process keeps ready."""
 
 
-def marks_of(tokenizer: Tokenizer) -> Marks:
+def marks_of(tokenizer: Tokenizer) -> SpecialTokens:
     """Return the ids of the special tokens."""
     vocabulary = tokenizer.get_vocab()
-    return Marks(*(vocabulary[name] for name in SPECIALS))
+    return SpecialTokens(*(vocabulary[name] for name in SPECIALS))
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ class HoleBatches(IterableDataset[Tensor]):
         seed = self._seed * 1009 + (info.id if info else 0)
         config, tokenizer = self._source.config, load_tokenizer(self._source.work / "tokenizer.json")
         files = corpus.load(self._source.work / "corpus", self._split)
-        sampler = Sampler(files, config.corpus.shares, config.holes.weights, seed)
+        sampler = HoleSampler(files, config.corpus.shares, config.holes.weights, seed)
         collator = Collator(config, tokenizer, marks_of(tokenizer), seed)
         while True:
             holes = [sampler.draw() for _ in range(config.optimizer.batch)]

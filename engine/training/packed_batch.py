@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 from engine.training.objective import Batch
 
 Wire = NDArray[np.int32]
@@ -14,7 +14,7 @@ anchors; weights and masked are the bits of float32."""
 TOKENS, POSITIONS, HINTS, STRENGTHS, GRAMS, TARGETS, OWNERS, ANCHORS, WEIGHTS, MASKED = 0, 1, 2, 3, 4, 6, 7, 8, 9, 10
 
 
-def blank(size: int, length: int, rows: int, marks: Marks) -> Wire:
+def blank(size: int, length: int, rows: int, marks: SpecialTokens) -> Wire:
     """Return a batch of `size` sequences, `length` stream and `rows` canvas rows each, in which nothing counts."""
     wire = np.zeros((11, size, length + rows), np.int32)
     wire[TOKENS] = wire[TARGETS] = marks.pad

@@ -8,7 +8,7 @@ the canvases of a sequence are answered together.
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.ngram_lookup import REACHES, RUNS, Hints, Ids, Lookup
 
 _Ranks = NDArray[np.uint16]
@@ -17,10 +17,10 @@ _MADE_OF = {2: (1, 1), 3: (2, 1), 4: (2, 2), 6: (4, 2), 8: (4, 4)}
 assert tuple(_MADE_OF) == RUNS[1:], "a run that lookup.py looks for cannot be put together"
 
 
-class Repeats(Lookup):
+class BatchLookup(Lookup):
     """Lookup of a whole stream of less than 65,536 tokens, all of them under 65,536."""
 
-    def __init__(self, stream: list[int] | Ids, marks: Marks, buckets: int) -> None:
+    def __init__(self, stream: list[int] | Ids, marks: SpecialTokens, buckets: int) -> None:
         super().__init__(stream, marks, buckets, since=len(stream))
         self._since = 0
         self._found, self._length = _repeats(self._text)

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from engine.corpus.corpus import File
-from engine.corpus.holes import Hole, cut
-from engine.fill.interface import Family
+from engine.corpus.holes import TrainingHole, cut
+from engine.fill.interface import Model
 from engine.models import load as registry
 from engine.models.embedded.network import Network
 from engine.protocol.messages import Fill, RuleName
@@ -20,7 +20,7 @@ WAYS: dict[str, tuple[RuleName, int]] = {"left to right": ("left-to-right", 0), 
 SHOWN = 40
 
 
-def draw(files: list[File], language: str, count: int) -> list[Hole]:
+def draw(files: list[File], language: str, count: int) -> list[TrainingHole]:
     """Return `count` holes of the rest of a line, always the same ones; fewer if the files have no more."""
     rng = random.Random(3)
     chosen = [file for file in files if file.language == language and len(file.text) > 1000]
@@ -28,14 +28,14 @@ def draw(files: list[File], language: str, count: int) -> list[Hole]:
     return [hole for hole in found if hole is not None and len(hole.prefix) > 500 and len(hole.middle) > 5][:count]
 
 
-def fill(config: Config, network: Network, work: Path, holes: list[Hole]) -> list[str]:
+def fill(config: Config, network: Network, work: Path, holes: list[TrainingHole]) -> list[str]:
     """Return a line for each hole and way: the end of the prefix and what the model as exported puts behind it."""
     export(config, network, work / "tokenizer.json", work / "sample")
     family = registry.load(str(work / "sample"), threads=torch.get_num_threads(), device="cpu")
     return asyncio.run(_fill(family, holes))
 
 
-async def _fill(family: Family, holes: list[Hole]) -> list[str]:
+async def _fill(family: Model, holes: list[TrainingHole]) -> list[str]:
     scheduler = Scheduler(family)
     await scheduler.start()
     lines = []

@@ -1,7 +1,7 @@
 """How much a model is given to read, by the length of its window."""
 
 from engine.protocol.messages import ModelInfo
-from lsp_server.hole.window import NEAR, Reach
+from lsp_server.hole.window import NEAR, ContextBudget
 
 CHARS_A_TOKEN = 3
 """Code has 3 to 4 characters a token in the vocabularies of large models; what is too much is cut by the engine."""
@@ -11,7 +11,7 @@ _MOST_CHARS = 900_000
 """Of a prefix; the engine takes no more than a million characters."""
 
 
-def reach_of(model: ModelInfo, tokens: int = 0) -> Reach:
+def context_budget_of(model: ModelInfo, tokens: int = 0) -> ContextBudget:
     """Return what a model should be given; `tokens` is the user's own limit, 0 for what the model says.
 
     A model that has no long window gets what it always got, and no other files.
@@ -22,4 +22,4 @@ def reach_of(model: ModelInfo, tokens: int = 0) -> Reach:
         return NEAR
     related = min(chars // 4, MOST_RELATED_CHARS)
     own = chars - related
-    return Reach(min(own * 3 // 4, _MOST_CHARS), min(own // 4, _MOST_CHARS), related)
+    return ContextBudget(min(own * 3 // 4, _MOST_CHARS), min(own // 4, _MOST_CHARS), related)

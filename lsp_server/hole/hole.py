@@ -7,9 +7,9 @@ import attrs
 from engine.protocol.messages import Extent
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.scope import empty_body, indent_of, surrounding
-from lsp_server.hole.window import NEAR, Reach, prefix_of, suffix_of
+from lsp_server.hole.window import NEAR, ContextBudget, prefix_of, suffix_of
 
-Place = Literal["rest of line", "statement", "body", "string", "comment"]
+CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
 
 # What an editor closes by itself, and what ends a statement: behind the cursor they leave the line as good as free.
 _CLOSING = frozenset(")]}>;,:'\"`")
@@ -28,14 +28,14 @@ class Hole:
     prefix: str
     suffix: str
     extent: Extent
-    place: Place
+    place: CursorContext
     offset: int
     line_before: str
     line_after: str
     indent: str
 
 
-def cut_hole(snapshot: Snapshot, offset: int, reach: Reach = NEAR) -> Hole:
+def cut_hole(snapshot: Snapshot, offset: int, reach: ContextBudget = NEAR) -> Hole:
     """Cut the hole at `offset` out of the text, with as much around it as `reach` says.
 
     Code that does not parse, or has no grammar, is cut by its lines.
@@ -49,7 +49,7 @@ def cut_hole(snapshot: Snapshot, offset: int, reach: Reach = NEAR) -> Hole:
     return Hole(prefix, suffix, extent, place, offset, before, after, indent)
 
 
-def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[Extent, Place, str]:
+def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[Extent, CursorContext, str]:
     inside = surrounding(snapshot, offset)
     line_is_free = not before.strip() and all(char.isspace() or char in _CLOSING for char in after)
     if inside != "code":

@@ -8,7 +8,7 @@ from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, Opened, Snapshot
 from lsp_server.hole.recent_edits import RecentEdits
 from lsp_server.hole.related import OtherFile, snippets
-from lsp_server.hole.window import plain
+from lsp_server.hole.window import normalize_newlines
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ class RelatedFiles:
         if shown is None or (shown.versions, shown.room) != (versions, room):
             newest = [others[uri] for uri in self.recent.newest_first() if uri in others]
             files = [
-                OtherFile(path, other.language.id, plain(other.text), self.recent.places(other.uri))
+                OtherFile(path, other.language.id, normalize_newlines(other.text), self.recent.places(other.uri))
                 for other in newest
                 if (path := shown_path(other)) is not None
             ]

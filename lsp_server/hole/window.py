@@ -9,7 +9,7 @@ _SNAP_CHARS = 1024
 
 
 @attrs.frozen
-class Reach:
+class ContextBudget:
     """How much the model sees, in characters: before the hole, below its line, and of other files."""
 
     prefix: int
@@ -22,11 +22,11 @@ class Reach:
         return self.prefix // 3
 
 
-NEAR = Reach(6000, 3000)
+NEAR = ContextBudget(6000, 3000)
 """For models with a short window, which read less than that."""
 
 
-def prefix_of(source: Source, offset: int, above: str = "", reach: Reach = NEAR) -> str:
+def prefix_of(source: Source, offset: int, above: str = "", reach: ContextBudget = NEAR) -> str:
     """Return the text before the hole, its line ends as "\\n", with an anchored left edge; `above` goes before it all.
 
     The engine keeps what it encoded as long as the beginning stays the same. So the edge does not follow the cursor: it
@@ -34,10 +34,10 @@ def prefix_of(source: Source, offset: int, above: str = "", reach: Reach = NEAR)
     """
     text = above + source.text if above else source.text
     end = len(above) + offset
-    return plain(text[_left_edge(text, end, reach) : end]).removeprefix("\ufeff")
+    return normalize_newlines(text[_left_edge(text, end, reach) : end]).removeprefix("\ufeff")
 
 
-def suffix_of(source: Source, offset: int, reach: Reach = NEAR) -> str:
+def suffix_of(source: Source, offset: int, reach: ContextBudget = NEAR) -> str:
     """Return the rest of the hole's line and the whole lines below it, their line ends as "\\n".
 
     The size is measured from the line below, so that it does not change while the hole's own line does.
@@ -46,15 +46,15 @@ def suffix_of(source: Source, offset: int, reach: Reach = NEAR) -> str:
     below = source.line_stop(line)
     rest = source.text[offset:below]
     if len(rest) > REST_CHARS:
-        return plain(rest[:REST_CHARS])
+        return normalize_newlines(rest[:REST_CHARS])
     end = min(below + reach.suffix, len(source.text))
     last = source.lines.at(end)
     if end < len(source.text) and source.lines.start(last) > below:
         end = source.lines.start(last)
-    return plain(source.text[offset:end])
+    return normalize_newlines(source.text[offset:end])
 
 
-def _left_edge(text: str, offset: int, reach: Reach) -> int:
+def _left_edge(text: str, offset: int, reach: ContextBudget) -> int:
     if offset <= reach.prefix:
         return 0
     edge = -(-(offset - reach.prefix) // reach.stride) * reach.stride
@@ -62,6 +62,6 @@ def _left_edge(text: str, offset: int, reach: Reach) -> int:
     return edge if newline < 0 else newline + 1
 
 
-def plain(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Make the line ends "\\n", which is what models learn from, and replace what UTF-8 cannot carry."""
     return text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")

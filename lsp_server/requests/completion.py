@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from lsp_server.hole.cursor import cursor_at_word
 from lsp_server.requests.session import Session
-from lsp_server.suggest.suggestions import Suggestion, Suggestions, Wish
+from lsp_server.suggest.suggestions import Suggestion, SuggestionRequest, Suggestions
 
 _LABEL_CHARACTERS = 60
 # Sorts behind letters, digits and what other servers use to sort theirs last.
@@ -28,12 +28,12 @@ class CompletionItems:
         """Return one item at most. The list is incomplete, so that the editor asks again as the user types on."""
         if not self._session.configuration.settings.completion_items:
             return types.CompletionList(is_incomplete=False, items=[])
-        wish = Wish(
+        request = SuggestionRequest(
             "completion",
             params.text_document.uri,
             lambda snapshot: cursor_at_word(snapshot, params.position, self._session.encoding),
         )
-        found = await self._suggestions.find(wish)
+        found = await self._suggestions.find(request)
         return types.CompletionList(is_incomplete=True, items=[_item(one) for one in found])
 
 

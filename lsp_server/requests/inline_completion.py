@@ -9,7 +9,7 @@ from lsprotocol import types
 from lsp_server.hole.cursor import cursor_of
 from lsp_server.messages import ItemShown, PartParams
 from lsp_server.requests.session import Session
-from lsp_server.suggest.suggestions import MOST_SUGGESTIONS, Suggestions, Wish
+from lsp_server.suggest.suggestions import MOST_SUGGESTIONS, SuggestionRequest, Suggestions
 
 
 class InlineCompletions:
@@ -25,13 +25,13 @@ class InlineCompletions:
         Raises asyncio.CancelledError only, when the editor cancels the request.
         """
         automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-        wish = Wish(
+        request = SuggestionRequest(
             "inline completion",
             params.text_document.uri,
             lambda snapshot: cursor_of(snapshot, params, self._session.encoding),
             candidates=1 if automatic else MOST_SUGGESTIONS,
         )
-        found = await self._suggestions.find(wish)
+        found = await self._suggestions.find(request)
         return types.InlineCompletionList(items=[one.cursor.item(one.text, one.mark.command()) for one in found])
 
     def shown(self, item: ItemShown) -> None:

@@ -12,10 +12,10 @@ from lsp_server.documents.notebooks import Notebooks, as_script
 from lsp_server.documents.store import Documents, Opened, Snapshot
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
-from lsp_server.hole.context_budget import reach_of
+from lsp_server.hole.context_budget import context_budget_of
 from lsp_server.hole.hole import Hole, cut_hole
 from lsp_server.hole.related_files import RelatedFiles
-from lsp_server.hole.window import Reach, prefix_of
+from lsp_server.hole.window import ContextBudget, prefix_of
 from lsp_server.offers import Offers
 
 
@@ -88,11 +88,11 @@ class Session:
         return cut_hole(snapshot, offset, self._reach(model))
 
     def plan_fill(
-        self, snapshot: Snapshot, hole: Hole, model: ModelInfo, candidates: int = 1, least_sure: float = 0.0
+        self, snapshot: Snapshot, hole: Hole, model: ModelInfo, candidates: int = 1, min_line_probability: float = 0.0
     ) -> Fill:
         """Return what is asked of the engine for a hole, by the settings and by what the model has room for.
 
-        `least_sure` is how likely right a first line must be to be of any use.
+        `min_line_probability` is how likely right a first line must be to be of any use.
         """
         settings, reach = self.configuration.settings, self._reach(model)
         return Fill(
@@ -105,15 +105,15 @@ class Session:
             extent=hole.extent,
             budget_ms=float(settings.budget_ms),
             max_tokens=settings.max_tokens,
-            least_sure=least_sure,
+            min_line_probability=min_line_probability,
             rule=settings.rule,
             candidates=candidates,
         )
 
-    def _reach(self, model: ModelInfo) -> Reach:
-        return reach_of(model, self.configuration.settings.context_tokens)
+    def _reach(self, model: ModelInfo) -> ContextBudget:
+        return context_budget_of(model, self.configuration.settings.context_tokens)
 
-    def _related(self, snapshot: Snapshot, reach: Reach, model: ModelInfo) -> list[Snippet]:
+    def _related(self, snapshot: Snapshot, reach: ContextBudget, model: ModelInfo) -> list[Snippet]:
         wanted = self.configuration.settings.related_files
         if not reach.related or wanted == "never" or (wanted == "local" and leaves_machine(model)):
             return []
@@ -125,7 +125,7 @@ class Session:
             return None
         return self._shown_path(other)
 
-    def _prefix(self, snapshot: Snapshot, hole: Hole, reach: Reach) -> str:
+    def _prefix(self, snapshot: Snapshot, hole: Hole, reach: ContextBudget) -> str:
         texts = (self.documents.text(cell, snapshot.language) for cell in self.notebooks.above(snapshot.uri))
         above = as_script((text for text in texts if text is not None), snapshot.language.id)
         return prefix_of(snapshot.source, hole.offset, above, reach) if above else hole.prefix

@@ -43,7 +43,7 @@ def _readable(text: str) -> str:
 
 
 def ended(fill: str, hole: Hole, language: Language) -> str:
-    """Return `fill` ended where it begins to repeat what follows. Repeats itself: each cut may lay another bare."""
+    """Return `fill` ended where it begins to repeat what follows. BatchLookup itself: each cut may lay another bare."""
     while True:
         shorter = without_rest_of_line(fill, hole.line_after)
         shorter = without_following_lines(shorter, hole, language)

@@ -17,7 +17,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.hole.hole import Hole
 from lsp_server.log import describe
-from lsp_server.messages import Mark
+from lsp_server.messages import OfferTag
 from lsp_server.requests.session import Session
 from lsp_server.suggest.dismissal import Dismissals
 from lsp_server.suggest.gate import Shown, let_through
@@ -35,12 +35,12 @@ class Suggestion:
 
     text: str
     cursor: Cursor
-    mark: Mark
+    mark: OfferTag
 
 
 @attrs.frozen
-class Wish:
-    """Who asks for what. A newer wish of the same `asker` ends the one under way.
+class SuggestionRequest:
+    """Who asks for what. A newer request of the same `asker` ends the one under way.
 
     `candidates` is one for what appears by itself; more than that are drawn when the user asked, and then neither a
     dismissal nor what is left of the last suggestions stands in the way.
@@ -69,7 +69,7 @@ class _Offered:
 
 
 class Suggestions:
-    """Answers a session's wishes, and keeps what is under way so that a newer wish or an edit can end it."""
+    """Answers a session's wishes, and keeps what is under way so that a newer request or an edit can end it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -78,14 +78,14 @@ class Suggestions:
         self._offered: dict[str, _Offered] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
 
-    async def find(self, wish: Wish) -> list[Suggestion]:
+    async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first; each is noted as shown.
 
         Raises asyncio.CancelledError only, when the editor cancels the request.
         """
-        self._end((wish.uri, wish.asker))
+        self._end((request.uri, request.asker))
         try:
-            found = await self._find(wish)
+            found = await self._find(request)
         except MidspanError as error:
             quiet = isinstance(error, EngineFailure) and error.code == "cancelled"
             _logger.log(logging.DEBUG if quiet else logging.WARNING, "no suggestion: %s", error)
@@ -124,16 +124,16 @@ class Suggestions:
         for key in list(self._running):
             self._end(key)
 
-    async def _find(self, wish: Wish) -> list[Suggestion]:
+    async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         started = time.perf_counter()
         session = self._session
-        snapshot = session.served(wish.uri)
+        snapshot = session.served(request.uri)
         if snapshot is None:
             return []
-        cursor = wish.cursor(snapshot)
-        if wish.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
+        cursor = request.cursor(snapshot)
+        if request.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
             return []
-        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if wish.automatic else []
+        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if request.automatic else []
         if rest and not self._may_have_grown(rest[0], cursor):
             session.board.counts.reused += 1
             return self._marked(rest[:1], cursor)
@@ -141,24 +141,24 @@ class Suggestions:
         if client is None:
             return []
         hole = session.cut(cursor.snapshot, cursor.offset, client.welcome.model)
-        filled = await self._newest(wish, client, cursor, hole)
-        current = session.documents.snapshot(wish.uri)
+        filled = await self._newest(request, client, cursor, hole)
+        current = session.documents.snapshot(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
         session.board.took((time.perf_counter() - started) * 1000)
         worth = self._worth_showing(filled, cursor, hole)
-        if wish.automatic:
+        if request.automatic:
             worth = [one for one in worth if not self._dismissals.refuse(cursor.snapshot, cursor.offset, one.text)]
         texts = [one.text for one in worth]
         self._reuse.remember(cursor.snapshot, cursor.offset, texts)
         starts = frozenset(one.text for one in worth if one.cut)
-        last = self._offered.get(wish.uri)
+        last = self._offered.get(request.uri)
         if last and rest and texts and (texts[0].startswith(rest[0]) or rest[0].startswith(texts[0])):
             # The same start, grown or shrunk, is the same offer.
             offered = _Offered(last.number, last.offset, cursor.offset, starts)
         else:
             offered = _Offered(session.offers.make(), cursor.offset, cursor.offset, starts)
-        self._offered[wish.uri] = offered
+        self._offered[request.uri] = offered
         return self._marked(texts, cursor)
 
     def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
@@ -168,12 +168,14 @@ class Suggestions:
         typed = cursor.snapshot.text[offered.asked_at : cursor.offset]
         return bool(typed) and typed + rest in offered.starts
 
-    async def _newest(self, wish: Wish, client: EngineClient, cursor: Cursor, hole: Hole) -> Filled | None:
-        """Ask the engine. Returns None when a newer wish or an edit ended it."""
+    async def _newest(
+        self, request: SuggestionRequest, client: EngineClient, cursor: Cursor, hole: Hole
+    ) -> Filled | None:
+        """Ask the engine. Returns None when a newer request or an edit ended it."""
         gate = self._session.configuration.settings.gate
-        fill = self._session.plan_fill(cursor.snapshot, hole, client.welcome.model, wish.candidates, gate)
+        fill = self._session.plan_fill(cursor.snapshot, hole, client.welcome.model, request.candidates, gate)
         running = asyncio.create_task(self._session.link.fill(client, fill))
-        key = (wish.uri, wish.asker)
+        key = (request.uri, request.asker)
         self._running[key] = running
         try:
             return await running
@@ -201,7 +203,7 @@ class Suggestions:
         offered = self._offered[cursor.snapshot.uri]
         start = cursor.offset - offered.offset
         language = cursor.snapshot.language.id
-        return [Suggestion(text, cursor, Mark(offered.number, language, start, len(text))) for text in texts]
+        return [Suggestion(text, cursor, OfferTag(offered.number, language, start, len(text))) for text in texts]
 
     def _end(self, key: tuple[str, str]) -> None:
         running = self._running.pop(key, None)

@@ -15,7 +15,7 @@ from code_server import ROOT, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
 from workbench import Workbench, eventually
 
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_running
 from engine.client.lock import read_record
 
@@ -182,7 +182,7 @@ def test_one_language_can_be_switched_off(vscode: Workbench) -> None:
 def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench) -> None:
     vscode.open("killed.txt", "The quick brown fox jumps over|\n")
     type_until_ghost(vscode, SENTENCE)
-    record = read_record(place_of("embedded").lock)
+    record = read_record(runtime_paths_of("embedded").lock)
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     eventually(lambda: vscode.shows("error"), "the status item to tell")

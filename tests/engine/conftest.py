@@ -16,15 +16,15 @@ from remote_server import ModelServer, serving
 from small_run import source_files
 from tiny_gemma import exact_family, save_tiny_gemma
 
-from engine.client.address import Place, place_of
+from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import is_held, read_record
-from engine.fill.interface import Family
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
-from engine.models.embedded.model import EmbeddedFamily
+from engine.fill.interface import Model
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.models.masked.model import MaskedFamily
-from engine.remote.backend import RemoteScheduler
+from engine.models.masked.model import MaskedModel
+from engine.remote.backend import RemoteBackend
 from engine.schedule.scheduler import Scheduler
 
 PATIENCE_S = 30.0
@@ -38,7 +38,7 @@ def poll(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def end(place: Place) -> None:
+def end(place: RuntimePaths) -> None:
     """End the engine of `place`, if it runs, and wait until it is gone."""
     record = read_record(place.lock)
     if record is not None and is_held(place.lock):
@@ -52,10 +52,10 @@ def options(tiny_model: Path) -> EngineOptions:
 
 
 @pytest.fixture
-def place(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimePaths]:
     """A runtime directory of the test's own; an engine that it started there is ended."""
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
-    place = place_of(options.model)
+    place = runtime_paths_of(options.model)
     yield place
     end(place)
 
@@ -72,7 +72,7 @@ def running(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
         asyncio.run(start())
         yield options
-        end(place_of(options.model))
+        end(runtime_paths_of(options.model))
 
 
 @pytest.fixture
@@ -100,14 +100,14 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-async def openai(server: ModelServer) -> AsyncIterator[RemoteScheduler]:
+async def openai(server: ModelServer) -> AsyncIterator[RemoteBackend]:
     scheduler = await opened(server.model("openai"))
     yield scheduler
     await scheduler.stop()
 
 
 @pytest.fixture
-async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
+async def scheduler(family: Model) -> AsyncIterator[Scheduler]:
     """A scheduler over the test module's own family."""
     running = Scheduler(family)
     await running.start()
@@ -116,20 +116,20 @@ async def scheduler(family: Family) -> AsyncIterator[Scheduler]:
 
 
 @pytest.fixture(scope="module")
-def embedded(tiny_model: Path) -> EmbeddedFamily:
+def embedded(tiny_model: Path) -> EmbeddedModel:
     """In fp32 on every processor."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.models.embedded.model.processor_has_bf16", lambda: False)
         family = load(str(tiny_model), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedFamily)
+    assert isinstance(family, EmbeddedModel)
     return family
 
 
 @pytest.fixture(scope="module")
-def masked(tmp_path_factory: pytest.TempPathFactory) -> MaskedFamily:
+def masked(tmp_path_factory: pytest.TempPathFactory) -> MaskedModel:
     return load_tiny("dream", tmp_path_factory.mktemp("released") / "dream").family
 
 
 @pytest.fixture(scope="module")
-def gemma(tmp_path_factory: pytest.TempPathFactory) -> DiffusionGemmaFamily:
+def gemma(tmp_path_factory: pytest.TempPathFactory) -> DiffusionGemmaModel:
     return exact_family(save_tiny_gemma(tmp_path_factory.mktemp("gemma")))

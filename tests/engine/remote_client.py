@@ -4,16 +4,16 @@ import pytest
 
 from engine.errors import RemoteError
 from engine.protocol.messages import Fill, Filled
-from engine.remote.backend import RemoteScheduler
+from engine.remote.backend import RemoteBackend
 from engine.remote.endpoint import endpoint_of
 
 HOLE = Fill(7, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n", budget_ms=20_000)
 
 
-async def opened(model: str) -> RemoteScheduler:
+async def opened(model: str) -> RemoteBackend:
     endpoint = endpoint_of(model)
     assert endpoint is not None
-    scheduler = RemoteScheduler(endpoint)
+    scheduler = RemoteBackend(endpoint)
     await scheduler.start()
     return scheduler
 

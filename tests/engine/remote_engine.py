@@ -2,14 +2,14 @@
 
 import psutil
 
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions
 from engine.client.lock import is_held, read_record
 
 
 def end_engine(options: EngineOptions) -> None:
     """End the engine of these options, if one runs, and wait until it is gone."""
-    place = place_of(options.model)
+    place = runtime_paths_of(options.model)
     record = read_record(place.lock)
     if record is not None and is_held(place.lock):
         process = psutil.Process(record.pid)

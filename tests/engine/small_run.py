@@ -6,7 +6,7 @@ import attrs
 from sources import source_paths
 
 from engine.corpus import corpus
-from engine.corpus.holes import Hole, Sampler
+from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.models.embedded.network import Shape
 from engine.training.config import Config, load_config
 
@@ -33,6 +33,6 @@ def small_config() -> Config:
     )
 
 
-def drawn_holes(config: Config, count: int, seed: int = 0) -> list[Hole]:
-    sampler = Sampler(source_files(), config.corpus.shares, config.holes.weights, seed)
+def drawn_holes(config: Config, count: int, seed: int = 0) -> list[TrainingHole]:
+    sampler = HoleSampler(source_files(), config.corpus.shares, config.holes.weights, seed)
     return [sampler.draw() for _ in range(count)]

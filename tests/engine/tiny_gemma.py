@@ -9,7 +9,7 @@ from sources import source_paths
 from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
 from engine.models import diffusion_gemma
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 
 ROOT = Path(__file__).parent.parent.parent
 WINDOW = 16
@@ -91,7 +91,7 @@ def stock_model(folder: Path) -> Any:
     return DiffusionGemmaForBlockDiffusion.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-def exact_family(folder: Path) -> DiffusionGemmaFamily:
+def exact_family(folder: Path) -> DiffusionGemmaModel:
     """Load the checkpoint as the engine does, but in fp32 on every processor, so that equality can be asked for."""
     config = json.loads((folder / "config.json").read_text())
     return diffusion_gemma.load(folder, config, 1, torch.device("cpu"), "fp32")

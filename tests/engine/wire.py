@@ -4,7 +4,7 @@ import asyncio
 import struct
 from contextlib import suppress
 
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions
 from engine.client.lock import read_record
 from engine.protocol.messages import (
@@ -33,7 +33,7 @@ class Wire:
 
     @classmethod
     async def open(cls, options: EngineOptions) -> "Wire":
-        record = read_record(place_of(options.model).lock)
+        record = read_record(runtime_paths_of(options.model).lock)
         assert record is not None
         return cls(*await asyncio.open_unix_connection(record.socket))
 

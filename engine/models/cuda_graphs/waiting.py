@@ -3,7 +3,7 @@
 import torch
 
 
-def wait_for(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
     """Return when all that was asked of the device is done."""
     if device.type == "cuda":
         torch.cuda.current_stream(device).synchronize()

@@ -9,7 +9,7 @@ from engine.models.diffusion_gemma.context import RollingContext
 
 
 @attrs.define(eq=False)
-class Segment:
+class ContextSegment:
     """Rows `first_row` up to `last_row` (not included) of a forward. They stand behind `start` tokens of `context`."""
 
     context: RollingContext
@@ -44,7 +44,7 @@ class SegmentAttention:
     """Attention of a forward's segments. Rows that are `causal`, the encoder's, are written into their contexts; the
     others see the context and each other, and leave nothing behind."""
 
-    segments: list[Segment]
+    segments: list[ContextSegment]
     causal: bool
 
     def mix(

@@ -17,7 +17,7 @@ from engine.models.cuda_graphs.slots import Slots
 from engine.models.diffusion_gemma.canvas import AcceptRule
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise, key_of
-from engine.models.diffusion_gemma.read_logits import Draws, look
+from engine.models.diffusion_gemma.read_logits import Draws, read_logits
 
 STEPS_A_PASS = 8
 """More in one pass take the plain way."""
@@ -42,7 +42,7 @@ class CanvasBucket:
 
 
 @attrs.define
-class Told:
+class StepInputs:
     """What the host says of a pass, int64; bools are 0 and 1.
 
     positions: [slots * rows], as the rotary embedding counts
@@ -65,7 +65,7 @@ class Told:
     begun: NDArray[np.int64]
 
     @classmethod
-    def nothing(cls, bucket: CanvasBucket) -> "Told":
+    def nothing(cls, bucket: CanvasBucket) -> "StepInputs":
         """Return what says that all is padding, which sees the rows of its slot."""
         shape = (bucket.slots, bucket.rows)
         rows = bucket.slots * bucket.rows
@@ -85,7 +85,8 @@ class Told:
 class CanvasMemory:
     """What a step reads and writes.
 
-    told: Told, one behind the other; heat: fp32 [canvases, STEPS_A_PASS], the temperatures; top_p: fp32 [canvases]
+    told: StepInputs, one after the other
+    heat: fp32 [canvases, STEPS_A_PASS], the temperatures; top_p: fp32 [canvases]
     tokens, signals: [slots * rows + 1], [slots * rows + 1, width]; the last row takes the padding of middles
     taken: int64 [], the steps taken in this pass; stopped: bool [canvases]
     likeliest int64, confidence and entropy fp32, accepted bool: [canvases, middle], as in canvas.Found
@@ -93,7 +94,7 @@ class CanvasMemory:
 
     def __init__(self, bucket: CanvasBucket, width: int, dtype: torch.dtype, device: torch.device) -> None:
         rows, count, shape = bucket.slots * bucket.rows, bucket.canvases, (bucket.canvases, bucket.middle)
-        self._shapes = [part.shape for part in Told.nothing(bucket).parts()]
+        self._shapes = [part.shape for part in StepInputs.nothing(bucket).parts()]
         self.told = torch.zeros(sum(math.prod(shape) for shape in self._shapes), dtype=torch.long, device=device)
         self.heat, self.top_p = torch.ones(count, STEPS_A_PASS, device=device), torch.ones(count, device=device)
         self.tokens = torch.zeros(rows + 1, dtype=torch.long, device=device)
@@ -103,14 +104,14 @@ class CanvasMemory:
         self.likeliest = torch.zeros(shape, dtype=torch.long, device=device)
         self.accepted = torch.zeros(shape, dtype=torch.bool, device=device)
         self.confidence, self.entropy = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
-        self.tell(Told.nothing(bucket))
+        self.tell(StepInputs.nothing(bucket))
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: StepInputs) -> None:
         """Take what the host says, in one copy."""
         self.told.copy_(torch.from_numpy(np.concatenate([part.ravel() for part in told.parts()])))
 
     def parts(self) -> list[Tensor]:
-        """Return the tensors of `told`, in the order of Told's fields."""
+        """Return the tensors of `told`, in the order of StepInputs's fields."""
         sizes = [math.prod(shape) for shape in self._shapes]
         return [part.view(shape) for part, shape in zip(torch.split(self.told, sizes), self._shapes, strict=True)]
 
@@ -151,7 +152,7 @@ class CanvasStep:
             cut=bucket.cut,
         )
         middles = hidden[places.clamp(max=len(hidden) - 1).flatten()]
-        seen = look(self._network, self._noise, self._forbidden, middles, draws)
+        seen = read_logits(self._network, self._noise, self._forbidden, middles, draws)
         likeliest, confidence, entropy, drawn = (
             each.view(places.shape) for each in (seen.likeliest, seen.confidence, seen.entropy, seen.drawn)
         )

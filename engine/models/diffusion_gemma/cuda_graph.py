@@ -9,7 +9,7 @@ from engine.models.cuda_graphs.graphs import Graphs
 from engine.models.cuda_graphs.sizes import capacity_for, rounded
 from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, Found
-from engine.models.diffusion_gemma.canvas_step import STEPS_A_PASS, CanvasBucket, CanvasMemory, CanvasStep, Told
+from engine.models.diffusion_gemma.canvas_step import STEPS_A_PASS, CanvasBucket, CanvasMemory, CanvasStep, StepInputs
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import LARGEST, Noise
 
@@ -88,7 +88,7 @@ class CapturedCanvases:
         states: Sequence[Sequence[CanvasState]],
     ) -> None:
         """Put the canvases where the step finds them; those of one pass stand behind each other in its slot."""
-        told = Told.nothing(bucket)
+        told = StepInputs.nothing(bucket)
         heat = torch.ones(bucket.canvases, STEPS_A_PASS)
         top_p = torch.ones(bucket.canvases)
         number = 0

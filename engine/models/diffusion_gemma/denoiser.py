@@ -7,13 +7,13 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, Found
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.cuda_graph import MOST_CAPACITY, CapturedCanvases
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise, key_of
-from engine.models.diffusion_gemma.read_logits import Draws, Look, look
+from engine.models.diffusion_gemma.read_logits import Draws, RowReadings, read_logits
 
 
 @attrs.frozen
@@ -93,14 +93,14 @@ class Denoiser:
                 [torch.arange(work.length, work.length + work.canvas.rows, device=self._device) for work in works]
             ),
             segments=[
-                Segment(work.context, work.length, start, end)
+                ContextSegment(work.context, work.length, start, end)
                 for work, start, end in zip(works, starts, ends, strict=True)
             ],
         )
         middles = [hidden[start : start + work.canvas.length] for work, start in zip(works, starts, strict=True)]
         keys = [self._keys(work.canvas, work.step + 1) for work in works]
         draws = Draws.of([work.canvas for work in works], [work.temperature for work in works], torch.cat(keys))
-        seen = look(self._network, self._noise, self._forbidden, torch.cat(middles), draws)
+        seen = read_logits(self._network, self._noise, self._forbidden, torch.cat(middles), draws)
         stops = list(accumulate(work.canvas.length for work in works))
         return [
             self._next(work, seen.part(stop - work.canvas.length, stop), own)
@@ -115,7 +115,7 @@ class Denoiser:
             return torch.zeros(rows, self._network.width, dtype=self._network.dtype, device=self._device)
         return torch.cat([state.signal, self._network.embed(state.after)])
 
-    def _next(self, work: _Work, seen: Look, keys: Tensor) -> CanvasState:
+    def _next(self, work: _Work, seen: RowReadings, keys: Tensor) -> CanvasState:
         old = work.state
         accepted = work.canvas.accept(seen.entropy, seen.confidence)
         tokens = torch.where(accepted, seen.drawn, self._noise.uniform(keys))

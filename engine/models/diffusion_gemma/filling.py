@@ -7,8 +7,8 @@ import attrs
 from torch import Tensor
 
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Family
-from engine.fill.sampler import Drawing
+from engine.fill.interface import Model
+from engine.fill.sampler import Sampler
 from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.settings import SamplerSettings
@@ -29,7 +29,7 @@ class Pace:
 
 @attrs.frozen
 class _Outcome:
-    """A canvas after a pass, with what Family.run returned for it [5, middle]."""
+    """A canvas after a pass, with what Model.run returned for it [5, middle]."""
 
     canvas: Canvas
     found: Tensor
@@ -57,14 +57,14 @@ class CanvasFilling(Filling):
 
     def __init__(
         self,
-        family: Family,
+        family: Model,
         context: RollingContext,
         hole: Hole,
-        drawing: Drawing,
+        sampler: Sampler,
         settings: SamplerSettings,
         pace: Pace,
     ) -> None:
-        super().__init__(family, context, hole, drawing)
+        super().__init__(family, context, hole, sampler)
         self._rolling, self._settings, self._pace = context, settings, pace
         self._widest = family.info.canvas_tokens
         self._begin_canvas()
@@ -85,8 +85,8 @@ class CanvasFilling(Filling):
         return self._canvas(min(self.hole.max_tokens - len(self.tokens), self._widest), [])
 
     def _canvas(self, length: int, after: list[int]) -> Canvas:
-        drawing, accept = self.drawing, self._pace.accept
-        return Canvas(length, after, accept, len(self.tokens), drawing.seed, drawing.temperature <= 0, drawing.top_p)
+        sampler, accept = self.sampler, self._pace.accept
+        return Canvas(length, after, accept, len(self.tokens), sampler.seed, sampler.temperature <= 0, sampler.top_p)
 
     def _longer(self, length: int) -> list[Canvas]:
         """Return the canvases to try once that of `length` has won against all shorter ones."""
@@ -101,7 +101,7 @@ class CanvasFilling(Filling):
 
     def next_pass(self) -> CanvasPass:
         unread = [*self.hole.layout.context, *self.tokens][len(self.context.tokens) :]
-        hottest = self.drawing.temperature if self.drawing.temperature > 0 else self._settings.hottest
+        hottest = self.sampler.temperature if self.sampler.temperature > 0 else self._settings.hottest
         temperatures = [
             self._settings.temperature(self._left - done, self._pace.steps, hottest) for done in range(self._steps)
         ]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.models.cuda_graphs.fused import fused
-from engine.models.diffusion_gemma.attention import Segment, SegmentAttention
+from engine.models.diffusion_gemma.attention import ContextSegment, SegmentAttention
 from engine.models.diffusion_gemma.context import LayerShape, RollingContext
 from engine.models.diffusion_gemma.layer import after_attention, before_attention
 from engine.models.quantization.holder import count_parameters
@@ -45,12 +45,12 @@ class DiffusionNetwork:
     def new_context(self) -> RollingContext:
         return RollingContext(self.shapes, self.dtype, self.device)
 
-    def read(self, tokens: Tensor, positions: Tensor, segments: list[Segment]) -> None:
+    def read(self, tokens: Tensor, positions: Tensor, segments: list[ContextSegment]) -> None:
         """Write the keys and values of tokens [rows] into the contexts of their segments."""
         mix = SegmentAttention(segments, causal=True).mix
         self._layers(self._encoder, self._encoder.embed_tokens(tokens), positions, mix)
 
-    def denoise(self, tokens: Tensor, signals: Tensor, positions: Tensor, segments: list[Segment]) -> Tensor:
+    def denoise(self, tokens: Tensor, signals: Tensor, positions: Tensor, segments: list[ContextSegment]) -> Tensor:
         """Return the last hidden states [rows, width] of canvas tokens [rows].
 
         `signals` [rows, width] are the embeddings that the last step expected; zeros in the first one.

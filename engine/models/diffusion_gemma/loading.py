@@ -8,10 +8,10 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from engine.errors import ModelError
-from engine.library.precision_names import Wish
+from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.pieces import GemmaPieces
 from engine.models.diffusion_gemma.prompt import Prompt, TurnMarks
 from engine.models.diffusion_gemma.settings import read_settings
@@ -29,14 +29,14 @@ HALVES = ("model.decoder.", "model.encoder.language_model.")
 
 
 def load(
-    folder: Path, config: dict[str, Any], threads: int, device: torch.device, wish: Wish = "auto"
-) -> DiffusionGemmaFamily:
+    folder: Path, config: dict[str, Any], threads: int, device: torch.device, precision: PrecisionSetting = "auto"
+) -> DiffusionGemmaModel:
     """Load a checkpoint in the precision that is wished for.
 
     Raises ModelError with one line that a user can act on.
     """
     files = weight_files(folder)
-    choice = choose(folder, wish, device)
+    choice = choose(folder, precision, device)
     try:
         tokenizer = load_tokenizer(folder / "tokenizer.json")
     except Exception as error:
@@ -72,7 +72,7 @@ def load(
         canvas=info.canvas_tokens,
         turns=_turns(folder, tokenizer),
     )
-    return DiffusionGemmaFamily(info, network, pieces, prompt, read_settings(folder, text.eos_token_id), threads)
+    return DiffusionGemmaModel(info, network, pieces, prompt, read_settings(folder, text.eos_token_id), threads)
 
 
 def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:

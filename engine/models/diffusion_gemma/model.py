@@ -7,11 +7,11 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, owned
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.interface import Context, Layout, Pass, expect_type
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
-from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass, CanvasState
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
@@ -23,14 +23,14 @@ from engine.models.diffusion_gemma.prompt import Prompt
 from engine.models.diffusion_gemma.settings import SamplerSettings
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
-DEFAULT = Way("entropy", 8)
+DEFAULT = FillStrategy("entropy", 8)
 """Few steps for short fills; the temperature falls over as many as there are. The checkpoint's own are 48."""
 STEPS_A_PASS = 2
 """On a GPU, where looking at a result waits for all that is queued. On a CPU nothing is queued, and it is one."""
 
 
-class DiffusionGemmaFamily:
-    """Implements models.base.Family. Rows of all holes share the matrix products; attention is each hole's own."""
+class DiffusionGemmaModel:
+    """Implements models.base.Model. Rows of all holes share the matrix products; attention is each hole's own."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class DiffusionGemmaFamily:
         return self._network.new_context()
 
     def read(self, context: Context, tokens: list[int]) -> CanvasPass:
-        return CanvasPass(owned(context, RollingContext), tokens)
+        return CanvasPass(expect_type(context, RollingContext), tokens)
 
-    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
+    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
         pace = Pace(self._rule(way.rule), way.steps or self._settings.most_steps, self._steps_a_pass)
-        return CanvasFilling(self, owned(context, RollingContext), hole, drawing, self._settings, pace)
+        return CanvasFilling(self, expect_type(context, RollingContext), hole, sampler, self._settings, pace)
 
     def _rule(self, rule: RuleName) -> AcceptRule:
         match rule:
@@ -74,7 +74,7 @@ class DiffusionGemmaFamily:
 
     @torch.inference_mode()
     def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [owned(item, CanvasPass) for item in asked]
+        passes = [expect_type(item, CanvasPass) for item in asked]
         lengths = [len(item.context.tokens) + len(item.append) for item in passes]
         for item, length in zip(passes, lengths, strict=True):
             needed = length + max((canvas.rows for canvas in item.canvases), default=0)
@@ -104,7 +104,7 @@ class DiffusionGemmaFamily:
         for item in passes:
             start, stop = len(item.context.tokens), len(item.context.tokens) + len(item.append)
             item.context.reserve(stop)
-            segments.append(Segment(item.context, start, len(tokens), len(tokens) + len(item.append)))
+            segments.append(ContextSegment(item.context, start, len(tokens), len(tokens) + len(item.append)))
             tokens += item.append
             positions += range(start, stop)
         device = self._network.device

@@ -17,7 +17,7 @@ _NEVER = -1e9
 
 
 @attrs.frozen
-class Look:
+class RowReadings:
     """Of each row: the token drawn, the likeliest, its probability at temperature 1, the entropy (nats) at the row's
     temperature, each [rows], and the embedding that is expected there [rows, width]."""
 
@@ -27,9 +27,9 @@ class Look:
     entropy: Tensor
     signal: Tensor
 
-    def part(self, start: int, stop: int) -> "Look":
+    def part(self, start: int, stop: int) -> "RowReadings":
         """Return the rows from `start` up to `stop`."""
-        return Look(*(value[start:stop] for value in attrs.astuple(self, recurse=False)))
+        return RowReadings(*(value[start:stop] for value in attrs.astuple(self, recurse=False)))
 
 
 @attrs.frozen
@@ -63,8 +63,10 @@ class Draws:
         )
 
 
-def look(network: DiffusionNetwork, noise: Noise, forbidden: Tensor, hidden: Tensor, draws: Draws) -> Look:
-    """Look at hidden states [rows, width]; `forbidden` tokens are given no probability."""
+def read_logits(
+    network: DiffusionNetwork, noise: Noise, forbidden: Tensor, hidden: Tensor, draws: Draws
+) -> RowReadings:
+    """RowReadings at hidden states [rows, width]; `forbidden` tokens are given no probability."""
     looks = []
     for start in range(0, len(hidden), CHUNK):
         rows = slice(start, start + CHUNK)
@@ -79,9 +81,9 @@ def look(network: DiffusionNetwork, noise: Noise, forbidden: Tensor, hidden: Ten
         if draws.some:
             shown = _likeliest_of(logits, probabilities, draws.top_p[rows, None]) if draws.cut else logits
             drawn = torch.where(draws.greedy[rows], likeliest, noise.draw(draws.keys[rows], shown))
-        looks.append(Look(drawn, likeliest, confidence, entropy, signal))
+        looks.append(RowReadings(drawn, likeliest, confidence, entropy, signal))
     columns = zip(*(attrs.astuple(one, recurse=False) for one in looks), strict=True)
-    return Look(*(torch.cat(parts) for parts in columns))
+    return RowReadings(*(torch.cat(parts) for parts in columns))
 
 
 def _likeliest_of(logits: Tensor, probabilities: Tensor, top_p: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from engine.models.cuda_graphs.graphs import Graphs
 from engine.models.cuda_graphs.sizes import RowBucket, capacity_for, rounded
 from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity
 from engine.models.embedded.network import Network
-from engine.models.embedded.rows import FIELDS, HostRows, rows_of
+from engine.models.embedded.rows import FIELDS, PackedRows, rows_of
 from engine.models.stock.key_values import KeyValues
 
 MOST_SLOTS = 16
@@ -31,7 +31,9 @@ class StreamStep:
         self._sizes = [FIELDS * rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
         self._numbers = torch.zeros(sum(self._sizes), dtype=torch.long, device=slots.layers[0].device)
 
-    def fill(self, rows: HostRows, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]) -> None:
+    def fill(
+        self, rows: PackedRows, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]
+    ) -> None:
         """Take the rows of passes that stand in slots `places`. Padding sees all rows of its slot and is token 0."""
         bucket = self._bucket
         fields = np.zeros((FIELDS, bucket.slots, bucket.rows), np.int64)
@@ -78,7 +80,7 @@ class CapturedStreams:
         self._slots = Slots(shapes, MOST_SLOTS, capacity, self._dtype, device)
         self._graphs: Graphs[StreamStep] = Graphs(device, self._slots.forget)
 
-    def run(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], rows: HostRows) -> list[Tensor] | None:
+    def run(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], rows: PackedRows) -> list[Tensor] | None:
         """Return each pass's logits [wanted, vocabulary] on the device; None where no graph serves these passes."""
         starts = [len(context.tokens) for context in contexts]
         bucket = self._bucket(passes, starts)

@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
 
 @attrs.frozen
-class Marks:
+class SpecialTokens:
     """The ids of the special tokens."""
 
     pad: int
@@ -61,7 +61,7 @@ def short_path(path: str) -> str:
 
 
 def lay_out(
-    encode: Encoder, marks: Marks, limits: Limits, prefix: str, suffix: str, path: str, snippets: list[Snippet]
+    encode: Encoder, marks: SpecialTokens, limits: Limits, prefix: str, suffix: str, path: str, snippets: list[Snippet]
 ) -> Stream:
     """Return the stream of a hole, within `limits`.
 

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.link import Link
 from engine.models.embedded.lookup_last import LastRow, last_row
 from engine.models.embedded.network import Network
@@ -19,10 +19,10 @@ CANDIDATES = 128
 """Of so many of a row's likeliest tokens the logits are computed anew; the others keep theirs."""
 
 
-class HostLink:
+class NumpyLink:
     """A network's link and all that it reads, in memory that numpy sees too."""
 
-    def __init__(self, network: Network, link: Link, marks: Marks) -> None:
+    def __init__(self, network: Network, link: Link, marks: SpecialTokens) -> None:
         self._marks, self._buckets, width = marks, network.shape.gram_buckets, network.shape.width
         self._embed, self._hint = _numbers(network.embed.weight), _numbers(network.hint.weight)
         self._strength, self._copy = _numbers(network.strength.weight), _numbers(network.copy.weight)
@@ -56,7 +56,7 @@ class HostLink:
 class LinkedRows:
     """Implements stream_filling.Linked for rows [n, width] as the trunk left them, and their logits [n, vocabulary]."""
 
-    def __init__(self, link: HostLink, rows: Tensor, logits: Tensor) -> None:
+    def __init__(self, link: NumpyLink, rows: Tensor, logits: Tensor) -> None:
         self._link, self._rows, self._logits = link, rows.float().numpy(), logits.numpy()
 
     def after(self, row: int, tokens: list[int]) -> Tensor:

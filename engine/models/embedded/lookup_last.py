@@ -4,7 +4,7 @@ from array import array
 
 import attrs
 
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.ngram_lookup import FACTOR, RUNS, SHIFT, SPREAD
 
 _ALL = (1 << 64) - 1
@@ -20,7 +20,7 @@ class LastRow:
     grams: tuple[int, int]
 
 
-def last_row(stream: list[int], marks: Marks, buckets: int) -> LastRow:
+def last_row(stream: list[int], marks: SpecialTokens, buckets: int) -> LastRow:
     """Return the row of a stream's last token, which stands behind <middle>."""
     tail, middle = _last(stream, marks.tail), _last(stream, marks.middle)
     text = stream[:tail] + stream[middle + 1 :]

@@ -16,19 +16,19 @@ from torch.nn import functional as F
 
 from engine.errors import ModelError
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, owned
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.interface import Context, Layout, Pass, expect_type
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, begin
 from engine.library.memory import processor_has_bf16
-from engine.models.cuda_graphs.waiting import wait_for
+from engine.models.cuda_graphs.waiting import synchronize
 from engine.models.embedded.cuda_graph import CapturedStreams
 from engine.models.embedded.int8_weights import unpack
-from engine.models.embedded.layout import Limits, Marks, lay_out
-from engine.models.embedded.link_numpy import HostLink, LinkedRows
+from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
+from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
 from engine.models.embedded.network import Network, Shape
-from engine.models.embedded.rows import HostRows
+from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.token_bytes import Pieces, load_tokenizer
@@ -47,13 +47,13 @@ class Card:
     name: str
     licence: str
     shape: Shape
-    marks: Marks
+    marks: SpecialTokens
     below_tokens: int
     tail_tokens: int
 
 
-class EmbeddedFamily:
-    """Implements models.base.Family. Rows of all holes share the matrix products; attention is each hole's own, so that
+class EmbeddedModel:
+    """Implements models.base.Model. Rows of all holes share the matrix products; attention is each hole's own, so that
     no hole's answer depends on what else is in the batch and nothing is padded."""
 
     def __init__(self, card: Card, network: Network, tokenizer: Tokenizer, device: torch.device, threads: int) -> None:
@@ -78,7 +78,7 @@ class EmbeddedFamily:
         self._agreement = Agreement(self._pieces.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         here = network.link if device.type == "cpu" else None
-        self._link = None if here is None else HostLink(network, here, card.marks)
+        self._link = None if here is None else NumpyLink(network, here, card.marks)
         """None on a GPU as well: each linked token would have to be waited for."""
         self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
         """How passes run where there are graphs to capture them in."""
@@ -115,13 +115,13 @@ class EmbeddedFamily:
     def read(self, context: Context, tokens: list[int]) -> StreamPass:
         return StreamPass(context, tokens, [], [])
 
-    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
-        return begin(self, context, hole, drawing, way)
+    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
+        return begin(self, context, hole, sampler, way)
 
     @torch.inference_mode()
     def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [owned(item, StreamPass) for item in asked]
-        contexts = [owned(item.context, KeyValues) for item in passes]
+        passes = [expect_type(item, StreamPass) for item in asked]
+        contexts = [expect_type(item.context, KeyValues) for item in passes]
         counts = [item.rows for item in passes]
         starts = [len(context.tokens) for context in contexts]
         for start, count in zip(starts, counts, strict=True):
@@ -129,17 +129,17 @@ class EmbeddedFamily:
                 raise ModelError(
                     f"a hole needs {start + count} positions; the model has {self._network.cosine.shape[0]}"
                 )
-        shown = HostRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
+        shown = PackedRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
         found = None if self.captured is None else self.captured.run(passes, contexts, shown)
         if found is None:
             found = self._run_plainly(passes, contexts, shown)
         for context, item in zip(contexts, passes, strict=True):
             context.tokens += item.append
-        wait_for(self._device)
+        synchronize(self._device)
         return found
 
     def _run_plainly(
-        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], shown: HostRows
+        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], shown: PackedRows
     ) -> list[Tensor]:
         """Return each pass's logits [wanted, vocabulary], with shapes as they come."""
         counts = [item.rows for item in passes]
@@ -181,7 +181,7 @@ class EmbeddedFamily:
     def bytes_of(self, token: int) -> bytes:
         return self._pieces.bytes[token]
 
-    def agreeing(self, typed: bytes) -> list[int]:
+    def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._agreement.tokens(typed)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
@@ -206,7 +206,7 @@ def _visible(start: int, append: int, canvas: int, device: torch.device) -> Tens
     return visible
 
 
-def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedFamily:
+def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedModel:
     """Load a model of this family from a folder; raises ModelError with one line."""
     try:
         card = cattrs.Converter(detailed_validation=False).structure(config, Card)
@@ -231,7 +231,7 @@ def load(folder: Path, config: dict[str, Any], threads: int, device: torch.devic
     network = network.to(device=device, dtype=torch.bfloat16 if native else torch.float32).eval()
     network.reset_tables()
     _lay_out_weights(network)
-    return EmbeddedFamily(card, network, tokenizer, device, threads)
+    return EmbeddedModel(card, network, tokenizer, device, threads)
 
 
 def _lay_out_weights(network: Network) -> None:

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 
 Ids = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class Lookup:
     Only rows from `since` on are looked up.
     """
 
-    def __init__(self, stream: list[int] | Ids, marks: Marks, buckets: int, since: int = 0) -> None:
+    def __init__(self, stream: list[int] | Ids, marks: SpecialTokens, buckets: int, since: int = 0) -> None:
         tokens = np.asarray(stream, np.int64)
         self._mask, self._buckets, self._since = marks.mask, buckets, since
         tail, middle = _last(tokens, marks.tail), _last(tokens, marks.middle)
@@ -67,14 +67,14 @@ class Lookup:
         self._found, self._length, self._grams = _look_up(self._text, first, buckets)
         self._narrowed, self._narrow_match = -1, (0, 0)
 
-    def narrow(self, row: int, agreeing: Ids) -> None:
+    def narrow(self, row: int, compatible_tokens: Ids) -> None:
         """Tell one row only of occurrences that went on with a token that agrees with what is typed (see healing.py).
 
         Hints of a canvas behind that row go on from there.
         """
         at = int(self._index[row])
         if at >= 0:
-            self._narrowed, self._narrow_match = row, _narrow(self._text[: at + 1], agreeing)
+            self._narrowed, self._narrow_match = row, _narrow(self._text[: at + 1], compatible_tokens)
 
     def _match(self, row: int) -> tuple[int, int]:
         """Return where the earlier run like the one at a row ends, and its number in RUNS, or 0."""
@@ -113,10 +113,10 @@ class Lookup:
         return Hints(tokens, strengths, grams)
 
 
-def _narrow(text: Ids, agreeing: Ids) -> tuple[int, int]:
+def _narrow(text: Ids, compatible_tokens: Ids) -> tuple[int, int]:
     """Return where the latest earlier occurrence of the longest run at the end of a text [n] ends that went on with one
-    of the `agreeing` tokens [m], and that run's number in RUNS counted from 1, or 0."""
-    ends = np.flatnonzero(np.isin(text[1:], agreeing))
+    of the `compatible_tokens` tokens [m], and that run's number in RUNS counted from 1, or 0."""
+    ends = np.flatnonzero(np.isin(text[1:], compatible_tokens))
     found = (0, 0)
     for run in range(1, RUNS[-1] + 1):
         ends = ends[ends >= run - 1]

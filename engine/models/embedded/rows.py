@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.fill.stream import StreamPass
-from engine.models.embedded.layout import Marks
+from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.network import Rows
 from engine.models.embedded.ngram_lookup import Hints, Lookup
 
@@ -17,21 +17,23 @@ FIELDS = 6
 
 
 @attrs.frozen
-class HostRows:
+class PackedRows:
     """`numbers` int64 [FIELDS, rows]: a network.Rows before it goes to the device."""
 
     numbers: NDArray[np.int64]
 
     @classmethod
-    def of(cls, passes: Sequence[StreamPass], starts: Sequence[int], marks: Marks, buckets: int) -> "HostRows":
+    def of(
+        cls, passes: Sequence[StreamPass], starts: Sequence[int], marks: SpecialTokens, buckets: int
+    ) -> "PackedRows":
         """Return the rows of `passes`, which stand behind `starts` tokens of their contexts."""
         found: list[Hints] = []
         for item, start in zip(passes, starts, strict=True):
             stream = [*item.context.tokens, *item.append]
             anchor = len(stream) - 1
             lookup = Lookup(stream, marks, buckets, min(start, anchor))
-            if item.agreeing:
-                lookup.narrow(anchor, np.array(item.agreeing))
+            if item.compatible_tokens:
+                lookup.narrow(anchor, np.array(item.compatible_tokens))
             hints = lookup.stream()
             found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
             if item.canvas:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from engine.fill.commit_rules import CommitRule, floor
+from engine.fill.commit_rules import CommitRule, min_commits
 from engine.fill.filling import Filling, Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing, Proposal
+from engine.fill.sampler import Proposal, Sampler
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import Finish
 
 if TYPE_CHECKING:
-    from engine.models.masked.model import MaskedFamily
+    from engine.models.masked.model import MaskedModel
 
 _UNBOUNDED = 1 << 30
 
@@ -26,9 +26,9 @@ class Canvas(Filling):
     """
 
     def __init__(
-        self, family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, rule: CommitRule, steps: int
+        self, family: MaskedModel, context: Context, hole: Hole, sampler: Sampler, rule: CommitRule, steps: int
     ) -> None:
-        super().__init__(family, context, hole, drawing)
+        super().__init__(family, context, hole, sampler)
         self._family, self._rule, self._steps = family, rule, steps or _UNBOUNDED
         layout = hole.layout
         self._longest = max(1, min(hole.max_tokens, family.trait.window - len(layout.before) - len(layout.after)))
@@ -51,7 +51,7 @@ class Canvas(Filling):
 
     def absorb(self, found: Tensor, steps_left: int) -> None:
         masks = self._masks()
-        self._settle(self.drawing.propose(found, masks), masks, self._left(steps_left, self.next_pass()))
+        self._settle(self.sampler.propose(found, masks), masks, self._left(steps_left, self.next_pass()))
 
     def _left(self, steps_left: int, taken: MaskedPass) -> int:
         """Return how many steps are left, the one just taken included, in the budget of time and of steps."""
@@ -63,7 +63,7 @@ class Canvas(Filling):
         """Commit what the rule believes in, of what comes before the first end that is proposed."""
         self.steps += 1
         stop = self.until_end(proposal.tokens)
-        chosen = self._rule(proposal.part(0, stop), floor(stop, steps_left))
+        chosen = self._rule(proposal.part(0, stop), min_commits(stop, steps_left))
         self._place({masks[rank]: (proposal.tokens[rank], proposal.confidence[rank]) for rank in chosen})
         self._cut()
         if None not in self._places:

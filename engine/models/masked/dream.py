@@ -6,7 +6,7 @@ modeling_dream.DreamModel and mask_token_id 151666; the tensors have Qwen2's nam
 
 import attrs
 
-from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, MaskedTokens, Stock
 
 
 def qwen2(config: JsonObject) -> Stock:
@@ -19,13 +19,13 @@ DREAM = Kind(
     model_types=("Dream", "qwen2"),
     licence="Apache-2.0",
     shifted=True,
-    marks=Marks(mask=151666, end=151643),
+    marks=MaskedTokens(mask=151666, end=151643),
     stock=qwen2,
 )
-DIFFUCODER = attrs.evolve(DREAM, name="diffucoder", licence="apple-amlr", marks=Marks(151666, 151643, (151667,)))
+DIFFUCODER = attrs.evolve(DREAM, name="diffucoder", licence="apple-amlr", marks=MaskedTokens(151666, 151643, (151667,)))
 DREAMON = attrs.evolve(
     DREAM,
     name="dreamon",
-    marks=Marks(mask=151666, end=151643, begin=151665, expand=151667),
+    marks=MaskedTokens(mask=151666, end=151643, begin=151665, expand=151667),
     context_tokens=2048,
 )

@@ -10,11 +10,11 @@ from torch import Tensor
 from engine.fill.commit_rules import CommitRule
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing
+from engine.fill.sampler import Sampler
 from engine.models.masked.canvas import Canvas
 
 if TYPE_CHECKING:
-    from engine.models.masked.model import MaskedFamily
+    from engine.models.masked.model import MaskedModel
 
 START = 8
 """Masks at first: half of all fills of one line have at most 7 tokens."""
@@ -30,9 +30,9 @@ class Expanding(Canvas):
     """
 
     def __init__(
-        self, family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, rule: CommitRule, steps: int
+        self, family: MaskedModel, context: Context, hole: Hole, sampler: Sampler, rule: CommitRule, steps: int
     ) -> None:
-        super().__init__(family, context, hole, drawing, rule, steps)
+        super().__init__(family, context, hole, sampler, rule, steps)
         length = min(START, self._longest)
         self._places, self._sure = [None] * length, [0.0] * length
         self._expansions = self._longest

@@ -11,13 +11,13 @@ from torch import Tensor
 from engine.fill.commit_rules import CommitRule
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing, Proposal
+from engine.fill.sampler import Proposal, Sampler
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import Extent
 
 if TYPE_CHECKING:
-    from engine.models.masked.model import MaskedFamily
+    from engine.models.masked.model import MaskedModel
 
 LENGTHS: dict[Extent, tuple[int, ...]] = {"line": (8, 4, 16, 32), "lines": (16, 8, 32, 64)}
 """Tokens of the middles that are tried. The sides are read around the first, the likeliest: half of all fills of one
@@ -33,9 +33,9 @@ class FixedLength(Canvas):
     """
 
     def __init__(
-        self, family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, rule: CommitRule, steps: int
+        self, family: MaskedModel, context: Context, hole: Hole, sampler: Sampler, rule: CommitRule, steps: int
     ) -> None:
-        super().__init__(family, context, hole, drawing, rule, steps)
+        super().__init__(family, context, hole, sampler, rule, steps)
         self._lengths = list(dict.fromkeys(min(length, self._longest) for length in LENGTHS[hole.extent]))
 
     def next_pass(self) -> MaskedPass:
@@ -53,7 +53,7 @@ class FixedLength(Canvas):
         if self.steps:
             super().absorb(found, steps_left)
             return
-        proposals = [self.drawing.propose(part, list(range(len(part)))) for part in torch.split(found, self._lengths)]
+        proposals = [self.sampler.propose(part, list(range(len(part)))) for part in torch.split(found, self._lengths)]
         best = max(proposals, key=self._fit)
         left = self._left(steps_left, self.next_pass())
         self._places, self._sure = [None] * len(best.tokens), [0.0] * len(best.tokens)

@@ -3,7 +3,7 @@
 import re
 
 from engine.errors import ModelError
-from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, MaskedTokens, Stock
 
 _FIELDS = {
     "d_model": "hidden_size",
@@ -69,7 +69,7 @@ LLADA = Kind(
     model_types=("llada",),
     licence="MIT",
     shifted=False,
-    marks=Marks(mask=126336, end=126081, padding=(126348,)),
+    marks=MaskedTokens(mask=126336, end=126081, padding=(126348,)),
     stock=llama,
     rename=renamed,
 )

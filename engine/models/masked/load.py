@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 
 from engine.errors import ModelError
-from engine.library.precision_names import Wish
+from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.masked.fixed import LENGTHS
 from engine.models.masked.marks import marks_of
-from engine.models.masked.model import MaskedFamily, Trait
+from engine.models.masked.model import MaskedModel, Trait
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import kind_of
 from engine.models.quantization.choice import choose
@@ -24,7 +24,9 @@ READING_TOKENS = {"cuda": 2048, "cpu": 512}
 512 are half a second of a processor for half a billion."""
 
 
-def load(folder: Path, config: object, threads: int, device: torch.device, wish: Wish = "auto") -> MaskedFamily:
+def load(
+    folder: Path, config: object, threads: int, device: torch.device, precision: PrecisionSetting = "auto"
+) -> MaskedModel:
     """Load the model in `folder`, whose config.json says `config`, in the precision that is wished for.
 
     Raises ModelError with one line.
@@ -33,7 +35,7 @@ def load(folder: Path, config: object, threads: int, device: torch.device, wish:
     tokenizer = tokenizer_of(checkpoint)
     kind = kind_of(checkpoint, tokenizer)
     marks = marks_of(checkpoint, kind, tokenizer)
-    choice = choose(folder, wish, device)
+    choice = choose(folder, precision, device)
     stock = stock_network(checkpoint, kind, device, choice.dtype, choice.precision)
     network = MaskedNetwork(stock)
     pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
@@ -53,4 +55,4 @@ def load(folder: Path, config: object, threads: int, device: torch.device, wish:
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
-    return MaskedFamily(info, Trait(marks, kind.shifted, window), network, tokenizer, pieces, threads)
+    return MaskedModel(info, Trait(marks, kind.shifted, window), network, tokenizer, pieces, threads)

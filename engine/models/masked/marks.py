@@ -4,10 +4,10 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import Checkpoint
-from engine.models.stock.kind import Kind, Marks
+from engine.models.stock.kind import Kind, MaskedTokens
 
 
-def marks_of(checkpoint: Checkpoint, kind: Kind, tokenizer: Tokenizer) -> Marks:
+def marks_of(checkpoint: Checkpoint, kind: Kind, tokenizer: Tokenizer) -> MaskedTokens:
     """Return the ids of a checkpoint's marks: from midspan.json, else config.json or generation_config.json, else the
     tokenizer's own names of them, else what is known of the family. Raises ModelError for an id that cannot be.
     """
@@ -33,7 +33,7 @@ def marks_of(checkpoint: Checkpoint, kind: Kind, tokenizer: Tokenizer) -> Marks:
                 f'put the right one into midspan.json there as "{name}_id"'
             )
     present = tuple(sorted(number for number in padding - {end, mask} if tokenizer.id_to_token(number) is not None))
-    return Marks(mask, end, present, begin, expand)
+    return MaskedTokens(mask, end, present, begin, expand)
 
 
 def _configured(checkpoint: Checkpoint, key: str) -> list[int]:

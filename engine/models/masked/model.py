@@ -10,19 +10,19 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, owned
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.interface import Context, Layout, Pass, expect_type
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import Sides
+from engine.models.masked.sides import SurroundingCache
 from engine.models.masked.ways import begin
 from engine.models.masked.window import cut
-from engine.models.stock.kind import Marks
+from engine.models.stock.kind import MaskedTokens
 from engine.models.stock.snippets import heading, related_tokens
 from engine.models.stock.token_bytes import Pieces
 from engine.protocol.messages import Fill, ModelInfo
-from engine.schedule.pass_timer import StepClock
+from engine.schedule.pass_timer import PassTimer
 
 REFRESH_STEPS = 8
 """The sides are read in the first of so many steps, and kept in the others. Most fills of a line take fewer; Fast-dLLM
@@ -49,13 +49,13 @@ class NoContext:
 class Trait:
     """What a family's fills need to know of it. `window` is in tokens, the middle among them."""
 
-    marks: Marks
+    marks: MaskedTokens
     shifted: bool
     window: int
 
 
-class MaskedFamily:
-    """Implements models.base.Family."""
+class MaskedModel:
+    """Implements models.base.Model."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class MaskedFamily:
         refresh_steps: int = REFRESH_STEPS,
     ) -> None:
         self.info, self.trait, self.threads, self.refresh_steps = info, trait, threads, refresh_steps
-        self.default = Way("threshold")
+        self.default = FillStrategy("threshold")
         self.end = trait.marks.end
         allowed = {self.end, *trait.marks.padding, trait.marks.expand}
         known = tokenizer.get_vocab().values()
@@ -76,7 +76,7 @@ class MaskedFamily:
         nothing = set(range(network.vocabulary)).difference(known)
         self.never = tuple(sorted((special | nothing) - allowed))
         self._network, self.tokenizer, self._pieces = network, tokenizer, pieces
-        self._clock = StepClock()
+        self._clock = PassTimer()
 
     def lay_out(self, fill: Fill) -> Layout:
         marks = self.trait.marks
@@ -102,15 +102,15 @@ class MaskedFamily:
     def read(self, context: Context, tokens: list[int]) -> Pass:
         raise TypeError("a masked family lays out no context, and reads none")
 
-    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
-        return begin(self, context, hole, drawing, way)
+    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
+        return begin(self, context, hole, sampler, way)
 
-    def sides(self, layout: Layout, room: int) -> Sides:
+    def sides(self, layout: Layout, room: int) -> SurroundingCache:
         """Return a hole's sides, around a middle of at most `room` tokens."""
-        return Sides(layout.before, layout.after, self.trait.shifted, room)
+        return SurroundingCache(layout.before, layout.after, self.trait.shifted, room)
 
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        own = [owned(item, MaskedPass) for item in passes]
+        own = [expect_type(item, MaskedPass) for item in passes]
         started = time.perf_counter()
         logits = self._network.run(own)
         self._clock.record(sum(item.rows for item in own), (time.perf_counter() - started) * 1000)

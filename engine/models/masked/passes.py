@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from engine.models.cuda_graphs.fused import fused
 from engine.models.cuda_graphs.slots import SlotShape
-from engine.models.cuda_graphs.waiting import wait_for
+from engine.models.cuda_graphs.waiting import synchronize
 from engine.models.masked.cuda_graph import CapturedMiddles
-from engine.models.masked.rows import MaskedPass, Segment, segments_of
+from engine.models.masked.rows import MaskedPass, MiddleSegment, segments_of
 from engine.models.masked.sides import turned
 from engine.models.quantization.holder import count_parameters
 from engine.models.stock.layer import after_attention, before_attention
@@ -49,7 +49,7 @@ class MaskedNetwork:
         found = None if self.captured is None else self.captured.run(passes)
         if found is None:
             found = self._run_plainly(passes)
-        wait_for(self.device)
+        synchronize(self.device)
         return found
 
     def _run_plainly(self, passes: Sequence[MaskedPass]) -> list[Tensor]:
@@ -89,7 +89,7 @@ class MaskedNetwork:
         return logits
 
     def _mix(
-        self, number: int, segments: list[Segment], query: Tensor, key: Tensor, value: Tensor, scale: float
+        self, number: int, segments: list[MiddleSegment], query: Tensor, key: Tensor, value: Tensor, scale: float
     ) -> Tensor:
         """Attend with each middle's rows to its own keys and values, which are written behind its sides."""
         query, key, value = (each.transpose(0, 1) for each in (query, key, value))
@@ -104,7 +104,7 @@ class MaskedNetwork:
             at = own.stop
         return torch.cat(mixed)
 
-    def _seen(self, number: int, segment: Segment, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def _seen(self, number: int, segment: MiddleSegment, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and values [heads, seen, width] that a middle's rows see, their own among them."""
         sides = segment.sides
         assert sides.buffer is not None

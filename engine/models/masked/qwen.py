@@ -5,7 +5,7 @@ config.json says model_type "a2d-qwen2" (or a2d-qwen3, a2d-llama); its lm_head i
 """
 
 from engine.models.masked.dream import qwen2
-from engine.models.stock.kind import JsonObject, Kind, Marks, Stock
+from engine.models.stock.kind import JsonObject, Kind, MaskedTokens, Stock
 
 _CONVERTED = {"a2d-qwen2": "Qwen2", "a2d-qwen3": "Qwen3", "a2d-llama": "Llama"}
 
@@ -20,7 +20,7 @@ OPEN_DCODER = Kind(
     model_types=("qwen2",),
     licence="Apache-2.0",
     shifted=True,
-    marks=Marks(mask=151665, end=151643),
+    marks=MaskedTokens(mask=151665, end=151643),
     stock=qwen2,
 )
 DLLM_QWEN = Kind(
@@ -28,6 +28,6 @@ DLLM_QWEN = Kind(
     model_types=tuple(_CONVERTED),
     licence="unknown",
     shifted=False,
-    marks=Marks(mask=151665, end=151643),
+    marks=MaskedTokens(mask=151665, end=151643),
     stock=converted,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.models.masked.sides import Sides
+from engine.models.masked.sides import SurroundingCache
 
 
 @attrs.define
@@ -18,7 +18,7 @@ class MaskedPass:
     the other's.
     """
 
-    sides: Sides
+    sides: SurroundingCache
     middles: list[list[int]]
     wanted: Sequence[int]
     reads_sides: bool
@@ -30,13 +30,13 @@ class MaskedPass:
 
 
 @attrs.define
-class Segment:
+class MiddleSegment:
     """One middle's rows in the batch, with the fixed ones before them where it reads those.
 
     `aside` tells whether the sides stand for another length than this middle's, so that a copy of them must be moved.
     """
 
-    sides: Sides
+    sides: SurroundingCache
     tokens: list[int]
     positions: list[int]
     length: int
@@ -44,14 +44,16 @@ class Segment:
     aside: bool
 
 
-def segments_of(item: MaskedPass) -> list[Segment]:
+def segments_of(item: MaskedPass) -> list[MiddleSegment]:
     """Return the segments of a pass, in the order of its middles."""
-    segments: list[Segment] = []
+    segments: list[MiddleSegment] = []
     sides = item.sides
     for number, middle in enumerate(item.middles):
         fixed, live = sides.positions(len(middle))
         read = item.reads_sides and number == 0
         tokens = [*(sides.fixed if read else ()), *sides.anchor, *middle]
         positions = [*(fixed if read else ()), *live]
-        segments.append(Segment(sides, tokens, positions, len(middle), len(sides.fixed) if read else 0, number > 0))
+        segments.append(
+            MiddleSegment(sides, tokens, positions, len(middle), len(sides.fixed) if read else 0, number > 0)
+        )
     return segments

@@ -13,7 +13,7 @@ from torch import Tensor
 _readings = count(1)
 
 
-class Sides:
+class SurroundingCache:
     """The tokens before and after a middle that holds at most `room` tokens.
 
     All rows that are computed in every step are live: the middle and, where `shifted`, the anchor before it, whose row

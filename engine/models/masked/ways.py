@@ -8,14 +8,14 @@ from engine.errors import ModelError
 from engine.fill.commit_rules import CommitRule, by_entropy, by_threshold
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing, Proposal
-from engine.fill.strategy import Way
+from engine.fill.sampler import Proposal, Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.masked.canvas import Canvas
 from engine.models.masked.expanding import Expanding
 from engine.models.masked.fixed import FixedLength
 
 if TYPE_CHECKING:
-    from engine.models.masked.model import MaskedFamily
+    from engine.models.masked.model import MaskedModel
 
 
 def leftmost(proposal: Proposal, least: int) -> list[int]:
@@ -23,7 +23,7 @@ def leftmost(proposal: Proposal, least: int) -> list[int]:
     return [0]
 
 
-def begin(family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Canvas:
+def begin(family: MaskedModel, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Canvas:
     """Return a fill at its start. Raises ModelError for "verify"."""
     rules: dict[str, CommitRule] = {"threshold": by_threshold, "entropy": by_entropy, "left-to-right": leftmost}
     rule = rules.get(way.rule)
@@ -33,4 +33,4 @@ def begin(family: MaskedFamily, context: Context, hole: Hole, drawing: Drawing, 
             f"it has {', '.join(rules)}"
         )
     kind = FixedLength if family.trait.marks.expand is None else Expanding
-    return kind(family, context, hole, drawing, rule, way.steps)
+    return kind(family, context, hole, sampler, rule, way.steps)

@@ -8,7 +8,7 @@ import torch
 
 from engine.errors import ModelError
 from engine.library.memory import Room, gigabytes, room_on
-from engine.library.precision_names import Precision, Wish
+from engine.library.precision_names import Precision, PrecisionSetting
 from engine.library.weights_header import WeightsHeader, read_files
 from engine.models.stock.tensors import weight_files
 
@@ -31,7 +31,7 @@ class Choice:
         return str(self.dtype).removeprefix("torch.") if plain else self.precision
 
 
-def choose(folder: Path, wish: Wish, device: torch.device, room: Room | None = None) -> Choice:
+def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room: Room | None = None) -> Choice:
     """Choose how to hold the checkpoint in `folder`, by its files' headers; nothing is loaded.
 
     "auto" is the best that fits the memory that is free: bf16 (fp32 on a processor without bf16 instructions, if that
@@ -39,10 +39,10 @@ def choose(folder: Path, wish: Wish, device: torch.device, room: Room | None = N
     fp8 on hardware without it.
     """
     room = room or room_on(device.type)
-    if wish == "fp8" and "fp8" not in room.precisions:
+    if precision == "fp8" and "fp8" not in room.precisions:
         raise ModelError("fp8 needs a GPU of compute capability 8.9 or newer; use int8")
     header = read_files(weight_files(folder))
-    best, *others = [each for each in room.precisions if each in _AUTOMATIC] if wish == "auto" else [wish]
+    best, *others = [each for each in room.precisions if each in _AUTOMATIC] if precision == "auto" else [precision]
     for precision in (best, *others):
         if _needed(room, precision, header) <= room.free:
             if precision != best:
@@ -51,7 +51,7 @@ def choose(folder: Path, wish: Wish, device: torch.device, room: Room | None = N
                     *(folder, precision, best, gigabytes(_needed(room, best, header)), room.name, gigabytes(room.free)),
                 )
             return Choice(precision, _computed_in(precision, room))
-    raise ModelError(_why_not(folder, header, wish, room))
+    raise ModelError(_why_not(folder, header, precision, room))
 
 
 def _needed(room: Room, precision: Precision, header: WeightsHeader) -> int:
@@ -64,9 +64,9 @@ def _computed_in(precision: Precision, room: Room) -> torch.dtype:
     return torch.float32 if room.plain_bytes == 4 else torch.bfloat16
 
 
-def _why_not(folder: Path, header: WeightsHeader, wish: Wish, room: Room) -> str:
+def _why_not(folder: Path, header: WeightsHeader, precision: PrecisionSetting, room: Room) -> str:
     smallest = min(room.precisions, key=lambda each: _needed(room, each, header))
-    asked = smallest if wish == "auto" else wish
+    asked = smallest if precision == "auto" else precision
     found = (
         f"the model in {folder} needs {gigabytes(_needed(room, asked, header))} in {asked}, "
         f"and {room.name} has {gigabytes(room.free)} free"

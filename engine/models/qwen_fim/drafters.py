@@ -4,11 +4,11 @@ import torch
 
 from engine.errors import ModelError
 from engine.library.chosen_model import EMBEDDED
-from engine.library.precision_names import Wish
+from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import folder_of
 from engine.models import load as registry
-from engine.models.embedded.model import EmbeddedFamily
-from engine.models.masked.model import MaskedFamily
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.recognise import reads_left_to_right
 from engine.models.qwen_fim.drafter import Drafter
 from engine.models.qwen_fim.masked_drafter import MaskedDrafter
@@ -18,7 +18,9 @@ from engine.models.stock.checkpoint import NOTES, Checkpoint, read_object
 NONE = "none"
 
 
-def drafter_of(checkpoint: Checkpoint, threads: int, device: torch.device, wish: Wish) -> Drafter | None:
+def drafter_of(
+    checkpoint: Checkpoint, threads: int, device: torch.device, precision: PrecisionSetting
+) -> Drafter | None:
     """Load what midspan.json beside the checkpoint calls "drafter": the embedded model unless it says something else.
 
     Raises ModelError where that is no model, or one that does not denoise.
@@ -29,10 +31,10 @@ def drafter_of(checkpoint: Checkpoint, threads: int, device: torch.device, wish:
     folder = folder_of(named)
     # Looked at before it is loaded: a left-to-right model would load a drafter of its own, and that might be this one.
     if not reads_left_to_right(Checkpoint.of(folder, read_object(folder / "config.json"))):
-        family = registry.load(str(folder), threads=threads, device=device.type, precision=wish)
-        if isinstance(family, EmbeddedFamily):
+        family = registry.load(str(folder), threads=threads, device=device.type, precision=precision)
+        if isinstance(family, EmbeddedModel):
             return StreamDrafter(family)
-        if isinstance(family, MaskedFamily):
+        if isinstance(family, MaskedModel):
             return MaskedDrafter(family)
     raise ModelError(
         f"{checkpoint.folder / NOTES} names the drafter {named!r}, which cannot draft: "

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from engine.fill.filling import Filling, Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Drawing
+from engine.fill.sampler import Sampler
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Unfinished
 
 if TYPE_CHECKING:
     from engine.models.qwen_fim.drafting import Drafting
-    from engine.models.qwen_fim.model import LeftToRightFamily
+    from engine.models.qwen_fim.model import QwenFimModel
 
 
 @attrs.define
@@ -44,14 +44,14 @@ class DraftedFilling(Filling):
 
     def __init__(
         self,
-        family: LeftToRightFamily,
+        family: QwenFimModel,
         context: Context,
         hole: Hole,
-        drawing: Drawing,
+        sampler: Sampler,
         unfinished: Unfinished,
         drafting: Drafting | None,
     ) -> None:
-        super().__init__(family, context, hole, drawing)
+        super().__init__(family, context, hole, sampler)
         self._marks, self._unfinished, self._drafting = family.marks, unfinished, drafting
         self._pass: DraftedPass
 
@@ -70,7 +70,7 @@ class DraftedFilling(Filling):
     def absorb(self, found: Tensor, steps_left: int) -> None:
         self.steps += 1
         at, draft = len(self.tokens), self._pass.draft
-        proposal = self.drawing.propose(found, list(range(at, at + len(found))))
+        proposal = self.sampler.propose(found, list(range(at, at + len(found))))
         anchored = len(self.context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
         self.context.truncate(anchored + accepted)

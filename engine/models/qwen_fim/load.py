@@ -6,7 +6,7 @@ import attrs
 import torch
 
 from engine.errors import ModelError
-from engine.library.precision_names import Wish
+from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.masked.qwen import OPEN_DCODER
 from engine.models.masked.recognise import QWEN_FIM
@@ -14,7 +14,7 @@ from engine.models.quantization.choice import choose
 from engine.models.qwen_fim.draft_length import LONGEST
 from engine.models.qwen_fim.drafters import drafter_of
 from engine.models.qwen_fim.marks import fim_marks_of
-from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
@@ -28,7 +28,9 @@ _QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
 """Open-dCoder is this network, trained further: its tensors have the same names."""
 
 
-def load(folder: Path, config: object, threads: int, device: torch.device, wish: Wish = "auto") -> LeftToRightFamily:
+def load(
+    folder: Path, config: object, threads: int, device: torch.device, precision: PrecisionSetting = "auto"
+) -> QwenFimModel:
     """Load the model in `folder`, whose config.json says `config`, and its drafter, both in the precision wished for.
 
     Raises ModelError with one line.
@@ -41,7 +43,7 @@ def load(folder: Path, config: object, threads: int, device: torch.device, wish:
         )
     tokenizer = tokenizer_of(checkpoint)
     marks = fim_marks_of(checkpoint, tokenizer)
-    choice = choose(folder, wish, device)
+    choice = choose(folder, precision, device)
     stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
     network = CausalNetwork(stock)
     pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
@@ -61,5 +63,5 @@ def load(folder: Path, config: object, threads: int, device: torch.device, wish:
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
-    drafter = drafter_of(checkpoint, threads, device, wish)
-    return LeftToRightFamily(info, marks, network, tokenizer, pieces, drafter, threads)
+    drafter = drafter_of(checkpoint, threads, device, precision)
+    return QwenFimModel(info, marks, network, tokenizer, pieces, drafter, threads)

@@ -13,7 +13,7 @@ _ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", _FILE, _REPOSITORY, _PREF
 
 
 @attrs.frozen
-class FimMarks:
+class FimTokens:
     """The ids of the marks. `ends` close a fill. Without `repository` and `file` no prompt names them."""
 
     prefix: int
@@ -24,7 +24,7 @@ class FimMarks:
     file: int | None = None
 
 
-def fim_marks_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimMarks:
+def fim_marks_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
     """Return a checkpoint's marks. Raises ModelError where it has none of them."""
     prefix, suffix, middle = (tokenizer.token_to_id(text) for text in (_PREFIX, _SUFFIX, _MIDDLE))
     if prefix is None or suffix is None or middle is None:
@@ -38,7 +38,7 @@ def fim_marks_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimMarks:
     known = [number for number in named if number is not None] + [number for ids in configured for number in ids]
     present = [number for number in known if tokenizer.id_to_token(number) is not None]
     repository, file = tokenizer.token_to_id(_REPOSITORY), tokenizer.token_to_id(_FILE)
-    return FimMarks(prefix, suffix, middle, tuple(dict.fromkeys(present)), repository, file)
+    return FimTokens(prefix, suffix, middle, tuple(dict.fromkeys(present)), repository, file)
 
 
 def _ids(configured: object) -> list[int]:

@@ -5,18 +5,18 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from engine.fill.sampler import Drawing
-from engine.models.masked.model import MaskedFamily
+from engine.fill.sampler import Sampler
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import Sides
+from engine.models.masked.sides import SurroundingCache
 from engine.models.qwen_fim.drafter import ROOM, Unfinished
 
 
 @attrs.define
-class _Place:
+class _DraftState:
     """A hole's sides, how many characters of what is written are in them, and how often they were looked at."""
 
-    sides: Sides
+    sides: SurroundingCache
     written: int
     drafts: int = 0
 
@@ -29,12 +29,12 @@ class MaskedDrafter:
     found out first, as it is where such a family fills a hole by itself.
     """
 
-    def __init__(self, family: MaskedFamily) -> None:
+    def __init__(self, family: MaskedModel) -> None:
         self.name, self.tokenizer = family.info.name, family.tokenizer
         self._family, self._trait = family, family.trait
-        self._drawing = Drawing(forbidden=family.never)
+        self._drawing = Sampler(forbidden=family.never)
         self._ends = {family.end, *family.trait.marks.padding, family.trait.marks.expand}
-        self._places: WeakKeyDictionary[Unfinished, _Place] = WeakKeyDictionary()
+        self._places: WeakKeyDictionary[Unfinished, _DraftState] = WeakKeyDictionary()
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
         drafts = []
@@ -52,7 +52,7 @@ class MaskedDrafter:
         place.drafts += 1
         return MaskedPass(place.sides, [middle], rows, reads_sides)
 
-    def _place(self, hole: Unfinished) -> tuple[_Place, list[int]]:
+    def _place(self, hole: Unfinished) -> tuple[_DraftState, list[int]]:
         """Return a hole's place with the tokens written in it; once it is full, they become part of the prefix."""
         place = self._places.get(hole)
         if place is not None:
@@ -60,7 +60,7 @@ class MaskedDrafter:
             if len(written) + hole.length <= ROOM:
                 return place, written
         sides = self._family.sides(self._family.lay_out(hole.moved), ROOM)
-        place = self._places[hole] = _Place(sides, len(hole.text))
+        place = self._places[hole] = _DraftState(sides, len(hole.text))
         return place, []
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:

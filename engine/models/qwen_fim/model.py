@@ -9,14 +9,14 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Pass, owned
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.interface import Context, Pass, expect_type
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
 from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass
-from engine.models.qwen_fim.marks import FimMarks
+from engine.models.qwen_fim.marks import FimTokens
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
 from engine.models.stock.key_values import KeyValues
@@ -26,13 +26,13 @@ from engine.protocol.messages import Fill, ModelInfo, RuleName
 _WAYS = ("verify", "left-to-right")
 
 
-class LeftToRightFamily:
-    """Implements models.base.Family. `drafter` None fills left to right, a token a pass."""
+class QwenFimModel:
+    """Implements models.base.Model. `drafter` None fills left to right, a token a pass."""
 
     def __init__(
         self,
         info: ModelInfo,
-        marks: FimMarks,
+        marks: FimTokens,
         network: CausalNetwork,
         tokenizer: Tokenizer,
         pieces: Pieces,
@@ -41,7 +41,7 @@ class LeftToRightFamily:
     ) -> None:
         self.info, self.marks, self.threads, self.end = info, marks, threads, marks.ends[0]
         self.drafting = None if drafter is None else Drafting(drafter, tokenizer)
-        self.default = Way("left-to-right" if drafter is None else "verify")
+        self.default = FillStrategy("left-to-right" if drafter is None else "verify")
         special = set(tokenizer.get_added_tokens_decoder())
         nothing = set(range(network.vocabulary)).difference(tokenizer.get_vocab().values())
         self.never = tuple(sorted((special | nothing).difference(marks.ends)))
@@ -68,14 +68,14 @@ class LeftToRightFamily:
     def read(self, context: Context, tokens: list[int]) -> StreamPass:
         return StreamPass(context, tokens, [], [])
 
-    def filling(self, context: Context, hole: Hole, drawing: Drawing, way: Way) -> Filling:
+    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
         self._check(way.rule)
-        unfinished = Unfinished(owned(hole.layout, PromptLayout).fill)
+        unfinished = Unfinished(expect_type(hole.layout, PromptLayout).fill)
         drafting = None if way.rule == "left-to-right" else self.drafting
-        return DraftedFilling(self, context, hole, drawing, unfinished, drafting)
+        return DraftedFilling(self, context, hole, sampler, unfinished, drafting)
 
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        own = [owned(item, StreamPass) for item in passes]
+        own = [expect_type(item, StreamPass) for item in passes]
         if self.drafting is not None:
             drafted = [item for item in own if isinstance(item, DraftedPass)]
             drafts = self.drafting.draft([item.unfinished for item in drafted])

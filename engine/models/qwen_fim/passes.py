@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.fill.interface import owned
+from engine.fill.interface import expect_type
 from engine.fill.stream import StreamPass
-from engine.models.cuda_graphs.waiting import wait_for
+from engine.models.cuda_graphs.waiting import synchronize
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.layer import after_attention, before_attention
 
@@ -67,12 +67,12 @@ class CausalNetwork:
         logits: Tensor = self._head(self._trunk.norm(rows[self._integers(wanted)])).float()
         for segment, item in zip(segments, passes, strict=True):
             segment.context.tokens += item.append
-        wait_for(self.device)
+        synchronize(self.device)
         return list(torch.split(logits, [len(item.wanted) for item in passes]))
 
     def _segment(self, item: StreamPass) -> _Segment:
         """See that a pass's rows have room in its context, and where they stand in it."""
-        context, start = owned(item.context, KeyValues), len(item.context.tokens)
+        context, start = expect_type(item.context, KeyValues), len(item.context.tokens)
         stop = start + len(item.append)
         if stop > context.buffer.shape[3]:
             grown = self._buffer(-(-stop // _GROWTH) * _GROWTH)

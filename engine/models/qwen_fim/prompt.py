@@ -14,7 +14,7 @@ import attrs
 
 from engine.fill.interface import Layout
 from engine.models.embedded.layout import Encoder, short_path
-from engine.models.qwen_fim.marks import FimMarks
+from engine.models.qwen_fim.marks import FimTokens
 from engine.protocol.messages import Fill, Snippet
 
 SUFFIX_TOKENS = 128
@@ -33,7 +33,7 @@ class PromptLayout(Layout):
 class FimPrompt:
     """Lays holes out in at most `window` tokens, the middle among them, and at least 64."""
 
-    def __init__(self, encode: Encoder, breaks_line: Callable[[int], bool], marks: FimMarks, window: int) -> None:
+    def __init__(self, encode: Encoder, breaks_line: Callable[[int], bool], marks: FimTokens, window: int) -> None:
         self._encode, self._breaks_line, self._marks, self._window = encode, breaks_line, marks, window
 
     def lay_out(self, fill: Fill) -> PromptLayout:

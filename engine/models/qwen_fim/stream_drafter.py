@@ -5,9 +5,9 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from engine.fill.sampler import Drawing
+from engine.fill.sampler import Sampler
 from engine.fill.stream import StreamPass
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.qwen_fim.drafter import Unfinished
 from engine.schedule.context_cache import ContextCache
 
@@ -26,11 +26,11 @@ class StreamDrafter:
     """Implements drafter.Drafter. Contexts go back to the cache after each draft, and the next one of the same hole, or
     of the next keystroke, finds all in them but the last few tokens."""
 
-    def __init__(self, family: EmbeddedFamily) -> None:
+    def __init__(self, family: EmbeddedModel) -> None:
         self.name, self.tokenizer = family.info.name, family.tokenizer
         self.cache = ContextCache(family, _CACHE_BYTES)
         self._family = family
-        self._drawing = Drawing(forbidden=family.never)
+        self._drawing = Sampler(forbidden=family.never)
         self._streams: WeakKeyDictionary[Unfinished, _Stream] = WeakKeyDictionary()
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:

@@ -11,7 +11,7 @@ JsonObject = dict[str, Any]
 
 
 @attrs.frozen
-class Marks:
+class MaskedTokens:
     """The ids of the tokens that are no text. `padding` ends a fill as `end` does.
 
     `begin` stands before the prefix, and `end` then behind the suffix. `expand` stands for two masks; a family that has
@@ -47,7 +47,7 @@ class Kind:
     model_types: tuple[str, ...]
     licence: str
     shifted: bool
-    marks: Marks
+    marks: MaskedTokens
     stock: Callable[[JsonObject], Stock]
     rename: Callable[[str], str] = str
     context_tokens: int | None = None

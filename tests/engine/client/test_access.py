@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from wire import HOLE, Wire
 
-from engine.client.address import Place, place_of
+from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import LockRecord, read_record
 from engine.errors import EngineUnavailable
@@ -42,7 +42,7 @@ async def test_another_protocol_version_is_told_both_versions_and_what_to_do(run
 
 
 async def test_half_a_hello_is_not_waited_for_for_ever(
-    options: EngineOptions, place: Place, monkeypatch: pytest.MonkeyPatch
+    options: EngineOptions, place: RuntimePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "HELLO_TIMEOUT_S", 0.2)
     family = registry.load(options.model, threads=1)
@@ -62,7 +62,7 @@ async def test_half_a_hello_is_not_waited_for_for_ever(
 
 
 def test_only_the_user_can_reach_the_socket(running: EngineOptions) -> None:
-    place = place_of(running.model)
+    place = runtime_paths_of(running.model)
     assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
     assert stat.S_IMODE(place.socket.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.lock.stat().st_mode) == 0o600
@@ -87,7 +87,7 @@ async def test_another_user_is_refused_even_where_the_files_let_him_in(
     options: EngineOptions, public_place: Path
 ) -> None:
     client = await connect_or_start(options, "test")
-    place = place_of(options.model)
+    place = runtime_paths_of(options.model)
     open_to_all(public_place, place.socket)
     script = (
         "import os, socket, sys\n"
@@ -106,14 +106,14 @@ async def test_another_user_is_refused_even_where_the_files_let_him_in(
 
 
 async def test_over_tcp_the_token_opens_the_door_and_nothing_else_does(
-    options: EngineOptions, place: Place, monkeypatch: pytest.MonkeyPatch
+    options: EngineOptions, place: RuntimePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_TRANSPORT", "tcp")
     client = await connect_or_start(options, "test")
-    token = place_of(options.model).token
+    token = runtime_paths_of(options.model).token
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
     assert isinstance(await client.fill(HOLE), Filled)
-    record = read_record(place_of(options.model).lock)
+    record = read_record(runtime_paths_of(options.model).lock)
     assert isinstance(record, LockRecord)
     for wrong in ("", "x" * len(token.read_text()), "ünïcode"):
         wire = Wire(*await asyncio.open_connection("127.0.0.1", record.port))
@@ -127,7 +127,7 @@ async def test_over_tcp_the_token_opens_the_door_and_nothing_else_does(
 
 
 def test_a_runtime_directory_that_others_can_write_to_is_not_used(
-    options: EngineOptions, place: Place, tmp_path: Path
+    options: EngineOptions, place: RuntimePaths, tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(EngineUnavailable, match="others can write to the runtime directory"):

@@ -7,7 +7,7 @@ import pytest
 from wire import HOLE, LONG
 
 from engine.client import connection as client_module
-from engine.client.address import Address, place_of
+from engine.client.address import Address, runtime_paths_of
 from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, ProtocolError
@@ -91,7 +91,7 @@ async def test_after_the_connection_is_closed_every_call_says_so(running: Engine
 
 
 async def test_nobody_at_the_address_is_one_clear_line(running: EngineOptions) -> None:
-    nowhere = place_of(running.model).directory / "nowhere.sock"
+    nowhere = runtime_paths_of(running.model).directory / "nowhere.sock"
     with pytest.raises(EngineUnavailable, match=f"no engine answers at {nowhere}: No such file"):
         await EngineClient.connect(Address(path=str(nowhere)), "test")
 

@@ -13,7 +13,7 @@ import attrs
 import pytest
 from wire import HOLE, LONG
 
-from engine.client.address import Place, place_of
+from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
@@ -31,7 +31,7 @@ asyncio.run(main())
 """
 
 
-def test_clients_that_start_at_the_same_moment_share_one_engine(options: EngineOptions, place: Place) -> None:
+def test_clients_that_start_at_the_same_moment_share_one_engine(options: EngineOptions, place: RuntimePaths) -> None:
     command = [sys.executable, "-c", RACER, options.model]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     pids = {racer.communicate(timeout=60)[0].strip() for racer in racers}
@@ -41,7 +41,7 @@ def test_clients_that_start_at_the_same_moment_share_one_engine(options: EngineO
 
 
 async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_harm(
-    options: EngineOptions, place: Place
+    options: EngineOptions, place: RuntimePaths
 ) -> None:
     states: list[str] = []
     first = await connect_or_start(options, "test", states.append)
@@ -63,7 +63,7 @@ async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_ha
 
 
 async def test_sigterm_answers_open_fills_and_leaves_nothing_behind(
-    options: EngineOptions, place: Place, eventually: Eventually
+    options: EngineOptions, place: RuntimePaths, eventually: Eventually
 ) -> None:
     client = await connect_or_start(options, "test")
     filling = asyncio.create_task(client.fill(LONG))
@@ -81,7 +81,7 @@ async def test_sigterm_answers_open_fills_and_leaves_nothing_behind(
 
 
 async def test_an_idle_engine_leaves_by_itself_though_a_client_is_connected(
-    options: EngineOptions, place: Place
+    options: EngineOptions, place: RuntimePaths
 ) -> None:
     client = await connect_or_start(attrs.evolve(options, idle_minutes=1.5 / 60), "test")
     async with asyncio.timeout(30):
@@ -90,7 +90,7 @@ async def test_an_idle_engine_leaves_by_itself_though_a_client_is_connected(
     assert "nobody used the engine for" in log_path(options).read_text()
 
 
-async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: Place, tmp_path: Path) -> None:
+async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: RuntimePaths, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(EngineUnavailable, match=re.escape(str(empty))) as error:
@@ -99,7 +99,9 @@ async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: Place
     assert "ended with status" not in str(error.value)
 
 
-async def test_an_engine_whose_log_cannot_be_written_runs_all_the_same(options: EngineOptions, place: Place) -> None:
+async def test_an_engine_whose_log_cannot_be_written_runs_all_the_same(
+    options: EngineOptions, place: RuntimePaths
+) -> None:
     log_path(options).symlink_to("/dev/full")
     client = await connect_or_start(options, "test")
     assert (await client.fill(HOLE)).candidates
@@ -118,7 +120,9 @@ async def test_a_runtime_directory_that_cannot_be_made_is_one_clear_line(
         await connect_or_start(options, "test")
 
 
-def test_a_process_that_finds_the_lock_taken_says_nothing_and_leaves(options: EngineOptions, place: Place) -> None:
+def test_a_process_that_finds_the_lock_taken_says_nothing_and_leaves(
+    options: EngineOptions, place: RuntimePaths
+) -> None:
     lock = EngineLock.acquire(place.lock)
     assert lock is not None
     try:
@@ -148,7 +152,7 @@ def test_a_lock_is_free_again_once_its_holder_let_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"pid": "x"}', b"\xff\xfe"])
-def test_a_damaged_lock_file_is_no_engine(place: Place, body: bytes) -> None:
+def test_a_damaged_lock_file_is_no_engine(place: RuntimePaths, body: bytes) -> None:
     place.lock.write_bytes(body)
     assert read_record(place.lock) is None
     lock = EngineLock.acquire(place.lock)
@@ -160,15 +164,15 @@ def test_a_long_runtime_directory_gets_a_socket_path_that_the_system_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / ("long" * 40)))
-    assert len(os.fsencode(place_of("embedded").socket)) < 104
+    assert len(os.fsencode(runtime_paths_of("embedded").socket)) < 104
 
 
 def test_every_way_to_name_a_model_means_the_same_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tmp_path / "model"
     model.mkdir()
     monkeypatch.chdir(tmp_path)
-    assert place_of("model") == place_of(str(model)) == place_of(f"{model}/../model/")
-    assert place_of("model") != place_of("embedded")
+    assert runtime_paths_of("model") == runtime_paths_of(str(model)) == runtime_paths_of(f"{model}/../model/")
+    assert runtime_paths_of("model") != runtime_paths_of("embedded")
 
 
 def is_running(pid: int) -> bool:

@@ -13,11 +13,11 @@ from conftest import end
 from lsp_editor import eventually
 
 from engine.client import launcher as lifecycle
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import EngineLock, LockRecord, last_sign, read_record
 from engine.errors import EngineUnavailable
-from engine.fill.interface import Family
+from engine.fill.interface import Model
 from engine.models.load import load
 from engine.schedule.scheduler import Scheduler
 from engine.server import heartbeat
@@ -36,7 +36,7 @@ def slow(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     os.mkfifo(folder / "config.json")
     options = EngineOptions(model=str(folder), threads=1)
     yield options
-    end(place_of(options.model))
+    end(runtime_paths_of(options.model))
 
 
 class Config:
@@ -83,7 +83,7 @@ async def test_a_start_that_falls_silent_is_given_up_with_one_clear_line(
     states: list[str] = []
     starting = asyncio.create_task(connect_or_start(slow, "test", states.append))
     await eventually(lambda: "Loading the model." in states)
-    record = read_record(place_of(slow.model).lock)
+    record = read_record(runtime_paths_of(slow.model).lock)
     assert record is not None
     os.kill(record.pid, signal.SIGSTOP)
     monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", SILENCE_S)
@@ -126,7 +126,7 @@ async def test_a_heart_beats_through_the_lock_file_until_it_is_told_to_stop(
 
 async def test_who_waits_is_told_of_the_warm_up(tiny_model: Path) -> None:
     stages: list[str] = []
-    family: Family = load(str(tiny_model), threads=1, device="cpu")
+    family: Model = load(str(tiny_model), threads=1, device="cpu")
     scheduler = Scheduler(family, on_stage=stages.append)
     await scheduler.start()
     await scheduler.stop()

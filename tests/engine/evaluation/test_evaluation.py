@@ -7,7 +7,7 @@ import pytest
 from sources import source_paths
 
 from engine.corpus.corpus import File
-from engine.corpus.holes import KINDS, Hole
+from engine.corpus.holes import KINDS, TrainingHole
 from engine.corpus.languages import LANGUAGES
 from engine.errors import MidspanError
 from engine.evaluation.measure import Row, first_line_confidence, measure
@@ -15,8 +15,8 @@ from engine.evaluation.similarity import edit_distance, edit_similarity
 from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, extent_of, held_out, without_suffix
-from engine.evaluation.ways import DENOISE, TWIN, VERIFY, WAYS, Way
-from engine.fill.interface import Family
+from engine.evaluation.ways import DENOISE, TWIN, VERIFY, WAYS, FillStrategy
+from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Candidate
 from engine.training import evaluate
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Family:
+def family(tiny_model: Path) -> Model:
     return load(str(tiny_model), threads=1)
 
 
@@ -36,7 +36,14 @@ def files() -> list[File]:
 
 
 def row(
-    number: int, way: Way, *, tokens: int = 4, ms: float = 10.0, exact: bool = False, steps: int = 4, whole: bool = True
+    number: int,
+    way: FillStrategy,
+    *,
+    tokens: int = 4,
+    ms: float = 10.0,
+    exact: bool = False,
+    steps: int = 4,
+    whole: bool = True,
 ) -> Row:
     return Row(
         way=way.name,
@@ -81,10 +88,10 @@ def test_the_same_seed_cuts_the_same_holes(files: list[File]) -> None:
 def test_a_free_line_is_asked_for_without_telling_that_it_is_one(
     before: str, middle: str, after: str, kind: str, extent: str
 ) -> None:
-    assert extent_of(Hole(before, middle, after, kind, "a.py", "python")) == extent
+    assert extent_of(TrainingHole(before, middle, after, kind, "a.py", "python")) == extent
 
 
-async def test_every_way_fills_every_hole_and_left_to_right_is_verified(family: Family, files: list[File]) -> None:
+async def test_every_way_fills_every_hole_and_left_to_right_is_verified(family: Model, files: list[File]) -> None:
     tasks = [*held_out(files, "python", "rest of line", 3), *held_out(files, "python", "lines", 2)]
     rows = await measure(family, tasks)
     assert len(rows) == len(tasks) * len(WAYS)
@@ -93,14 +100,14 @@ async def test_every_way_fills_every_hole_and_left_to_right_is_verified(family: 
     assert all(texts[hole, TWIN.name] == texts[hole, VERIFY.name] for hole, _ in texts)
 
 
-async def test_holes_filled_together_get_the_answers_they_get_alone(family: Family, files: list[File]) -> None:
+async def test_holes_filled_together_get_the_answers_they_get_alone(family: Model, files: list[File]) -> None:
     tasks = held_out(files, "python", "rest of line", 6)
     alone, together = await measure(family, tasks), await measure(family, tasks, together=4)
     assert [(one.hole, one.way, one.text) for one in alone] == [(one.hole, one.way, one.text) for one in together]
     assert not any(one.ms for one in together)
 
 
-async def test_without_the_suffix_nothing_behind_the_cursor_is_sent(family: Family, files: list[File]) -> None:
+async def test_without_the_suffix_nothing_behind_the_cursor_is_sent(family: Model, files: list[File]) -> None:
     tasks = held_out(files, "python", "inside", 4)
     blind = without_suffix(tasks)
     assert all(task.fill(TWIN).suffix == "" for task in blind)
@@ -110,7 +117,7 @@ async def test_without_the_suffix_nothing_behind_the_cursor_is_sent(family: Fami
     assert [summary.holes for summary in summarize(rows)] == [len(tasks)]
 
 
-async def test_the_confidence_is_what_the_gate_goes_by(family: Family, files: list[File]) -> None:
+async def test_the_confidence_is_what_the_gate_goes_by(family: Model, files: list[File]) -> None:
     """Of an answer that is shown as it is, the engine's rule and the language server's are the same number."""
     answers = [
         Candidate("\n  a = b\n  c", ["\n ", " a", " = b", "\n", "  c"], [0.2, 0.9, 0.4, 0.1, 0.1], "complete"),
@@ -147,7 +154,7 @@ def test_a_fill_is_valid_when_the_file_has_no_more_errors(
 ) -> None:
     before, _, rest = text.partition("<")
     middle, _, after = rest.rpartition(">")
-    reference = Reference(Hole(before, middle, after, "span", path, language))
+    reference = Reference(TrainingHole(before, middle, after, "span", path, language))
     assert reference.allows(middle) is True
     assert reference.allows(good) is True
     assert reference.allows(bad) is False
@@ -155,13 +162,13 @@ def test_a_fill_is_valid_when_the_file_has_no_more_errors(
 
 @pytest.mark.parametrize("language", sorted(set(LANGUAGES.values())))
 def test_every_language_of_the_corpus_has_a_grammar(language: str) -> None:
-    assert Reference(Hole("", "", "\n", "lines", "a", language)).allows("") is True
+    assert Reference(TrainingHole("", "", "\n", "lines", "a", language)).allows("") is True
 
 
 def test_a_file_that_is_broken_already_may_stay_as_broken() -> None:
-    reference = Reference(Hole("def f(:\n    ", "return 1", "\n", "lines", "a.py", "python"))
+    reference = Reference(TrainingHole("def f(:\n    ", "return 1", "\n", "lines", "a.py", "python"))
     assert reference.allows("return 2")
-    assert Reference(Hole("a", "b", "c", "span", "a.cob", "cobol")).allows("d") is None
+    assert Reference(TrainingHole("a", "b", "c", "span", "a.cob", "cobol")).allows("d") is None
 
 
 def test_speed_is_told_by_the_length_of_the_twins_answer() -> None:
@@ -190,7 +197,7 @@ def test_a_summary_leaves_out_what_was_not_judged() -> None:
     assert (summary.holes, summary.exact, summary.valid, summary.passed) == (3, 0.3333, 1.0, None)
 
 
-async def test_rows_are_read_as_they_were_written(family: Family, files: list[File], tmp_path: Path) -> None:
+async def test_rows_are_read_as_they_were_written(family: Model, files: list[File], tmp_path: Path) -> None:
     rows = await measure(family, held_out(files, "python", "lines", 2), (TWIN,))
     evaluate.write_rows(rows, tmp_path / "rows" / "python.jsonl")
     assert evaluate.read_rows(tmp_path / "rows" / "python.jsonl") == rows
@@ -200,5 +207,5 @@ async def test_rows_are_read_as_they_were_written(family: Family, files: list[Fi
 
 
 def test_a_task_sends_no_more_than_the_language_server() -> None:
-    task = Task(Hole("a" * 9000, "b", "c" * 9000, "span", "a.py", "python"), 0, "line")
+    task = Task(TrainingHole("a" * 9000, "b", "c" * 9000, "span", "a.py", "python"), 0, "line")
     assert (len(task.fill(TWIN).prefix), len(task.fill(TWIN).suffix)) == (6000, 3000)

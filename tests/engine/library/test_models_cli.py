@@ -16,7 +16,7 @@ from hub_server import COMMIT, Hub, Repository, serve
 from typer.testing import CliRunner
 
 from engine.cli import app
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.errors import ModelError
 from engine.library.catalog import catalog
 from engine.library.chosen_model import chosen_model
@@ -298,14 +298,14 @@ def test_the_model_in_use_is_the_one_that_nobody_need_name(models: Models, tiny_
     assert chosen_model().model == "embedded"
     assert "in use from now on: dreamon-7b" in models.run("use", NAME).out
     assert chosen_model().model == NAME
-    assert place_of("default") == place_of(NAME) != place_of("embedded")
+    assert runtime_paths_of("default") == runtime_paths_of(NAME) != runtime_paths_of("embedded")
     assert folder_of("default") == models.folder / NAME
     assert "in use" in next(line for line in models.run("list").out.splitlines() if line.startswith(NAME))
 
     assert models.run("use", str(tiny_model)).status == 0
-    assert place_of("default") == place_of(str(tiny_model))
+    assert runtime_paths_of("default") == runtime_paths_of(str(tiny_model))
     assert models.run("use", "embedded").status == 0
-    assert place_of("default") == place_of("embedded")
+    assert runtime_paths_of("default") == runtime_paths_of("embedded")
 
 
 def test_an_editor_whose_setting_is_left_alone_gets_the_model_in_use(models: Models, tmp_path: Path) -> None:

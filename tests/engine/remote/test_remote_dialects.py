@@ -7,7 +7,7 @@ from remote_server import TEXT, TOKENS, ModelServer, fails, replies, says
 from starlette.responses import JSONResponse
 
 from engine.protocol.messages import Snippet
-from engine.remote.backend import RemoteScheduler
+from engine.remote.backend import RemoteBackend
 from engine.remote.clip import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
 from engine.remote.writing import UNTOLD
 from lsp_server.settings import DEFAULT_GATE
@@ -70,7 +70,7 @@ async def test_only_so_much_of_a_file_is_sent(server: ModelServer) -> None:
 
 
 async def test_the_left_edge_of_what_is_sent_stays_while_the_user_types(
-    server: ModelServer, openai: RemoteScheduler
+    server: ModelServer, openai: RemoteBackend
 ) -> None:
     for typed in ("", "a", "ab"):
         prefix = "".join(map(str, range(20_000)))[:49_500] + typed
@@ -120,7 +120,7 @@ async def test_tokens_that_are_parts_of_characters_still_spell_the_text(server: 
 
 
 async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
-    server: ModelServer, openai: RemoteScheduler
+    server: ModelServer, openai: RemoteBackend
 ) -> None:
     server.script += [fails(400, "logprobs is not supported"), fails(422, "unknown field: stop")]
     for _ in range(2):

@@ -8,7 +8,7 @@ from remote_client import HOLE, complaint, fill_once
 from remote_server import TEXT, ModelServer, fails, hangs, replies, says
 
 from engine.errors import RemoteError
-from engine.remote.backend import MAX_AT_ONCE, RemoteScheduler
+from engine.remote.backend import MAX_AT_ONCE, RemoteBackend
 from engine.schedule.backend import CancelledFill
 
 
@@ -57,7 +57,7 @@ async def test_a_server_that_hangs_costs_the_budget_and_no_more(server: ModelSer
     assert await asyncio.to_thread(server.left.wait, 20)
 
 
-async def test_cancelling_a_fill_closes_its_connection_at_once(server: ModelServer, openai: RemoteScheduler) -> None:
+async def test_cancelling_a_fill_closes_its_connection_at_once(server: ModelServer, openai: RemoteBackend) -> None:
     server.behaviour = hangs
     ticket = openai.submit(attrs.evolve(HOLE, budget_ms=600_000), None)
     await server.has_received(1)
@@ -69,7 +69,7 @@ async def test_cancelling_a_fill_closes_its_connection_at_once(server: ModelServ
     assert (openai.report().active, openai.report().cancelled) == (0, 1)
 
 
-async def test_a_fill_cancelled_before_it_began_is_cancelled_too(openai: RemoteScheduler, server: ModelServer) -> None:
+async def test_a_fill_cancelled_before_it_began_is_cancelled_too(openai: RemoteBackend, server: ModelServer) -> None:
     ticket = openai.submit(HOLE, None)
     openai.cancel(ticket)
     with pytest.raises(CancelledFill):
@@ -77,7 +77,7 @@ async def test_a_fill_cancelled_before_it_began_is_cancelled_too(openai: RemoteS
     assert server.received == []
 
 
-async def test_only_so_many_fills_are_with_the_server_at_once(server: ModelServer, openai: RemoteScheduler) -> None:
+async def test_only_so_many_fills_are_with_the_server_at_once(server: ModelServer, openai: RemoteBackend) -> None:
     server.behaviour = hangs
     tickets = [openai.submit(HOLE, None) for _ in range(MAX_AT_ONCE + 3)]
     await server.has_received(MAX_AT_ONCE)
@@ -131,7 +131,7 @@ async def test_a_pause_that_fits_the_budget_is_kept(server: ModelServer) -> None
 
 
 async def test_a_pause_beyond_the_budget_is_not_slept_and_the_server_is_left_alone(
-    server: ModelServer, openai: RemoteScheduler
+    server: ModelServer, openai: RemoteBackend
 ) -> None:
     server.script.append(fails(429, Retry_After="3000"))
     for _ in range(3):

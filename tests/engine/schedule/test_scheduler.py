@@ -8,7 +8,7 @@ import pytest
 from scheduler_client import answer
 
 from engine.fill.filling import FirstLine
-from engine.fill.interface import Family
+from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Fill, Progress
 from engine.schedule.scheduler import CancelledFill, Scheduler
@@ -19,7 +19,7 @@ HOLE = Fill(id=1, prefix=PREFIX, suffix=SUFFIX, path="a/b.py", extent="lines", m
 
 
 @pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Family:
+def family(tiny_model: Path) -> Model:
     return load(str(tiny_model), threads=1, device="cpu")
 
 
@@ -54,7 +54,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, 
 
 
 @pytest.mark.parametrize("rule", ["threshold", "verify"])
-async def test_a_cached_context_gives_the_same_fill_as_a_fresh_one(family: Family, rule: str) -> None:
+async def test_a_cached_context_gives_the_same_fill_as_a_fresh_one(family: Model, rule: str) -> None:
     typed = [attrs.evolve(HOLE, prefix=PREFIX[:end], rule=rule) for end in range(len(PREFIX) - 9, len(PREFIX) + 1)]
     warm = Scheduler(family)
     await warm.start()
@@ -148,13 +148,13 @@ async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(sch
             break
     assert "\n" not in "".join(tokens[first : first + 3])
     likely = sure[first] * sure[first + 1]
-    ended = await answer(scheduler, attrs.evolve(hole, least_sure=likely * (1 + sure[first + 2]) / 2))
+    ended = await answer(scheduler, attrs.evolve(hole, min_line_probability=likely * (1 + sure[first + 2]) / 2))
     assert ended.candidates[0].finish == "unsure"
     assert ended.candidates[0].tokens == tokens[: first + 3]
     assert ended.steps < whole.steps
 
 
-async def test_what_stands_before_and_behind_the_first_line_makes_no_fill_unsure(family: Family) -> None:
+async def test_what_stands_before_and_behind_the_first_line_makes_no_fill_unsure(family: Model) -> None:
     shown = [("\n    ", 0.1), ("a", 0.5), (" =", 0.5), (" b", 1.0), ("\n", 0.1), ("c", 0.1)]
     line, tokens = FirstLine(family), {family.texts_of([token])[0]: token for token in range(400)}
     assert [line.likely_with(tokens[text], sure) for text, sure in shown] == [1.0, 0.5, 0.25, 0.25, 0.25, 0.25]

@@ -10,7 +10,7 @@ import attrs
 import msgpack
 import pytest
 
-from engine.client.address import Place
+from engine.client.address import RuntimePaths
 from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import read_record
@@ -37,7 +37,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_nothing_of_the_users_code_is_in_the_files_of_a_real_engine(
-    options: EngineOptions, place: Place, tmp_path: Path
+    options: EngineOptions, place: RuntimePaths, tmp_path: Path
 ) -> None:
     client = await connect_or_start(attrs.evolve(options, log_level="debug"), "test")
     hole = Fill(
@@ -68,7 +68,7 @@ def contents(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-async def send_nonsense(place: Place) -> None:
+async def send_nonsense(place: RuntimePaths) -> None:
     record = read_record(place.lock)
     assert record is not None
     reader, writer = await asyncio.open_unix_connection(record.socket)

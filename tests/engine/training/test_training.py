@@ -10,11 +10,11 @@ import torch
 from small_run import SHAPE, TRAINING, small_config, source_files
 
 from engine.corpus import corpus
-from engine.corpus.holes import KINDS, Hole, cut
+from engine.corpus.holes import KINDS, TrainingHole, cut
 from engine.errors import MidspanError
 from engine.evaluation.summary import summarize
 from engine.fill.stream import StreamPass
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import unfinished
@@ -46,7 +46,7 @@ def test_a_cut_hole_puts_the_file_back_together(kind: str) -> None:
         assert not any("\n" in hole.middle for hole in found)
 
 
-def holes_of(kind: str, count: int) -> list[Hole]:
+def holes_of(kind: str, count: int) -> list[TrainingHole]:
     rng = random.Random(4)
     found = (cut(file, kind, rng) for file in source_files() * 9)
     return [hole for hole in found if hole is not None][:count]
@@ -77,7 +77,7 @@ def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Co
 def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) -> None:
     """Stream and canvas rows of a training batch, run by the engine in pieces, give the same predictions."""
     family = load(str(tiny_model), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedFamily)
+    assert isinstance(family, EmbeddedModel)
     shape = attrs.evolve(family.card.shape, context_tokens=96)
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     collator = Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
@@ -95,13 +95,15 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
                 context = family.new_context()
                 before = stream.index(family.middle) if family.middle in stream else anchor // 2
                 family.run([StreamPass(context, stream[:before], [], [])])
-                canvas, agreeing = batch.tokens[row, own].tolist(), family.agreeing(typed[row])
+                canvas, compatible_tokens = batch.tokens[row, own].tolist(), family.compatible_tokens(typed[row])
                 if family.middle in stream[:-1]:
-                    family.run([StreamPass(context, [family.middle], [], [], agreeing=agreeing)])
+                    family.run([StreamPass(context, [family.middle], [], [], compatible_tokens=compatible_tokens)])
                 append = stream[len(context.tokens) :]
-                agreeing = agreeing if append[-1] == family.middle else []
+                compatible_tokens = compatible_tokens if append[-1] == family.middle else []
                 wanted = list(range(len(append) - 1, len(append) + len(canvas)))
-                (found,) = family.run([StreamPass(context, append, canvas, wanted, agreeing=agreeing)])
+                (found,) = family.run(
+                    [StreamPass(context, append, canvas, wanted, compatible_tokens=compatible_tokens)]
+                )
                 at = torch.cat((torch.tensor([anchor]), own))
                 expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])
                 torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)

@@ -15,7 +15,7 @@ from engine.models.stock.token_bytes import Pieces, load_tokenizer
 from engine.training import packed_batch as wire
 from engine.training.collator import Collator, LineEncoder
 from engine.training.loader import marks_of
-from engine.training.repeats import Repeats
+from engine.training.repeats import BatchLookup
 
 
 def test_every_line_by_itself_gives_the_tokens_of_the_whole(tiny_model: Path) -> None:
@@ -32,7 +32,7 @@ def test_the_quick_lookup_of_a_whole_stream_is_the_engines(tiny_model: Path) -> 
     batch = Collator(config, tokenizer, marks, 3).batch(drawn_holes(config, 30), 32)
     for row in batch.tokens[:, :96]:
         stream = row[row != marks.pad].tolist()
-        expected, found = Lookup(stream, marks, 64).stream(), Repeats(stream, marks, 64).stream()
+        expected, found = Lookup(stream, marks, 64).stream(), BatchLookup(stream, marks, 64).stream()
         assert all(np.array_equal(*pair) for pair in zip(attrs.astuple(expected), attrs.astuple(found), strict=True))
 
 

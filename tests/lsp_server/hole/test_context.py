@@ -5,7 +5,7 @@ import pytest
 
 from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.documents.store import Documents, Opened
-from lsp_server.hole.context_budget import reach_of
+from lsp_server.hole.context_budget import context_budget_of
 from lsp_server.hole.recent_edits import RecentEdits
 from lsp_server.hole.related import OtherFile, snippets
 from lsp_server.hole.related_files import RelatedFiles
@@ -17,12 +17,12 @@ FULL_OF_LINES = "".join(f"line_{number} = {number}\n" for number in range(2000))
 
 
 def test_a_short_window_is_given_what_is_near_and_no_other_file() -> None:
-    assert reach_of(SMALL) == NEAR
+    assert context_budget_of(SMALL) == NEAR
     assert NEAR.related == 0
 
 
 def test_a_long_window_is_given_the_whole_file_and_others() -> None:
-    reach = reach_of(LARGE)
+    reach = context_budget_of(LARGE)
 
     assert reach.prefix > 500_000
     assert reach.related == 48_000
@@ -31,7 +31,7 @@ def test_a_long_window_is_given_the_whole_file_and_others() -> None:
 
 @pytest.mark.parametrize(("tokens", "reading"), [(8_000, 0), (0, 8_000), (100_000, 8_000), (8_000, 100_000)])
 def test_what_is_less_counts_the_users_limit_or_what_the_model_reads(tokens: int, reading: int) -> None:
-    assert reach_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == reach_of(LARGE, 8_000)
+    assert context_budget_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == context_budget_of(LARGE, 8_000)
 
 
 def test_edits_are_places_that_move_with_the_lines_above_them() -> None:

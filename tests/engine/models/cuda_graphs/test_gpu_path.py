@@ -15,12 +15,12 @@ from engine.models.cuda_graphs.slots import Slots, SlotShape
 from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState
 from engine.models.diffusion_gemma.denoiser import Denoiser
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.noise import SeededNoise
 from engine.models.embedded.cuda_graph import CapturedStreams
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import CapturedMiddles
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import Fill, RuleName
 from engine.schedule.scheduler import Scheduler
@@ -39,7 +39,7 @@ def holes(count: int, rule: RuleName) -> list[Fill]:
     ]
 
 
-async def fills(family: EmbeddedFamily | MaskedFamily | DiffusionGemmaFamily, asked: list[Fill]) -> list[list[str]]:
+async def fills(family: EmbeddedModel | MaskedModel | DiffusionGemmaModel, asked: list[Fill]) -> list[list[str]]:
     """Return the texts of holes that are filled together, and then once more one by one."""
     scheduler = Scheduler(family)
     await scheduler.start()
@@ -49,7 +49,7 @@ async def fills(family: EmbeddedFamily | MaskedFamily | DiffusionGemmaFamily, as
     return [[one.text for one in filled.candidates] for filled in (*together, *alone)]
 
 
-def stream_passes(family: EmbeddedFamily) -> list[StreamPass]:
+def stream_passes(family: EmbeddedModel) -> list[StreamPass]:
     """Return passes over contexts of several lengths: with and without rows that stay, and with a canvas or none."""
     passes = []
     for number, tokens in enumerate(CONTEXTS):
@@ -64,7 +64,7 @@ def stream_passes(family: EmbeddedFamily) -> list[StreamPass]:
 
 
 @torch.inference_mode()
-def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embedded: EmbeddedFamily) -> None:
+def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embedded: EmbeddedModel) -> None:
     plain, fixed = stream_passes(embedded), stream_passes(embedded)
     expected = embedded.run(plain)
     embedded.captured = CapturedStreams(embedded._network, CPU)
@@ -88,7 +88,7 @@ def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embed
 
 @pytest.mark.parametrize("rule", ["threshold", "verify"])
 async def test_the_embedded_family_fills_in_fixed_memory_what_it_fills_plainly(
-    embedded: EmbeddedFamily, rule: RuleName
+    embedded: EmbeddedModel, rule: RuleName
 ) -> None:
     asked = [attrs.evolve(hole, candidates=2, temperature=1.0) for hole in holes(4, rule)]
     expected = await fills(embedded, asked)
@@ -101,7 +101,7 @@ async def test_the_embedded_family_fills_in_fixed_memory_what_it_fills_plainly(
 
 
 @torch.inference_mode()
-def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedFamily) -> None:
+def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedModel) -> None:
     network, mask = masked._network, masked.trait.marks.mask
     canvases = [begin(masked) for _ in range(3)]
     shown = [[mask, 70, mask], [71] * 9, [mask] * 12]
@@ -120,7 +120,7 @@ def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedFa
             assert torch.allclose(one, other, atol=1e-4)
 
 
-async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(masked: MaskedFamily) -> None:
+async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(masked: MaskedModel) -> None:
     asked = holes(3, "threshold")
     expected = await fills(masked, asked)
     masked._network.captured = CapturedMiddles(masked._network)
@@ -131,7 +131,7 @@ async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(maske
         masked._network.captured = None
 
 
-def denoised(denoiser: Denoiser, family: DiffusionGemmaFamily, turns: int) -> list[CanvasState]:
+def denoised(denoiser: Denoiser, family: DiffusionGemmaModel, turns: int) -> list[CanvasState]:
     """Return where canvases of two holes are, one of which tries two lengths, after passes of three and two steps."""
     contexts = [family.new_context() for _ in range(2)]
     family.run([CanvasPass(context, [2, *tokens]) for context, tokens in zip(contexts, CONTEXTS[1:], strict=True)])
@@ -151,7 +151,7 @@ def denoised(denoiser: Denoiser, family: DiffusionGemmaFamily, turns: int) -> li
 
 @pytest.mark.parametrize("confident", [0.0, 9.0])
 def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
-    gemma: DiffusionGemmaFamily, confident: float
+    gemma: DiffusionGemmaModel, confident: float
 ) -> None:
     """Also where canvases become stable, and stop, between two looks."""
     noise = SeededNoise(VOCABULARY, CPU)
@@ -172,7 +172,7 @@ def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
 
 @pytest.mark.parametrize("rule", ["entropy", "threshold"])
 async def test_diffusion_gemma_fills_in_fixed_memory_what_it_fills_plainly(
-    gemma: DiffusionGemmaFamily, rule: RuleName
+    gemma: DiffusionGemmaModel, rule: RuleName
 ) -> None:
     asked = [attrs.evolve(hole, steps=3, candidates=2) for hole in holes(3, rule)]
     expected = await fills(gemma, asked)

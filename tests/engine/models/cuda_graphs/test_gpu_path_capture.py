@@ -19,13 +19,13 @@ from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.canvas import AcceptRule
 from engine.models.diffusion_gemma.canvas_step import CanvasBucket, CanvasStep
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.noise import SeededNoise
 from engine.models.diffusion_gemma.read_logits import CHUNK
 from engine.models.embedded.cuda_graph import StreamStep
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import MiddleStep
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.models.stock import layer as masked_layer
 
 CPU = torch.device("cpu")
@@ -68,7 +68,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
     return DiffusionNetwork(stock_model(save_tiny_gemma(tmp_path_factory.mktemp("half"))).bfloat16())
 
 
-def stream_step(embedded: EmbeddedFamily) -> Callable[[], Tensor]:
+def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
     network = embedded._network
     slots = Slots(
         [SlotShape(network.shape.heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
@@ -76,7 +76,7 @@ def stream_step(embedded: EmbeddedFamily) -> Callable[[], Tensor]:
     return StreamStep(network, slots, RowBucket(2, 8, 64, 8)).compute
 
 
-def middle_step(masked: MaskedFamily) -> Callable[[], Tensor]:
+def middle_step(masked: MaskedModel) -> Callable[[], Tensor]:
     slots = Slots(masked._network.slot_shapes, 2, 64, torch.float32, CPU)
     return MiddleStep(masked._network, slots, RowBucket(2, 8, 64, 8)).compute
 
@@ -100,11 +100,11 @@ def assert_capturable(compute: Callable[[], Tensor]) -> None:
         assert compute().shape == plain.shape
 
 
-def test_an_embedded_step_asks_the_device_for_nothing(embedded: EmbeddedFamily) -> None:
+def test_an_embedded_step_asks_the_device_for_nothing(embedded: EmbeddedModel) -> None:
     assert_capturable(stream_step(embedded))
 
 
-def test_a_masked_step_asks_the_device_for_nothing(masked: MaskedFamily) -> None:
+def test_a_masked_step_asks_the_device_for_nothing(masked: MaskedModel) -> None:
     assert_capturable(middle_step(masked))
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_captured_is_noticed(wrong: Callable[[Tensor], Tensor]) -
         assert_capturable(lambda: wrong(numbers))
 
 
-def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: DiffusionGemmaFamily) -> None:
+def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: DiffusionGemmaModel) -> None:
     """At full size that is 128 rows of 262,144 numbers, 128 MiB in fp32 and twice that where they are sorted."""
     rows = 8 * 64
     bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), some=True, cut=True)

@@ -10,12 +10,12 @@ from tiny_gemma import CANVAS, VOCABULARY, WINDOW, exact_family, save_tiny_gemma
 from torch import Tensor
 
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
-from engine.models.diffusion_gemma.attention import Segment
+from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.noise import SeededNoise, key_of
 from engine.models.diffusion_gemma.read_logits import CHUNK
 
@@ -45,7 +45,7 @@ def stock(folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def family(folder: Path) -> DiffusionGemmaFamily:
+def family(folder: Path) -> DiffusionGemmaModel:
     return exact_family(folder)
 
 
@@ -61,7 +61,7 @@ def read(network: DiffusionNetwork, context: RollingContext, tokens: list[int]) 
     context.reserve(start + len(tokens))
     positions = torch.arange(start, start + len(tokens))
     with torch.inference_mode():
-        network.read(torch.tensor(tokens), positions, [Segment(context, start, 0, len(tokens))])
+        network.read(torch.tensor(tokens), positions, [ContextSegment(context, start, 0, len(tokens))])
     context.tokens += tokens
     return context
 
@@ -72,7 +72,7 @@ def logits_behind(network: DiffusionNetwork, context: RollingContext, canvas: li
     with torch.inference_mode():
         signals = torch.zeros(rows, network.width)
         positions = torch.arange(start, start + rows)
-        segments = [Segment(context, start, 0, rows)]
+        segments = [ContextSegment(context, start, 0, rows)]
         return network.logits(network.denoise(torch.tensor(canvas), signals, positions, segments))
 
 
@@ -138,7 +138,7 @@ def test_without_a_suffix_the_loop_writes_what_generate_writes(
     assert (expected.tokens_per_forward > length / steps).all() == (length < CANVAS)
 
 
-def test_what_the_engine_loads_predicts_what_the_stock_class_predicts(family: DiffusionGemmaFamily, stock: Any) -> None:
+def test_what_the_engine_loads_predicts_what_the_stock_class_predicts(family: DiffusionGemmaModel, stock: Any) -> None:
     context = family.new_context()
     family.run([CanvasPass(context, PROMPT)])
     canvas = [number * 53 % VOCABULARY for number in range(20)]

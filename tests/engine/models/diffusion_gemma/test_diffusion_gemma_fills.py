@@ -12,15 +12,15 @@ from scheduler_client import answer
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
 from torch import Tensor
 
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
 from engine.fill.filling import Hole
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.filling import CanvasFilling
-from engine.models.diffusion_gemma.model import DiffusionGemmaFamily
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
 from engine.protocol.messages import Fill, Progress, Snippet
 from engine.schedule.scheduler import CancelledFill, Scheduler
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def family(folder: Path) -> DiffusionGemmaFamily:
+def family(folder: Path) -> DiffusionGemmaModel:
     return exact_family(folder)
 
 
@@ -82,7 +82,7 @@ async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Schedul
 
 
 async def test_typing_on_reads_only_what_is_new_and_changes_no_answer(
-    scheduler: Scheduler, family: DiffusionGemmaFamily
+    scheduler: Scheduler, family: DiffusionGemmaModel
 ) -> None:
     """Also where the new text is other than the old, further back than a sliding layer sees."""
     await answer(scheduler, HOLE)
@@ -134,9 +134,9 @@ async def test_a_long_hole_is_filled_canvas_by_canvas(scheduler: Scheduler) -> N
     assert longest > CANVAS
 
 
-def filling_of(family: DiffusionGemmaFamily, max_tokens: int) -> CanvasFilling:
+def filling_of(family: DiffusionGemmaModel, max_tokens: int) -> CanvasFilling:
     hole = Hole(family.lay_out(HOLE), "lines", max_tokens)
-    made = family.filling(family.new_context(), hole, Drawing(), Way("entropy", 2))
+    made = family.filling(family.new_context(), hole, Sampler(), FillStrategy("entropy", 2))
     assert isinstance(made, CanvasFilling)
     return made
 
@@ -151,7 +151,7 @@ def found_where_one_is_decided(canvases: list[Canvas], decided: int) -> Tensor:
 
 
 @pytest.mark.parametrize(("decided", "length"), [(0, 4), (1, 8), (2, 16)])
-def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaFamily, decided: int, length: int) -> None:
+def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaModel, decided: int, length: int) -> None:
     filling = filling_of(family, 24)
     tried = filling.next_pass().canvases
     assert [canvas.length for canvas in tried] == [4, 8, 16, 24]
@@ -161,7 +161,7 @@ def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaFamil
     assert (filling.tokens, filling.finish, filling.steps) == ([100] * length, "complete", 2)
 
 
-def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows(family: DiffusionGemmaFamily) -> None:
+def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows(family: DiffusionGemmaModel) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
     filling.absorb(found_where_one_is_decided(tried, len(tried) - 1), steps_left=99)
@@ -177,7 +177,7 @@ def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows
     assert [canvas.first for canvas in following.canvases] == [CANVAS] * 4
 
 
-def test_with_no_time_left_the_canvas_is_taken_as_it_is(family: DiffusionGemmaFamily) -> None:
+def test_with_no_time_left_the_canvas_is_taken_as_it_is(family: DiffusionGemmaModel) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
     filling.absorb(found_where_one_is_decided(tried, len(tried) - 1), steps_left=1)
@@ -198,7 +198,7 @@ async def test_progress_shows_what_is_accepted(scheduler: Scheduler) -> None:
     assert "".join(part or "" for part in seen[-1].canvas) == filled.candidates[0].text
 
 
-async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: DiffusionGemmaFamily) -> None:
+async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: DiffusionGemmaModel) -> None:
     assert family.info.context_tokens == CONTEXT
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 3000 + PREFIX, suffix=SUFFIX * 500)
     filled = await answer(scheduler, long)
@@ -206,11 +206,11 @@ async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: D
     assert CONTEXT * 0.6 < filled.context_tokens <= CONTEXT - HOLE.max_tokens
 
 
-def prompt_of(family: DiffusionGemmaFamily, window: int = 600) -> Prompt:
+def prompt_of(family: DiffusionGemmaModel, window: int = 600) -> Prompt:
     return attrs.evolve(family.prompt, window=window, turns=TurnMarks(4, 5))
 
 
-def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(family: DiffusionGemmaFamily) -> None:
+def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(family: DiffusionGemmaModel) -> None:
     layout = family.lay_out(attrs.evolve(HOLE, snippets=[Snippet("r.py", "S = 1")]))
     assert layout.context[0] == 2
     assert "".join(family.texts_of(layout.context)) == "File r.py:\nS = 1\nFile a/b.py:\n" + PREFIX
@@ -218,7 +218,7 @@ def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(fa
     assert 0 < len(layout.after) <= min(SUFFIX_TOKENS, CANVAS // 4)
 
 
-def test_an_instructed_model_is_told_the_task_and_begins_with_the_code_above(family: DiffusionGemmaFamily) -> None:
+def test_an_instructed_model_is_told_the_task_and_begins_with_the_code_above(family: DiffusionGemmaModel) -> None:
     layout = prompt_of(family).lay_out(attrs.evolve(HOLE, suffix="rest)" + SUFFIX))
     opening, closing, answering = (at for at, token in enumerate(layout.context) if token in (4, 5))
     asked = "".join(family.texts_of(layout.context[opening:closing]))
@@ -229,7 +229,7 @@ def test_an_instructed_model_is_told_the_task_and_begins_with_the_code_above(fam
 
 
 def test_typing_beside_the_cursor_changes_nothing_before_it_in_an_instructed_prompt(
-    family: DiffusionGemmaFamily,
+    family: DiffusionGemmaModel,
 ) -> None:
     prompt = prompt_of(family)
     one, other = (prompt.lay_out(attrs.evolve(HOLE, suffix=rest + SUFFIX)) for rest in (")", '"))'))
@@ -237,14 +237,14 @@ def test_typing_beside_the_cursor_changes_nothing_before_it_in_an_instructed_pro
     assert one.after != other.after
 
 
-def test_an_instructed_prompt_keeps_within_the_window(family: DiffusionGemmaFamily) -> None:
+def test_an_instructed_prompt_keeps_within_the_window(family: DiffusionGemmaModel) -> None:
     hole = attrs.evolve(HOLE, prefix=PREFIX * 40, suffix=SUFFIX * 200, snippets=[Snippet("r.py", PREFIX)] * 9)
     layout = prompt_of(family).lay_out(hole)
     assert 300 < len(layout.context) <= 600 - CANVAS - HOLE.max_tokens
     assert PREFIX.endswith("".join(family.texts_of(layout.context[-20:])))
 
 
-def test_tokens_give_back_the_text_also_across_split_characters(family: DiffusionGemmaFamily) -> None:
+def test_tokens_give_back_the_text_also_across_split_characters(family: DiffusionGemmaModel) -> None:
     text = "naïve = '日本語 🙂'\n\n\treturn <eos> <unused3>\n"
     assert "".join(family.texts_of(family.prompt.encode(text))) == text
 
@@ -255,7 +255,7 @@ def running(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         yield options
-        end(place_of(options.model))
+        end(runtime_paths_of(options.model))
 
 
 async def test_an_engine_process_fills_holes_with_it(running: EngineOptions) -> None:

@@ -11,19 +11,19 @@ import torch
 from sources import source_paths
 
 from engine.errors import ModelError
-from engine.fill.interface import Family
+from engine.fill.interface import Model
 from engine.fill.stream import StreamPass
 from engine.models.embedded import model as embedded
-from engine.models.embedded.layout import Limits, Marks, lay_out, short_path
+from engine.models.embedded.layout import Limits, SpecialTokens, lay_out, short_path
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.context_cache import ContextCache, common_prefix
 
-MARKS = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
+MARKS = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
 
 
 @pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Family:
+def family(tiny_model: Path) -> Model:
     return load(str(tiny_model), threads=1, device="cpu")
 
 
@@ -52,7 +52,7 @@ def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
     assert sum(share > 0.95 for share in kept) >= 90
 
 
-def test_the_context_grows_and_falls_back_exactly(family: Family) -> None:
+def test_the_context_grows_and_falls_back_exactly(family: Model) -> None:
     fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
     tokens = [*family.lay_out(fill).context, family.middle]
     whole = family.new_context()
@@ -66,7 +66,7 @@ def test_the_context_grows_and_falls_back_exactly(family: Family) -> None:
     assert torch.allclose(expected, found, atol=1e-4)
 
 
-def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family: Family) -> None:
+def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family: Model) -> None:
     size = family.new_context().bytes
     cache = ContextCache(family, max_bytes=2 * size)
     for start in (10, 20, 30):
@@ -80,13 +80,13 @@ def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family
     assert cache.take([20, 1, 2, 3, 4]).tokens == [20, 1, 2, 3]
 
 
-def test_tokens_give_back_the_text_also_across_split_characters(family: Family) -> None:
+def test_tokens_give_back_the_text_also_across_split_characters(family: Model) -> None:
     text = "naïve = '日本語 🙂'\n\treturn"
     encode = family._encode  # type: ignore[attr-defined]
     assert "".join(family.texts_of(encode(text))) == text
 
 
-def test_line_by_line_encoding_equals_encoding_at_once(family: Family) -> None:
+def test_line_by_line_encoding_equals_encoding_at_once(family: Model) -> None:
     text = source_paths()[3].read_text()
     whole = family.tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[attr-defined]
     assert family._encode(text) == whole  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ def test_an_unknown_model_and_an_unknown_device_are_refused(tiny_model: Path) ->
         load(str(tiny_model), device="tpu")
 
 
-def test_a_carriage_return_changes_nothing_for_the_model(family: Family) -> None:
+def test_a_carriage_return_changes_nothing_for_the_model(family: Model) -> None:
     fill = Fill(id=1, prefix="a = 1\nb = ", suffix="\nc\n")
     dos = attrs.evolve(fill, prefix="a = 1\r\nb = ", suffix="\r\nc\r\n")
     assert family.lay_out(dos) == family.lay_out(fill)

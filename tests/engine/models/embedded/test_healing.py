@@ -12,11 +12,11 @@ from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
 from engine.fill.filling import Hole
-from engine.fill.sampler import Drawing
-from engine.fill.strategy import Way
+from engine.fill.sampler import Sampler
+from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
-from engine.models.embedded.layout import Marks
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.layout import SpecialTokens
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import LONGEST, Agreement, unfinished
 from engine.models.stock.token_bytes import Pieces, load_tokenizer
@@ -29,11 +29,11 @@ from engine.training.loader import marks_of
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += pa"
 HOLE = Fill(id=1, prefix=PREFIX, suffix=")\n    return total\n", path="a/b.py", max_tokens=12, budget_ms=6e4)
-WAYS = (Way("left-to-right"), Way("verify"), Way("threshold", 4), Way("entropy", 4))
+WAYS = (FillStrategy("left-to-right"), FillStrategy("verify"), FillStrategy("threshold", 4), FillStrategy("entropy", 4))
 
 
 @pytest.fixture
-def family(embedded: EmbeddedFamily) -> EmbeddedFamily:
+def family(embedded: EmbeddedModel) -> EmbeddedModel:
     return embedded
 
 
@@ -61,7 +61,7 @@ def test_the_last_piece_of_the_line_is_taken_off(tiny_model: Path, prefix: str, 
     assert unfinished(load_tokenizer(tiny_model / "tokenizer.json"), prefix) == typed
 
 
-def test_whatever_is_typed_the_tokens_before_it_are_those_of_the_whole_line(family: EmbeddedFamily) -> None:
+def test_whatever_is_typed_the_tokens_before_it_are_those_of_the_whole_line(family: EmbeddedModel) -> None:
     """So a fill that begins there is written in the tokens of code that nobody cut."""
     text = '    value = self.parts[index] + other_name("héllo", 12345) != [1, 2]  # why not'
     whole = family.tokenizer.encode("\n" + text).ids
@@ -76,20 +76,22 @@ def test_whatever_is_typed_the_tokens_before_it_are_those_of_the_whole_line(fami
 def test_agreeing_tokens_begin_with_what_is_typed_or_are_its_beginning(tiny_model: Path, typed: str) -> None:
     pieces = Pieces(load_tokenizer(tiny_model / "tokenizer.json")).bytes
     known = typed.encode("utf-8", "replace")
-    agreeing = [at for at, piece in enumerate(pieces) if piece and (piece.startswith(known) or known.startswith(piece))]
-    assert sorted(Agreement(pieces).tokens(known)) == agreeing
+    compatible_tokens = [
+        at for at, piece in enumerate(pieces) if piece and (piece.startswith(known) or known.startswith(piece))
+    ]
+    assert sorted(Agreement(pieces).tokens(known)) == compatible_tokens
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("typed", ["", "p", "parts", " ", "(", "\n", "é", "configurati"])
 def test_a_fill_begins_with_what_is_typed_and_the_answer_behind_it(
-    family: EmbeddedFamily, way: Way, typed: str
+    family: EmbeddedModel, way: FillStrategy, typed: str
 ) -> None:
     prefix = PREFIX.removesuffix(" pa") + ("\n" if typed == "\n" else " " + typed)
     fill = attrs.evolve(HOLE, prefix=prefix, extent="lines")
     layout = family.lay_out(fill)
     hole = Hole(layout, fill.extent, fill.max_tokens)
-    filling = family.filling(family.new_context(), hole, Drawing(forbidden=family.never), way)
+    filling = family.filling(family.new_context(), hole, Sampler(forbidden=family.never), way)
     while filling.finish is None:
         (found,) = family.run([filling.next_pass()])
         filling.absorb(found, 1 << 20)
@@ -110,12 +112,12 @@ async def test_a_word_that_is_typed_on_needs_no_new_context(scheduler: Scheduler
         assert filled.cached_tokens == filled.context_tokens
 
 
-def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedFamily) -> None:
+def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedModel) -> None:
     """The chance of all that is answered is the product over all that was chosen, also of what is typed already."""
     fill = attrs.evolve(HOLE, prefix=PREFIX + "rts")
     layout = family.lay_out(fill)
     assert layout.typed == " parts"
-    filling = family.filling(family.new_context(), Hole(layout, "line", 12), Drawing(), Way("left-to-right"))
+    filling = family.filling(family.new_context(), Hole(layout, "line", 12), Sampler(), FillStrategy("left-to-right"))
     filling.commit(family._encode(" ")[0], 0.5)
     for token in family._encode("parts"):
         filling.commit(token, 0.8)
@@ -125,26 +127,26 @@ def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedFamily) -> No
     assert confidence_between(answered, 0, 1) == pytest.approx(0.25 * 0.8 ** (len(filling.tokens) - 2), abs=1e-3)
 
 
-def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: EmbeddedFamily) -> None:
+def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: EmbeddedModel) -> None:
     fill = attrs.evolve(HOLE, prefix=PREFIX)
     layout = family.lay_out(fill)
-    filling = family.filling(family.new_context(), Hole(layout, "line", 8), Drawing(), Way("left-to-right"))
+    filling = family.filling(family.new_context(), Hole(layout, "line", 8), Sampler(), FillStrategy("left-to-right"))
     asked = filling.next_pass()
     assert isinstance(asked, StreamPass)
     logits = torch.zeros(1, family.card.shape.vocabulary)
     logits[0, family.end] = logits[0, family._encode("\n")[0]] = 50.0
     filling.absorb(logits, 9)
     assert filling.finish is None
-    assert filling.tokens[0] in family.agreeing(layout.typed.encode())
+    assert filling.tokens[0] in family.compatible_tokens(layout.typed.encode())
 
 
 def test_a_hint_goes_by_what_went_on_as_it_is_typed() -> None:
-    marks = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
+    marks = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
     stream = [1, 2, 20, 30, 41, 50, 30, 42, 51, 20, 30, 43, 52, 20, 30, 3, 60, 4]
     anchor = len(stream) - 1
-    for agreeing, expected in (([43], 43), ([42], 42), ([41], 41), ([42, 41], 41), ([77], 0)):
+    for compatible_tokens, expected in (([43], 43), ([42], 42), ([41], 41), ([42, 41], 41), ([77], 0)):
         lookup = Lookup(stream, marks, 64)
-        lookup.narrow(anchor, np.array(agreeing))
+        lookup.narrow(anchor, np.array(compatible_tokens))
         hints, canvas = lookup.stream(), lookup.canvas(anchor, [6, 6])
         assert hints.tokens[-1] == expected
         assert (hints.strengths[-1] > 0) == (expected > 0)

@@ -10,10 +10,10 @@ from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
 from engine.fill.stream import StreamPass
-from engine.models.embedded.layout import Marks
-from engine.models.embedded.link_numpy import CANDIDATES, HostLink
+from engine.models.embedded.layout import SpecialTokens
+from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink
 from engine.models.embedded.lookup_last import last_row
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network, Rows
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.load import load
@@ -33,7 +33,7 @@ from engine.training.train import Run
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 HOLE = Fill(id=1, prefix=PREFIX, suffix="\n    return total\n", path="a/b.py", extent="lines", max_tokens=24)
 HOLES = [attrs.evolve(HOLE, prefix=f"name_{at} = {at * 7}\n" + PREFIX, budget_ms=6e5) for at in range(3)]
-MARKS = Marks(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
+MARKS = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,11 @@ def network(config: Config) -> Network:
 @pytest.fixture(scope="module")
 def family(
     config: Config, network: Network, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
-) -> EmbeddedFamily:
+) -> EmbeddedModel:
     folder = tmp_path_factory.mktemp("linked")
     export(config, network, tiny_model / "tokenizer.json", folder)
     family = load(str(folder), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedFamily)
+    assert isinstance(family, EmbeddedModel)
     return family
 
 
@@ -76,9 +76,7 @@ async def test_drafts_chosen_through_the_link_change_no_answer(scheduler: Schedu
         assert [one.tokens for one in verified.candidates] == [one.tokens for one in left.candidates]
 
 
-def test_a_pass_leaves_the_link_only_where_the_weights_have_one(
-    family: EmbeddedFamily, embedded: EmbeddedFamily
-) -> None:
+def test_a_pass_leaves_the_link_only_where_the_weights_have_one(family: EmbeddedModel, embedded: EmbeddedModel) -> None:
     for each, linked in ((family, True), (embedded, False)):
         tokens = [*range(20, 40), each.card.marks.tail, each.middle]
         asked = StreamPass(each.new_context(), tokens, [each.mask] * 3, range(len(tokens) - 1, len(tokens) + 3))
@@ -109,7 +107,7 @@ def test_one_row_on_the_processor_is_the_networks(config: Config, network: Netwo
     with torch.no_grad():
         entry = network.entry(Rows(torch.tensor(stream[-1:]), torch.tensor([0]), *told))
         wanted = network.logits(link(rows, entry.expand(5, -1)), told[0].expand(5), told[1].expand(5))
-    host = HostLink(network, link, MARKS)
+    host = NumpyLink(network, link, MARKS)
     for row, logits, expected in zip(rows, canvas, wanted, strict=True):
         found = torch.from_numpy(host.logits(row.numpy(), logits.numpy(), stream))
         likeliest = set(logits.topk(CANDIDATES).indices.tolist()) | {int(hints.tokens[0])}

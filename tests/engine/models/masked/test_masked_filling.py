@@ -9,7 +9,7 @@ from masked_checkpoints import FAMILIES, save_checkpoint
 from scheduler_client import answer
 
 from engine.errors import ModelError
-from engine.fill.interface import Family
+from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Fill, Progress
 from engine.schedule.scheduler import Scheduler
@@ -25,7 +25,7 @@ HOLE = Fill(
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
-def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Family:
+def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
     folder = tmp_path_factory.mktemp("released") / str(request.param)
     return load(str(save_checkpoint(str(request.param), folder).folder), threads=1, device="cpu")
 
@@ -94,7 +94,7 @@ async def test_a_hole_at_an_edge_of_a_file_is_filled(scheduler: Scheduler) -> No
         assert filled.candidates[0].finish in {"complete", "canvas full"}
 
 
-async def test_a_long_file_is_cut_to_the_window(scheduler: Scheduler, family: Family) -> None:
+async def test_a_long_file_is_cut_to_the_window(scheduler: Scheduler, family: Model) -> None:
     line = "    total += width * height\n"
     filled = await answer(scheduler, attrs.evolve(HOLE, prefix=line * 400, suffix=line * 400, max_tokens=64))
     assert filled.context_tokens == family.info.context_tokens - 64
@@ -107,7 +107,7 @@ async def test_fills_leave_nothing_behind_in_the_cache(scheduler: Scheduler) -> 
     assert scheduler._cache._idle == []
 
 
-def test_the_far_ends_of_a_long_file_go(family: Family, tmp_path: Path) -> None:
+def test_the_far_ends_of_a_long_file_go(family: Model, tmp_path: Path) -> None:
     numbers = " ".join(str(number) for number in range(2000))
     layout = family.lay_out(attrs.evolve(HOLE, prefix=numbers, suffix=numbers))
     before, after = ("".join(family.texts_of(side)) for side in (layout.before, layout.after))

@@ -24,9 +24,9 @@ from transformers import Qwen2Tokenizer
 
 from engine.errors import ModelError
 from engine.library.catalog import catalog
-from engine.library.precision_names import Wish
+from engine.library.precision_names import PrecisionSetting
 from engine.models.load import load
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.recognise import KINDS
 from engine.models.masked.rows import MaskedPass
 from engine.models.stock.kind import Kind
@@ -41,13 +41,13 @@ def dream(tmp_path_factory: pytest.TempPathFactory) -> TinyCheckpoint:
     return save_checkpoint("dream", tmp_path_factory.mktemp("released") / "dream")
 
 
-def family_of(checkpoint: TinyCheckpoint, precision: Wish = "fp32") -> MaskedFamily:
+def family_of(checkpoint: TinyCheckpoint, precision: PrecisionSetting = "fp32") -> MaskedModel:
     family = load(str(checkpoint.folder), threads=1, device="cpu", precision=precision)
-    assert isinstance(family, MaskedFamily)
+    assert isinstance(family, MaskedModel)
     return family
 
 
-def difference(family: MaskedFamily, checkpoint: TinyCheckpoint) -> float:
+def difference(family: MaskedModel, checkpoint: TinyCheckpoint) -> float:
     """Return how far the family's logits of a middle are from those of the stock network, at the most."""
     layout = family.lay_out(HOLE)
     sides = family.sides(layout, 8)

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.fill.interface import Layout
 from engine.models.load import load
 from engine.models.masked.canvas import Canvas
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.window import cut
 from engine.protocol.messages import RuleName
@@ -22,7 +22,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return load_tiny(str(request.param), tmp_path_factory.mktemp("released") / str(request.param))
 
 
-def run_through(family: MaskedFamily, canvas: Canvas) -> None:
+def run_through(family: MaskedModel, canvas: Canvas) -> None:
     while canvas.finish is None:
         (found,) = family.run([canvas.next_pass()])
         canvas.absorb(found, PLENTY)
@@ -54,7 +54,7 @@ def test_sides_read_in_every_step_are_no_cache_at_all(
     assert cached.confidence == pytest.approx(uncached.confidence, abs=1e-4)
 
 
-def wanted_of(family: MaskedFamily, middle: list[int], reads_sides: bool, canvas: Canvas) -> Tensor:
+def wanted_of(family: MaskedModel, middle: list[int], reads_sides: bool, canvas: Canvas) -> Tensor:
     sides = canvas._sides
     rows = range(len(sides.anchor) + len(middle))
     (found,) = family.run([MaskedPass(sides, [middle], rows, reads_sides)])
@@ -116,7 +116,7 @@ def test_each_place_is_predicted_by_the_row_that_predicts_it(tmp_path: Path, nam
     """Layers that add nothing, and a head that says "the next id": a row predicts one more than its own token."""
     checkpoint = save_checkpoint(name, tmp_path / name, tie_word_embeddings=False, weight_tying=False)
     family = load(str(checkpoint.folder), threads=1, device="cpu")
-    assert isinstance(family, MaskedFamily)
+    assert isinstance(family, MaskedModel)
     trunk, head = family._network._trunk, family._network._head
     codes = torch.linalg.qr(torch.randn(VOCABULARY, 32))[0] * 20
     trunk.embed_tokens.weight.copy_(codes)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import ModelError
-from engine.library.precision_names import check_wish
+from engine.library.precision_names import check_precision_setting
 from engine.library.quantized_tensors import is_of_images, is_quantized
 from engine.models.quantization import int4_kernel
 from engine.models.quantization.experts import QuantizedExperts
@@ -166,6 +166,6 @@ def test_the_matrices_of_layers_are_quantized_and_nothing_else(
 
 
 def test_an_unknown_precision_is_told_in_one_line() -> None:
-    assert check_wish("int4") == "int4"
+    assert check_precision_setting("int4") == "int4"
     with pytest.raises(ModelError, match=r"unknown precision 'int5'; use one of auto, bf16, int8, int4, fp8, fp32$"):
-        check_wish("int5")
+        check_precision_setting("int5")

@@ -20,7 +20,7 @@ from tiny_gemma import save_tiny_gemma
 from engine.cli.model_sheet import sheet_of
 from engine.client import exit_status as exits
 from engine.client import launcher as lifecycle
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.errors import ModelError
 from engine.library.memory import Room, bytes_needed
@@ -121,7 +121,7 @@ def test_what_was_taken_for_want_of_memory_is_logged(
 
 
 @pytest.mark.parametrize(
-    ("wish", "free", "says"),
+    ("precision", "free", "says"),
     [
         ("bf16", 15e9, "needs 23.0 GB in bf16, and card has 15.0 GB free; use --precision int8, or the setting"),
         ("int8", 8e9, "needs 12.0 GB in int8, and card has 8.0 GB free; use --precision int4, or the setting"),
@@ -131,11 +131,11 @@ def test_what_was_taken_for_want_of_memory_is_logged(
     ],
 )
 def test_too_little_memory_is_told_with_what_would_fit(
-    tmp_path: Path, dream: Path, wish: str, free: float, says: str
+    tmp_path: Path, dream: Path, precision: str, free: float, says: str
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with pytest.raises(ModelError) as caught:
-        choose(large, wish, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
+        choose(large, precision, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -205,7 +205,7 @@ async def test_an_engine_in_int4_is_no_other_than_that(options: EngineOptions) -
 
 
 def test_engines_of_two_precisions_live_in_two_places(dream: Path) -> None:
-    assert place_of(str(dream)) == place_of(str(dream), "auto") != place_of(str(dream), "int8")
+    assert runtime_paths_of(str(dream)) == runtime_paths_of(str(dream), "auto") != runtime_paths_of(str(dream), "int8")
 
 
 def last_words(model: Path, precision: str) -> str:

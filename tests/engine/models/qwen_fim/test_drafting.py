@@ -14,7 +14,7 @@ from masked_checkpoints import save_checkpoint
 from scheduler_client import answer
 
 from engine.errors import ModelError
-from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Fill, Filled, Progress, RuleName
 from engine.schedule.scheduler import CancelledFill, Scheduler
@@ -35,7 +35,7 @@ DRAFTERS = ("embedded", "dream", "dreamon", "llada")
 
 
 @asynccontextmanager
-async def filling(family: LeftToRightFamily) -> AsyncIterator[Callable[[Fill], Awaitable[Filled]]]:
+async def filling(family: QwenFimModel) -> AsyncIterator[Callable[[Fill], Awaitable[Filled]]]:
     """A scheduler's fills, for the length of a block."""
     scheduler = Scheduler(family)
     await scheduler.start()
@@ -44,7 +44,7 @@ async def filling(family: LeftToRightFamily) -> AsyncIterator[Callable[[Fill], A
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[FimCheckpoint, LeftToRightFamily]:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[FimCheckpoint, QwenFimModel]:
     """A checkpoint, and its family without a drafter."""
     return fim_family(tmp_path_factory.mktemp("released") / "qwen")
 
@@ -52,7 +52,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[FimCheckpoint, Left
 @pytest.fixture(scope="module", params=DRAFTERS)
 def drafted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[FimCheckpoint, LeftToRightFamily]:
+) -> tuple[FimCheckpoint, QwenFimModel]:
     """The same checkpoint, with each drafter."""
     folder = tmp_path_factory.mktemp("released")
     named = str(request.param)
@@ -61,13 +61,13 @@ def drafted(
     return fim_family(folder / "qwen", named)
 
 
-def written(checkpoint: FimCheckpoint, family: LeftToRightFamily, fill: Fill, most: int = 24) -> list[int]:
+def written(checkpoint: FimCheckpoint, family: QwenFimModel, fill: Fill, most: int = 24) -> list[int]:
     """Return what transformers' own generate() writes in a hole, at most so many tokens."""
     prompt = [*family.lay_out(fill).context, family.marks.middle]
     return checkpoint.greedy(prompt, most, family.marks.ends, family.never)
 
 
-async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
     checkpoint, family = drafted
     assert family.default.rule == "verify"
     async with filling(family) as fill:
@@ -82,7 +82,7 @@ async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoi
 
 
 def test_drafts_are_passed_on_as_they_are_where_tokens_are_the_same(
-    drafted: tuple[FimCheckpoint, LeftToRightFamily],
+    drafted: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     _, family = drafted
     assert family.drafting is not None
@@ -90,7 +90,7 @@ def test_drafts_are_passed_on_as_they_are_where_tokens_are_the_same(
     assert family.drafting.same_tokens == (family.drafting.drafter.name != "midspan-small")
 
 
-async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
     _, family = drafted
     hole = attrs.evolve(HOLE, candidates=3, temperature=1.0, seed=3)
     async with filling(family) as fill:
@@ -100,7 +100,7 @@ async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoi
     assert len(left.candidates) > 1
 
 
-async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
     _, family = drafted
     async with filling(family) as fill:
         alone = [await fill(hole) for hole in HOLES]
@@ -109,9 +109,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimChec
 
 
 @pytest.mark.parametrize("extent", ["line", "lines"])
-async def test_without_a_drafter_a_pass_writes_a_token(
-    plain: tuple[FimCheckpoint, LeftToRightFamily], extent: str
-) -> None:
+async def test_without_a_drafter_a_pass_writes_a_token(plain: tuple[FimCheckpoint, QwenFimModel], extent: str) -> None:
     checkpoint, family = plain
     assert family.drafting is None
     assert family.default.rule == "left-to-right"
@@ -127,7 +125,7 @@ async def test_without_a_drafter_a_pass_writes_a_token(
             assert filled.steps in (len(expected), len(expected) + 1)
 
 
-def test_right_drafts_take_fewer_passes(plain: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+def test_right_drafts_take_fewer_passes(plain: tuple[FimCheckpoint, QwenFimModel]) -> None:
     checkpoint, family = plain
     for hole in HOLES:
         tokens = written(checkpoint, endless(with_drafter(family, None)), hole)
@@ -140,7 +138,7 @@ def test_right_drafts_take_fewer_passes(plain: tuple[FimCheckpoint, LeftToRightF
 
 
 def test_right_text_in_other_tokens_takes_fewer_passes(
-    plain: tuple[FimCheckpoint, LeftToRightFamily], tiny_model: Path
+    plain: tuple[FimCheckpoint, QwenFimModel], tiny_model: Path
 ) -> None:
     checkpoint, family = plain
     other = load_tokenizer(tiny_model / "tokenizer.json")
@@ -159,7 +157,7 @@ def test_right_text_in_other_tokens_takes_fewer_passes(
 
 
 def test_nonsense_changes_nothing_and_is_soon_asked_for_no_more(
-    plain: tuple[FimCheckpoint, LeftToRightFamily],
+    plain: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = plain
     fool = Fool(MARKS["<|im_start|>"], family._tokenizer)  # no fill may hold it
@@ -172,7 +170,7 @@ def test_nonsense_changes_nothing_and_is_soon_asked_for_no_more(
 
 
 async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
-    plain: tuple[FimCheckpoint, LeftToRightFamily], caplog: pytest.LogCaptureFixture
+    plain: tuple[FimCheckpoint, QwenFimModel], caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoint, family = plain
     failing = with_drafter(family, Fool(7, family._tokenizer, RuntimeError("no more memory")))
@@ -187,7 +185,7 @@ async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
 
 
 async def test_a_keystroke_reads_the_suffix_and_not_the_prefix(
-    drafted: tuple[FimCheckpoint, LeftToRightFamily],
+    drafted: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = drafted
     start = "value = 1\n" * 40 + HOLE.prefix
@@ -201,7 +199,7 @@ async def test_a_keystroke_reads_the_suffix_and_not_the_prefix(
                 assert filled.cached_tokens >= filled.context_tokens - behind > 0
 
 
-async def test_a_cancelled_hole_takes_no_further_pass(drafted: tuple[FimCheckpoint, LeftToRightFamily]) -> None:
+async def test_a_cancelled_hole_takes_no_further_pass(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
     _, family = drafted
     assert family.drafting is not None
     scheduler = Scheduler(endless(with_drafter(family, family.drafting.drafter)))
@@ -224,7 +222,7 @@ async def test_a_cancelled_hole_takes_no_further_pass(drafted: tuple[FimCheckpoi
 
 
 async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
-    plain: tuple[FimCheckpoint, LeftToRightFamily],
+    plain: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = plain[0], endless(with_drafter(plain[1], None))
     async with filling(family) as fill:
@@ -240,7 +238,7 @@ async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy"])
 async def test_a_rule_that_denoises_is_refused_in_one_line(
-    plain: tuple[FimCheckpoint, LeftToRightFamily], rule: RuleName
+    plain: tuple[FimCheckpoint, QwenFimModel], rule: RuleName
 ) -> None:
     async with filling(plain[1]) as fill:
         with pytest.raises(ModelError, match=f'"{rule}" needs a model that denoises, .* has verify, left-to-right$'):

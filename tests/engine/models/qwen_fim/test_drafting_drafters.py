@@ -8,9 +8,9 @@ from masked_checkpoints import save_checkpoint
 from torch import Tensor
 
 from engine.fill.interface import Pass
-from engine.models.embedded.model import EmbeddedFamily
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.models.masked.model import MaskedFamily
+from engine.models.masked.model import MaskedModel
 from engine.models.qwen_fim.drafter import ROOM, Drafter, Unfinished
 from engine.models.qwen_fim.masked_drafter import MaskedDrafter
 from engine.models.qwen_fim.stream_drafter import StreamDrafter
@@ -23,17 +23,17 @@ LENGTH = 8
 
 
 @pytest.fixture(scope="module")
-def embedded(tiny_model: Path) -> EmbeddedFamily:
+def embedded(tiny_model: Path) -> EmbeddedModel:
     family = load(str(tiny_model), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedFamily)
+    assert isinstance(family, EmbeddedModel)
     return family
 
 
 @pytest.fixture(scope="module", params=["dream", "dreamon", "llada"])
-def masked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MaskedFamily:
+def masked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MaskedModel:
     folder = save_checkpoint(request.param, tmp_path_factory.mktemp("released") / request.param).folder
     family = load(str(folder), threads=1, device="cpu", precision="fp32")
-    assert isinstance(family, MaskedFamily)
+    assert isinstance(family, MaskedModel)
     return family
 
 
@@ -47,7 +47,7 @@ def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[li
     return found
 
 
-def recorded(family: EmbeddedFamily | MaskedFamily, patch: pytest.MonkeyPatch) -> list[int]:
+def recorded(family: EmbeddedModel | MaskedModel, patch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the rows of each pass that the family runs from now on."""
     run, rows = family.run, []
 
@@ -60,7 +60,7 @@ def recorded(family: EmbeddedFamily | MaskedFamily, patch: pytest.MonkeyPatch) -
 
 
 def test_a_stream_is_read_once_and_drafts_are_those_of_one_read_anew(
-    embedded: EmbeddedFamily, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forgetful = StreamDrafter(embedded)
     forgetful.cache = ContextCache(embedded, 0)
@@ -74,7 +74,7 @@ def test_a_stream_is_read_once_and_drafts_are_those_of_one_read_anew(
 
 
 def test_the_next_key_finds_the_stream_of_the_hole_before(
-    embedded: EmbeddedFamily, monkeypatch: pytest.MonkeyPatch
+    embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafter, rows = StreamDrafter(embedded), recorded(embedded, monkeypatch)
     short = FILL.prefix[-80:]  # so that the left edge of the prefix stays
@@ -84,20 +84,20 @@ def test_the_next_key_finds_the_stream_of_the_hole_before(
     assert max(rows[1:]) <= LENGTH + 8
 
 
-def test_sides_are_read_every_few_drafts(masked: MaskedFamily, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sides_are_read_every_few_drafts(masked: MaskedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     drafter, rows = MaskedDrafter(masked), recorded(masked, monkeypatch)
     assert len(drafts(drafter, WRITTEN[:60])) == 16
     reading = [at for at, count in enumerate(rows) if count > ROOM + 1]
     assert reading == [0, masked.refresh_steps]
 
 
-def test_what_does_not_fit_behind_the_prefix_any_more_becomes_part_of_it(masked: MaskedFamily) -> None:
+def test_what_does_not_fit_behind_the_prefix_any_more_becomes_part_of_it(masked: MaskedModel) -> None:
     drafter = MaskedDrafter(masked)
     assert len(drafts(drafter)) == len(WRITTEN) // 4 + 1
     assert any(drafts(drafter))
 
 
-def test_a_draft_holds_no_marks_and_is_no_longer_than_asked_for(embedded: EmbeddedFamily, masked: MaskedFamily) -> None:
+def test_a_draft_holds_no_marks_and_is_no_longer_than_asked_for(embedded: EmbeddedModel, masked: MaskedModel) -> None:
     for drafter in (StreamDrafter(embedded), MaskedDrafter(masked)):
         marks = drafter.tokenizer.get_added_tokens_decoder()
         for draft in drafts(drafter):
@@ -105,7 +105,7 @@ def test_a_draft_holds_no_marks_and_is_no_longer_than_asked_for(embedded: Embedd
             assert not set(draft) & set(marks)
 
 
-def test_holes_drafted_together_are_drafted_as_alone(embedded: EmbeddedFamily, masked: MaskedFamily) -> None:
+def test_holes_drafted_together_are_drafted_as_alone(embedded: EmbeddedModel, masked: MaskedModel) -> None:
     fills = [Fill(id=number, prefix="x = 1\n" * number + FILL.prefix, suffix=FILL.suffix) for number in range(4)]
     for drafter in (StreamDrafter(embedded), MaskedDrafter(masked)):
         alone = [drafter.draft([Unfinished(fill, length=4 + fill.id)])[0] for fill in fills]

@@ -13,7 +13,7 @@ from tiny_gemma import save_tiny_gemma
 from engine.errors import ModelError
 from engine.models.load import load
 from engine.models.qwen_fim.masked_drafter import MaskedDrafter
-from engine.models.qwen_fim.model import LeftToRightFamily
+from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.prompt import SUFFIX_TOKENS
 from engine.models.qwen_fim.stream_drafter import StreamDrafter
 from engine.protocol.messages import Fill, Snippet
@@ -26,11 +26,11 @@ PREFIX, SUFFIX, FILE, REPOSITORY = (
 
 
 @pytest.fixture(scope="module")
-def family(tmp_path_factory: pytest.TempPathFactory) -> LeftToRightFamily:
+def family(tmp_path_factory: pytest.TempPathFactory) -> QwenFimModel:
     return load_fim(save_fim_checkpoint(tmp_path_factory.mktemp("released") / "qwen", {"drafter": "none"}).folder)
 
 
-def shown(family: LeftToRightFamily, tokens: list[int]) -> str:
+def shown(family: QwenFimModel, tokens: list[int]) -> str:
     """Return tokens as text, marks by their names."""
     return "".join(family._tokenizer.decode([token], skip_special_tokens=False) for token in tokens)
 
@@ -59,12 +59,12 @@ def test_the_embedded_model_drafts_unless_another_is_named(tmp_path: Path, tiny_
     assert drafter("d", {"drafter": "none"}) is None
 
 
-def test_a_prompt_is_prefix_then_suffix(family: LeftToRightFamily) -> None:
+def test_a_prompt_is_prefix_then_suffix(family: QwenFimModel) -> None:
     context = family.lay_out(HOLE).context
     assert shown(family, context) == f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
 
 
-def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: LeftToRightFamily) -> None:
+def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: QwenFimModel) -> None:
     others = [Snippet("shop/near.py", "near = 1"), Snippet("shop/far.py", "far = 2")]
     context = family.lay_out(attrs.evolve(HOLE, path="shop/area.py", snippets=others)).context
     assert shown(family, context) == (
@@ -73,14 +73,14 @@ def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: Left
     )
 
 
-def test_marks_in_a_users_text_are_text(family: LeftToRightFamily) -> None:
+def test_marks_in_a_users_text_are_text(family: QwenFimModel) -> None:
     tricky = attrs.evolve(HOLE, prefix="'<|fim_middle|><|endoftext|>", suffix="<|file_sep|>'", path="<|repo_name|>")
     context = family.lay_out(tricky).context
     assert [token for token in context if token in MARKS.values()] == [FILE, PREFIX, SUFFIX]
     assert "<|fim_middle|><|endoftext|>" in shown(family, context)
 
 
-def test_of_a_long_suffix_the_nearest_lines_are_read(family: LeftToRightFamily) -> None:
+def test_of_a_long_suffix_the_nearest_lines_are_read(family: QwenFimModel) -> None:
     lines = "".join(f"    value_{number} = {number}\n" for number in range(400))
     context = family.lay_out(attrs.evolve(HOLE, suffix=lines)).context
     below = context[context.index(SUFFIX) + 1 :]
@@ -89,7 +89,7 @@ def test_of_a_long_suffix_the_nearest_lines_are_read(family: LeftToRightFamily) 
     assert shown(family, below).endswith("\n")
 
 
-def test_a_key_in_a_long_file_leaves_the_prompt_before_it_as_it_was(family: LeftToRightFamily) -> None:
+def test_a_key_in_a_long_file_leaves_the_prompt_before_it_as_it_was(family: QwenFimModel) -> None:
     lines = "".join(f"value_{number} = {number}\n" for number in range(4000))
     prompts = [family.lay_out(attrs.evolve(HOLE, prefix=lines + "a " * keys)).context for keys in range(20)]
     assert max(map(len, prompts)) <= family.info.reading_tokens - HOLE.max_tokens

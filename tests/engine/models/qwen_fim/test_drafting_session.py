@@ -14,7 +14,7 @@ from hub_server import Repository, serve
 from lsp_editor import Editor
 
 from engine.client import launcher as lifecycle
-from engine.client.address import place_of
+from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.library.catalog import catalog
 from engine.protocol.messages import Fill
@@ -43,7 +43,7 @@ async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, m
     monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     checkpoint = save_fim_checkpoint(tmp_path / "released")
     pull(checkpoint, tmp_path, monkeypatch)
-    place = place_of(NAME, "fp32")
+    place = runtime_paths_of(NAME, "fp32")
     client = await connect_or_start(EngineOptions(model=NAME, threads=1, precision="fp32"), "test")
     try:
         # The engine's own prompt, by a family of the test's, which is not asked to fill it.
