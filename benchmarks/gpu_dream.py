@@ -7,12 +7,14 @@ from benchmarks.gpu_floor import DenseShape, milliseconds
 from benchmarks.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu_run import Figure, Run
 from engine.fill.commit_rules import by_threshold, min_commits
+from engine.fill.predictions import Query
 from engine.fill.sampler import Sampler
 from engine.library.memory import BYTES_A_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.sides import SurroundingCache
+from engine.models.predict import predict
 
 MIDDLE = 16
 STEPS = 6
@@ -36,7 +38,7 @@ class _Bench:
     def cached_fill(self) -> int:
         """Fill MIDDLE places in STEPS steps, the sides read in the first; return how many tokens were committed."""
         sides = SurroundingCache(self.before, self.after, shifted=True, room=MIDDLE)
-        sampler = Sampler(forbidden=(MASK,))
+        forbidden = torch.tensor([MASK], device=self.run.device)
         places: list[int | None] = [None] * MIDDLE
         for step in range(STEPS):
             masks = [at for at, token in enumerate(places) if token is None]
@@ -45,7 +47,8 @@ class _Bench:
             shown = [MASK if token is None else token for token in places]
             wanted = [sides.row_of(at, shifted=True) for at in masks]
             (logits,) = self.network.run([MaskedPass(sides, [shown], wanted, step == 0)])
-            proposal = sampler.propose(logits, masks)
+            (predictions,) = predict(logits, [Query()], [len(masks)], forbidden)
+            proposal = Sampler().propose(predictions, masks)
             for rank in by_threshold(proposal, min_commits(len(masks), STEPS - step)):
                 places[masks[rank]] = proposal.tokens[rank]
         return MIDDLE - places.count(None)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+from fill_tasks import run_to_end, started
 from fim_checkpoints import TEXT_TOKENS, FimCheckpoint, save_fim_checkpoint
 from tokenizers import Tokenizer
 
-from engine.fill.filling import Hole
-from engine.fill.sampler import Sampler
-from engine.fill.strategy import FillStrategy
 from engine.models.load import load
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.filling import DraftedFilling
@@ -82,15 +81,12 @@ def endless(family: QwenFimModel) -> QwenFimModel:
     """Let a family write nothing but ASCII, and no end: a random model's bytes seldom make characters."""
     strange = {token for token in range(TEXT_TOKENS) if not family.texts_of([token])[0].isascii()}
     family.never = tuple(sorted(strange.union(family.never, family.marks.ends)))
+    family._forbidden = torch.tensor(family.never)
     return family
 
 
 def run_through(family: QwenFimModel, fill: Fill) -> DraftedFilling:
-    """Fill a hole without a scheduler, and so without its warm-up, of which the length of drafts would learn."""
-    hole = Hole(family.lay_out(fill), fill.extent, fill.max_tokens)
-    filling = family.filling(family.new_context(), hole, Sampler(forbidden=family.never), FillStrategy(fill.rule))
+    """Fill a hole without a scheduler: the length of drafts would learn from its warm-up."""
+    filling = run_to_end(family, started(family, fill))
     assert isinstance(filling, DraftedFilling)
-    while filling.finish is None:
-        (found,) = family.run([filling.next_pass()])
-        filling.absorb(found, 1 << 20)
     return filling

@@ -1,19 +1,22 @@
-"""Tiny masked families in fp32, and fills at their start, for the tests of what a step computes."""
+"""Tiny masked models in fp32, and fills at their start, for the tests of what a step computes."""
 
 from pathlib import Path
 
 import attrs
+from fill_tasks import started
 from masked_checkpoints import TinyCheckpoint, save_checkpoint
+from torch import Tensor
 
-from engine.fill.filling import Hole
-from engine.fill.sampler import Sampler
+from engine.fill.interface import expect_type
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.models.load import load
-from engine.models.masked.canvas import Canvas
+from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.model import MaskedModel
+from engine.models.predict import predict
 from engine.protocol.messages import Fill, RuleName
 
-FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n")
+FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n", extent="lines")
 PLENTY = 1 << 20
 """Steps left in a budget that never runs out."""
 
@@ -21,20 +24,25 @@ PLENTY = 1 << 20
 @attrs.frozen
 class Loaded:
     checkpoint: TinyCheckpoint
-    family: MaskedModel
+    model: MaskedModel
 
 
 def load_tiny(name: str, folder: Path) -> Loaded:
     """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
     checkpoint = save_checkpoint(name, folder)
-    family = load(str(folder), threads=1, device="cpu", precision="fp32")
-    assert isinstance(family, MaskedModel)
-    return Loaded(checkpoint, family)
+    model = load(str(folder), threads=1, device="cpu", precision="fp32")
+    assert isinstance(model, MaskedModel)
+    return Loaded(checkpoint, model)
 
 
-def begin(family: MaskedModel, max_tokens: int = 12, rule: RuleName = "threshold", steps: int = 0) -> Canvas:
-    hole = Hole(family.lay_out(FILL), "lines", max_tokens)
-    sampler = Sampler(forbidden=family.never, entropy=rule == "entropy")
-    canvas = family.filling(family.new_context(), hole, sampler, FillStrategy(rule, steps))
-    assert isinstance(canvas, Canvas)
-    return canvas
+def begin(model: MaskedModel, max_tokens: int = 12, rule: RuleName = "threshold", steps: int = 0) -> MaskedFilling:
+    filling = started(model, attrs.evolve(FILL, max_tokens=max_tokens), FillStrategy(rule, steps))
+    assert isinstance(filling, MaskedFilling)
+    return filling
+
+
+def result_of(filling: MaskedFilling, logits: Tensor) -> PassResult:
+    """Return what the model would for the fill's next pass if its network gave `logits` [wanted, vocabulary]."""
+    model = expect_type(filling.vocabulary, MaskedModel)
+    (predictions,) = predict(logits.clone(), [filling.next_pass().query], [len(logits)], model._forbidden)
+    return PassResult(predictions)

@@ -1,103 +1,104 @@
-"""Filling a hole with causal passes: left to right, one token a pass, and by drafts that the next pass verifies."""
+"""Filling with causal passes: left to right, one token a pass, or by drafts that the next pass verifies."""
 
 from collections.abc import Iterable, Iterator
 
-from torch import Tensor
+from engine.fill.filling import BaseFilling
+from engine.fill.interface import FillTask
+from engine.fill.predictions import DraftRows, PassResult, Predictions
+from engine.fill.stream import Stream, StreamModel, StreamPass
 
-from engine.fill.filling import Hole
-from engine.fill.interface import Context
-from engine.fill.sampler import Sampler
-from engine.fill.stream import Linked, StreamFilling, StreamModel, StreamPass
-
-LIKELY = 0.3
-"""How likely all of a draft must be right, by the model's own account."""
-LINKED_LIKELY = 0.1
-"""The same for drafts that were chosen through a link (models/link.py), whose cost is little beside a pass's."""
+MIN_DRAFT_PROBABILITY = 0.3
+"""The least probability that a whole draft is right, by the model's own account."""
+MIN_LINKED_PROBABILITY = 0.1
+"""The same for drafts chosen through a link (models/embedded/link.py). They cost little compared with a pass."""
 DRAFT_ROWS = 8
-"""Masks behind a draft: few drafts that are likelier right than LIKELY would be longer."""
+"""Masks after a draft. Few drafts that are likely enough would be longer."""
 
 
-class LeftToRight(StreamFilling):
-    """One token a pass: the twin that every figure of the other ways is compared with."""
+class LeftToRight(BaseFilling):
+    """One token a pass: the twin that every figure of the other strategies is compared with."""
+
+    def __init__(self, model: StreamModel, task: FillTask) -> None:
+        super().__init__(model, task)
+        self._stream = Stream(model, task)
 
     def next_pass(self) -> StreamPass:
-        return self.pass_for_next()
+        return self._stream.next_token_pass(self.tokens, self.unwritten)
 
-    def absorb(self, found: Tensor, steps_left: int) -> None:
+    def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        self.write_next(found)
+        self.commit_next(result.predictions)
 
 
-class DraftAndVerify(StreamFilling):
-    """Left-to-right's answer in fewer passes: every pass checks the last draft and denoises the next one.
+class DraftAndVerify(BaseFilling):
+    """The answer of left to right in fewer passes: every pass verifies the last draft and denoises the next one.
 
-    The drafted tokens are read causally, and the row of each predicts the token after it: as long as the two agree the
-    draft is what left to right would have written, and the first prediction that differs is right as well. Behind the
-    draft stands a canvas of masks, in which the same pass guesses what follows once all of the draft has been accepted
-    (after speculative decoding, arXiv 2211.17192, and TiDAR, arXiv 2511.08923). A pass without a draft predicts its
-    first token exactly as left to right would, from the anchor's own row, so every pass commits a token at the least.
+    Drafted tokens are read causally, and the row of each predicts the token after it. While the two agree, the draft is
+    what left to right would have written; the first prediction that differs is right as well. After the draft comes a
+    canvas of masks, where the same pass guesses what follows if the whole draft is accepted (speculative decoding,
+    arXiv 2211.17192; TiDAR, arXiv 2511.08923). A pass without a draft predicts its first token from the anchor's own
+    row, exactly as left to right would. So every pass commits at least one token.
 
-    A draft is cut where all of it is no longer LIKELY: a rejected draft costs the next one, which was guessed on top of
-    it. Where the family has a link, its tokens are chosen one after the other, and fit each other better. Before all
-    that is typed is written there are no drafts.
+    A draft is cut where it is no longer likely to be right as a whole: a rejected draft also costs the next one, which
+    was guessed on top of it. If the model has a link, tokens are chosen one after the other and fit each other better.
+    There are no drafts until all typed text is written.
     """
 
-    def __init__(self, family: StreamModel, context: Context, hole: Hole, sampler: Sampler) -> None:
-        super().__init__(family, context, hole, sampler)
+    def __init__(self, model: StreamModel, task: FillTask) -> None:
+        super().__init__(model, task)
+        self._stream, self._mask, self._context = Stream(model, task), model.mask, task.context
         self._draft: list[int] = []
-        self._ended = False
-        self._asked = StreamPass(context, [], [], [])
+        self._draft_ends = False
 
     def next_pass(self) -> StreamPass:
-        unread = self.unread()
-        at = len(unread) - 1
+        unread = self._stream.unread(self.tokens)
         append = [*unread, *self._draft]
-        room = self.hole.max_tokens - len(self.tokens) - len(self._draft) - 1
-        masks = [] if self._ended else [self._stream.mask] * min(DRAFT_ROWS, room)
-        wanted = range(at, len(append) + len(masks))
-        self._asked = StreamPass(self.context, append, masks, wanted, compatible_tokens=self.compatible_tokens())
-        return self._asked
+        room = self.task.bounds.max_tokens - len(self.tokens) - len(self._draft) - 1
+        masks = [] if self._draft_ends else [self._mask] * min(DRAFT_ROWS, room)
+        wanted = range(len(unread) - 1, len(append) + len(masks))
+        return StreamPass(self._context, append, masks, wanted, self._stream.query(self.unwritten))
 
-    def absorb(self, found: Tensor, steps_left: int) -> None:
+    def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        self.agree(found)
-        at, draft, linked = len(self.tokens), self._draft, self._asked.linked
-        read = found[: len(draft) + 1]
-        proposal = self.sampler.propose(read, list(range(at, at + len(read))))
-        anchored = len(self.context.tokens) - len(draft)
+        position, draft, predictions = len(self.tokens), self._draft, result.predictions
+        verified = len(draft) + 1
+        proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
+        anchored = len(self._context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
-        self.context.truncate(anchored + accepted)
-        self._draft, self._ended = [], False
+        self._context.truncate(anchored + accepted)
+        self._draft, self._draft_ends = [], False
         if self.finish is not None or self.unwritten or accepted < len(draft):
             return
-        if linked is None:
-            self._take(self._alone(found[len(read) :]), LIKELY)
+        if result.draft_rows is None:
+            self._take(self._unlinked(predictions.part(verified, len(predictions))), MIN_DRAFT_PROBABILITY)
         else:
-            self._take(self._linked(linked, range(len(read), len(found))), LINKED_LIKELY)
+            rows = range(verified, len(predictions))
+            self._take(self._linked(result.draft_rows, rows), MIN_LINKED_PROBABILITY)
 
-    def _alone(self, canvas: Tensor) -> Iterator[tuple[int, float]]:
-        """Return the canvas's tokens, each guessed without its neighbours, and how sure each is."""
-        at = len(self.tokens)
-        proposal = self.sampler.propose(canvas, list(range(at, at + len(canvas))))
+    def _unlinked(self, canvas: Predictions) -> Iterator[tuple[int, float]]:
+        """Return the tokens of the canvas with their probabilities, each guessed without its neighbours."""
+        position = len(self.tokens)
+        proposal = self.task.sampler.propose(canvas, range(position, position + len(canvas)))
         return zip(proposal.tokens, proposal.confidence, strict=True)
 
-    def _linked(self, linked: Linked, rows: range) -> Iterator[tuple[int, float]]:
-        """Return the canvas's tokens, each guessed once the one before it is taken, and how sure each is."""
-        at, stream = len(self.tokens), self.stream()
+    def _linked(self, draft_rows: DraftRows, rows: range) -> Iterator[tuple[int, float]]:
+        """Yield the tokens of the canvas with their probabilities, each guessed after the one before it is chosen."""
+        position, stream = len(self.tokens), self._stream.tokens(self.tokens)
+        query = self._stream.query(b"")
         for place, row in enumerate(rows):
-            proposal = self.sampler.propose(linked.after(row, stream), [at + place])
+            proposal = self.task.sampler.propose(draft_rows.after(row, stream, query), [position + place])
             yield proposal.tokens[0], proposal.confidence[0]
             stream.append(proposal.tokens[0])
 
     def _take(self, guesses: Iterable[tuple[int, float]], least: float) -> None:
-        """Take the next draft: guesses up to an end, as long as all of them are right with a chance of `least`."""
-        likely = 1.0
-        for token, sure in guesses:
-            likely *= sure
-            if likely < least:
+        """Take the next draft: guesses up to an end, while the probability that all are right is at least `least`."""
+        probability = 1.0
+        for token, confidence in guesses:
+            probability *= confidence
+            if probability < least:
                 break
             if self.ends(token):
-                self._ended = True
+                self._draft_ends = True
                 break
             self._draft.append(token)
 

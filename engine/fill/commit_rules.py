@@ -1,6 +1,6 @@
-"""Rules that choose which masked positions a denoising step commits.
+"""Commit rules: which masked positions a denoising step commits.
 
-A rule is given the proposals of positions still masked and how many of them it must commit at the least.
+A rule gets the proposals of the positions that are still masked, and how many of them it must commit at least.
 """
 
 import math
@@ -12,26 +12,29 @@ CommitRule = Callable[[Proposal, int], list[int]]
 
 
 def min_commits(masked: int, steps_left: int) -> int:
-    """Return how many positions must be committed now for all to be by the last step."""
+    """Return how many positions must be committed now, so that all are committed after the last step."""
     return math.ceil(masked / max(1, steps_left))
 
 
 def by_threshold(proposal: Proposal, least: int, threshold: float = 0.9) -> list[int]:
-    """Commit every proposal at least `threshold` sure (Fast-dLLM, arXiv 2505.22618), and the `least` surest."""
-    order = sorted(range(len(proposal.tokens)), key=lambda at: -proposal.confidence[at])
-    return [at for rank, at in enumerate(order) if rank < least or proposal.confidence[at] >= threshold]
+    """Commit every proposal with a confidence of `threshold` or more, and the `least` most confident.
+
+    Fast-dLLM, arXiv 2505.22618.
+    """
+    order = sorted(range(len(proposal.tokens)), key=lambda index: -proposal.confidence[index])
+    return [index for rank, index in enumerate(order) if rank < least or proposal.confidence[index] >= threshold]
 
 
 def by_entropy(proposal: Proposal, least: int, bound: float = 0.3) -> list[int]:
-    """Commit the most decided proposals, `least` of them or as long as their entropies add up to at most `bound` nats.
+    """Commit the proposals of lowest entropy: `least` of them, and more while their entropies sum to `bound` nats.
 
-    That sum bounds what committing them together loses against one by one (EB-Sampler, arXiv 2505.24857).
+    The sum bounds what committing them together loses against one by one (EB-Sampler, arXiv 2505.24857).
     """
-    order = sorted(range(len(proposal.tokens)), key=lambda at: proposal.entropy[at])
+    order = sorted(range(len(proposal.tokens)), key=lambda index: proposal.entropy[index])
     spent, chosen = 0.0, []
-    for rank, at in enumerate(order):
-        spent += proposal.entropy[at]
+    for rank, index in enumerate(order):
+        spent += proposal.entropy[index]
         if rank >= least and spent > bound:
             break
-        chosen.append(at)
+        chosen.append(index)
     return chosen

@@ -1,91 +1,85 @@
-"""One hole being filled: what is committed so far, and when it ends. A family says how (Model.filling)."""
+"""What all fills share: which tokens are committed, when a fill ends, and what it answers."""
 
 from abc import ABC, abstractmethod
 
-import attrs
-from torch import Tensor
-
-from engine.fill.interface import Context, Layout, Model, Pass
-from engine.fill.sampler import Proposal, Sampler
-from engine.protocol.messages import Candidate, Extent, Finish
-
-
-@attrs.frozen
-class Hole:
-    """A hole as it is laid out, and the bounds of its fill."""
-
-    layout: Layout
-    extent: Extent
-    max_tokens: int
-    min_line_probability: float = 0.0
+from engine.fill.interface import FillTask, Pass, Vocabulary
+from engine.fill.predictions import PassResult, Predictions
+from engine.fill.sampler import Proposal
+from engine.protocol.messages import Candidate, Finish
 
 
 class FirstLine:
-    """How likely the first line of a fill is right, as it grows; see confidence.py."""
+    """The probability that the first line of a fill is right, as the fill grows. See protocol/confidence.py."""
 
-    def __init__(self, family: Model) -> None:
-        self._family = family
-        self._likely, self._begun, self._over = 1.0, False, False
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._probability, self._begun, self._over = 1.0, False, False
 
-    def likely_with(self, token: int, confidence: float) -> float:
-        """Return how likely the line is right with one more token. White space before it and lines behind it do not
+    def probability_with(self, token: int, confidence: float) -> float:
+        """Return the probability once `token` is committed. White space before the line and later lines do not
         count."""
-        blank = not self._family.texts_of([token])[0].strip()
-        if self._begun and self._family.breaks_line(token):
+        blank = not self._vocabulary.texts_of([token])[0].strip()
+        if self._begun and self._vocabulary.breaks_line(token):
             self._over = True
         self._begun = self._begun or not blank
         if self._begun and not self._over:
-            self._likely *= confidence
-        return self._likely
+            self._probability *= confidence
+        return self._probability
 
 
-class Filling(ABC):
-    """Fills one hole over one context, a pass at a time.
+class BaseFilling(ABC):
+    """Implements interface.Filling but for the passes. Each strategy of each model is one subclass."""
 
-    `next_pass` says which rows the network should run; `absorb` takes what the family returns for them. Between the
-    two a scheduler may run the passes of other holes beside this one.
-    """
-
-    def __init__(self, family: Model, context: Context, hole: Hole, sampler: Sampler) -> None:
-        self.family, self.context, self.hole, self.sampler = family, context, hole, sampler
+    def __init__(self, vocabulary: Vocabulary, task: FillTask) -> None:
+        self.vocabulary, self.task = vocabulary, task
         self.tokens: list[int] = []
         self.confidence: list[float] = []
-        self._end_confidence = 1.0
         self.finish: Finish | None = None
         self.steps = 0
-        self._first_line = FirstLine(family)
+        self.unwritten = task.layout.typed.encode()
+        """The typed text at the cursor that the committed tokens do not cover yet. While there is some, the next token
+        must be compatible with it, and nothing ends the fill (models/embedded/token_healing.py)."""
+        self._end_confidence = 1.0
+        self._first_line = FirstLine(vocabulary)
 
     def ends(self, token: int) -> bool:
-        """Tell whether the fill stops at `token`: at <end>, and for a hole in one line at a newline."""
-        return token == self.family.end or (self.hole.extent == "line" and self.family.breaks_line(token))
+        """Return whether `token` ends the fill: the end token does, and a newline where the hole is in one line."""
+        one_line = self.task.bounds.extent == "line"
+        return token == self.vocabulary.end or (one_line and self.vocabulary.breaks_line(token))
 
-    def until_end(self, tokens: list[int]) -> int:
-        """Return how many of `tokens` there are up to and with the first that ends the fill; all, if none does."""
-        return next((at + 1 for at, token in enumerate(tokens) if self.ends(token)), len(tokens))
+    def count_to_end(self, tokens: list[int]) -> int:
+        """Return how many of `tokens` there are up to the first that ends the fill, that one included."""
+        return next((index + 1 for index, token in enumerate(tokens) if self.ends(token)), len(tokens))
 
     def commit(self, token: int, confidence: float) -> None:
-        """Append a token; the end closes the fill and is not part of it."""
-        if self.ends(token):
+        """Append a token. A token that ends the fill is not part of it."""
+        if self.unwritten:  # A typed newline is not the end of the line to fill.
+            self.unwritten = self.unwritten[len(self.vocabulary.bytes_of(token)) :]
+            self.append(token, confidence)
+        elif self.ends(token):
             self.finish, self._end_confidence = "complete", confidence
         else:
             self.append(token, confidence)
 
     def append(self, token: int, confidence: float) -> None:
-        """Append a token that does not end the fill."""
+        """Append a token that does not end the fill. A doubtful first line or the length may end it."""
         self.tokens.append(token)
         self.confidence.append(confidence)
-        if (
-            self.hole.min_line_probability
-            and self._first_line.likely_with(token, confidence) < self.hole.min_line_probability
-        ):
+        least = self.task.bounds.min_line_probability
+        if least and self._first_line.probability_with(token, confidence) < least:
             self.finish = "unsure"
-        elif len(self.tokens) >= self.hole.max_tokens:
+        elif len(self.tokens) >= self.task.bounds.max_tokens:
             self.finish = "canvas full"
 
-    def verify(self, draft: list[int], proposal: Proposal) -> int:
-        """Commit what left to right would have written, and return how much of the draft that was.
+    def commit_next(self, predictions: Predictions) -> None:
+        """Commit the token that the first row of `predictions` proposes."""
+        proposal = self.task.sampler.propose(predictions.part(0, 1), [len(self.tokens)])
+        self.commit(proposal.tokens[0], proposal.confidence[0])
 
-        `proposal` has one token for each place of the draft and one more.
+    def verify(self, draft: list[int], proposal: Proposal) -> int:
+        """Commit what left to right would have written; return how many tokens of the draft that is.
+
+        `proposal` has one token for each position of the draft, and one more.
         """
         for accepted, drafted in enumerate(draft):
             self.commit(proposal.tokens[accepted], proposal.confidence[accepted])
@@ -99,40 +93,40 @@ class Filling(ABC):
         self.finish = self.finish or finish
 
     def answer(self) -> Candidate:
-        """Return what is committed; the text ends at the first gap."""
-        written = self._written()
+        """Return what is committed. The text ends at the first gap."""
+        written = self._untyped()
         return Candidate(
             text="".join(text for text, _ in written),
             tokens=[text for text, _ in written],
-            confidence=[round(value, 4) for _, value in written],
+            confidence=[round(confidence, 4) for _, confidence in written],
             finish=self.finish or "deadline",
             end_confidence=round(self._end_confidence, 4),
         )
 
-    def _written(self) -> list[tuple[str, float]]:
-        """Return the committed tokens' texts and confidences, without what of them is typed already.
+    def canvas(self) -> list[str | None]:
+        """Return the canvas for a viewer: one text a position, None where it is masked."""
+        return [text for text, _ in self._untyped()]
 
-        A token of which nothing is left counts with the one behind it: that the word ends there was a choice too.
-        """
-        written: list[tuple[str, float]] = []
-        typed, sure = len(self.hole.layout.typed), 1.0
-        for text, confidence in zip(self.family.texts_of(self.tokens), self.confidence, strict=True):
-            sure *= confidence
+    def _untyped(self) -> list[tuple[str, float]]:
+        """Return the committed tokens' texts and confidences, minus the text that is already typed.
+
+        If a token only repeats typed text, fold its confidence into the next token: that the typed word ends there was
+        a choice of the model, too."""
+        untyped: list[tuple[str, float]] = []
+        typed, carried = len(self.task.layout.typed), 1.0
+        for text, confidence in zip(self.vocabulary.texts_of(self.tokens), self.confidence, strict=True):
+            carried *= confidence
             if typed and typed >= len(text):
                 typed -= len(text)
                 continue
-            written.append((text[typed:], sure))
-            typed, sure = 0, 1.0
-        return written
-
-    def canvas(self) -> list[str | None]:
-        """Return the fill as it stands for someone who watches: one string a position, None where it is masked."""
-        return [text for text, _ in self._written()]
+            untyped.append((text[typed:], carried))
+            typed, carried = 0, 1.0
+        return untyped
 
     @abstractmethod
     def next_pass(self) -> Pass:
         """Return the rows of the next pass."""
 
     @abstractmethod
-    def absorb(self, found: Tensor, steps_left: int) -> None:
-        """Take what Model.run returned for the last pass; with this step `steps_left` are left in the budget."""
+    def absorb(self, result: PassResult, steps_left: int) -> None:
+        """Take the result of the last pass. The budget has time for `steps_left` steps, this one included."""

@@ -1,36 +1,30 @@
-"""What the engine asks of a model family: lay a hole out, say how its fills are made, run passes, give text back."""
+"""What a fill asks of a model, and what a model asks of a fill.
 
-from __future__ import annotations
+A model lays a hole out, runs passes of rows and answers with plain arrays. A fill commits tokens. Neither this module
+nor any other of engine/fill knows a network or torch."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
-from torch import Tensor
 
+from engine.fill.predictions import PassResult
+from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
 
-if TYPE_CHECKING:
-    from engine.fill.filling import Filling, Hole
-    from engine.fill.sampler import Sampler
+Kind = TypeVar("Kind")
 
 
-Own = TypeVar("Own")
-
-
-def expect_type(item: object, kind: type[Own]) -> Own:
-    """Return what the engine hands back to a family as the kind that this family made it of.
-
-    Raises TypeError for another family's.
-    """
-    if not isinstance(item, kind):
-        raise TypeError(f"a family got a {type(item).__name__} of another family; its own is a {kind.__name__}")
-    return item
+def expect_type(value: object, kind: type[Kind]) -> Kind:
+    """Return `value`, which the engine hands back to the model that made it. Raises TypeError for another model's."""
+    if not isinstance(value, kind):
+        raise TypeError(f"a model got a {type(value).__name__} of another model; its own is a {kind.__name__}")
+    return value
 
 
 class Context(Protocol):
-    """An encoded context: the tokens read so far, with the keys and values that stand for them."""
+    """An encoded context: the tokens read so far, with their keys and values."""
 
     tokens: list[int]
 
@@ -40,19 +34,23 @@ class Context(Protocol):
         ...
 
     def truncate(self, length: int) -> None:
-        """Forget all tokens from `length` on."""
+        """Drop all tokens from index `length` on."""
         ...
 
-    def fork(self, length: int) -> Context:
+    def fork(self, length: int) -> "Context":
         """Return an independent copy of the first `length` tokens."""
         ...
 
 
 @attrs.frozen
 class Layout:
-    """A hole's tokens. `context` is read causally, once, and cached for the next keystroke. `before` and `after` stand
-    in place on both sides of the middle, part of no cache; families that read everything causally have none. `typed` is
-    the end of the prefix that is left out of the context because the fill's first tokens write it anew (healing.py)."""
+    """The tokens of a hole.
+
+    context: read causally, once, and cached for the next keystroke.
+    before, after: placed on both sides of the middle and never cached; empty for models that read all causally.
+    typed: the end of the prefix, left out of the context because the first tokens of the fill write it again
+    (models/embedded/token_healing.py).
+    """
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
@@ -60,8 +58,29 @@ class Layout:
     typed: str = ""
 
 
+@attrs.frozen
+class Bounds:
+    """Where a fill ends at the latest. See protocol.messages.Fill."""
+
+    extent: Extent
+    max_tokens: int
+    min_line_probability: float = 0.0
+
+
+@attrs.frozen
+class FillTask:
+    """One candidate of one hole: all that a model needs to start a fill."""
+
+    context: Context
+    layout: Layout
+    bounds: Bounds
+    sampler: Sampler
+    strategy: FillStrategy
+
+
 class Pass(Protocol):
-    """One hole's rows in one pass of the network; each family has its own. One that wants nothing reads context."""
+    """The rows of one hole in one pass of the network. Each model has its own kind. A pass that wants no predictions
+    only reads context."""
 
     @property
     def rows(self) -> int:
@@ -70,24 +89,67 @@ class Pass(Protocol):
 
     @property
     def wanted(self) -> Sequence[int]:
-        """The rows whose predictions are asked for."""
+        """The rows whose predictions the fill wants."""
         ...
 
 
-class Model(Protocol):
-    """A loaded model. All methods but `texts_of` and `breaks_line` run on the engine's one worker thread."""
+class Filling(Protocol):
+    """A hole being filled: `next_pass` gives the rows to run, `absorb` takes the result. Between the two the scheduler
+    may run passes of other holes."""
+
+    finish: Finish | None
+    steps: int
+
+    def next_pass(self) -> Pass:
+        """Return the rows of the next pass."""
+        ...
+
+    def absorb(self, result: PassResult, steps_left: int) -> None:
+        """Take the result of the last pass. The budget has time for `steps_left` steps, this one included."""
+        ...
+
+    def close(self, finish: Finish) -> None:
+        """End the fill with what is committed."""
+        ...
+
+    def answer(self) -> Candidate:
+        """Return what is committed, up to the first gap."""
+        ...
+
+    def canvas(self) -> list[str | None]:
+        """Return the canvas for a viewer: one text a position, None where it is masked."""
+        ...
+
+
+class Vocabulary(Protocol):
+    """What a fill needs to know about tokens. Safe to call from any thread."""
+
+    end: int
+    """The token that ends a fill."""
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        """Return one text a token; together they are the text. A character split over tokens goes to the last one."""
+        ...
+
+    def bytes_of(self, token: int) -> bytes:
+        """Return the bytes of the token's text; none for a special token."""
+        ...
+
+    def breaks_line(self, token: int) -> bool:
+        """Return whether the token's text holds a newline."""
+        ...
+
+
+class Model(Vocabulary, Protocol):
+    """A loaded network with its tokenizer. All methods but those of Vocabulary run on the engine's worker thread."""
 
     info: ModelInfo
     threads: int
     default: FillStrategy
-    """What fills best at equal milliseconds."""
-    end: int
-    """The token that closes a fill."""
-    never: tuple[int, ...]
-    """Tokens that no fill may hold."""
+    """The strategy that fills best at equal milliseconds."""
 
     def lay_out(self, fill: Fill) -> Layout:
-        """Return the tokens of a hole."""
+        """Return the tokens of a hole. Raises ModelError for a strategy that this model does not have."""
         ...
 
     def new_context(self) -> Context:
@@ -98,21 +160,10 @@ class Model(Protocol):
         """Return the pass that adds tokens to a context."""
         ...
 
-    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
-        """Return a fill at its start; raises ModelError for a way that this family does not have."""
+    def start_fill(self, task: FillTask) -> Filling:
+        """Return a fill at its start. Raises ModelError for a strategy that this model does not have."""
         ...
 
-    def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        """Run passes of several holes together, and return for each what its filling takes, once it is there.
-
-        For our own families that is the logits [wanted, vocabulary] in fp32, on the model's device.
-        """
-        ...
-
-    def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string a token, together the text; a character that is split over tokens goes to the last one."""
-        ...
-
-    def breaks_line(self, token: int) -> bool:
-        """Tell whether a token's text holds a newline."""
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
+        """Run passes of several holes together. Return one result a pass, once the device is done."""
         ...

@@ -1,18 +1,23 @@
-"""What a pass proposes for each asked position: a token, how sure the model is of it, and how undecided it is."""
+"""From predictions to proposals: one token a row, the most likely one or one that is drawn. NumPy only."""
+
+from collections.abc import Sequence
 
 import attrs
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-NEVER = -1e9
-"""The logit of a token that must not come; finite, so that nothing times it is not a number."""
+from engine.fill.predictions import Predictions
+
+DRAWN_FROM = 64
+"""A token is drawn from this many of the most likely ones. The others have next to no probability."""
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 @attrs.frozen
 class Proposal:
-    """For n positions: tokens (ids), confidence (the token's probability) and entropy (nats), lists of length n.
+    """For n positions: token ids, their probabilities at temperature 1, and entropies in nats; lists of length n.
 
-    Entropies are 0 where the sampler was not asked for them.
+    Entropies are 0 where the query did not ask for them.
     """
 
     tokens: list[int]
@@ -24,56 +29,62 @@ class Proposal:
         return Proposal(self.tokens[start:stop], self.confidence[start:stop], self.entropy[start:stop])
 
 
+@attrs.frozen
 class Sampler:
-    """How proposals are drawn from logits: greedily, or with temperature and top-p from a seed.
+    """Chooses tokens: the most likely one at temperature 0, else drawn with temperature and top-p from a seed.
 
-    The noise of a position depends on nothing but the seed and the position, so that the same position draws the same
-    token in every pass from equal logits: a draft and its verification agree as far as their logits do, a verified draw
-    is exactly the left-to-right draw, and no answer depends on what else is in the batch.
-    """
+    The noise of a draw depends on seed, position and token alone. So equal predictions draw the same token in every
+    pass: a draft and its verification agree as far as their predictions do, and no answer depends on what else is in
+    the batch."""
 
-    def __init__(
-        self,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        forbidden: tuple[int, ...] = (),
-        entropy: bool = False,
-    ) -> None:
-        self.temperature, self.top_p, self.seed, self._entropy = temperature, top_p, seed, entropy
-        self._forbidden = torch.tensor(forbidden, dtype=torch.long)
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
 
-    @torch.inference_mode()
-    def propose(self, logits: Tensor, positions: list[int]) -> Proposal:
-        """Return the proposals for logits [n, vocabulary] at n positions of the middle; the logits are used up.
+    @property
+    def top(self) -> int:
+        """How many of the most likely tokens it must know of each row."""
+        return DRAWN_FROM if self.temperature > 0 else 1
 
-        A vocabulary is long and a step short: nothing is computed over it that the step does not ask for, and all of it
-        where the logits are: only tokens, confidences and entropies come back from a GPU.
-        """
-        self._forbidden = self._forbidden.to(logits.device)
-        logits.index_fill_(-1, self._forbidden, NEVER)
-        total = logits.logsumexp(-1)
-        entropy = [0.0] * len(logits)
-        if self._entropy:
-            entropy = (total - (logits.softmax(-1) * logits).sum(-1)).tolist()
+    def propose(self, predictions: Predictions, positions: Sequence[int]) -> Proposal:
+        """Return one proposal for each row [n] of `predictions`; `positions` [n] are their places in the middle."""
+        tokens, probabilities = predictions.tokens, predictions.probabilities
         if self.temperature <= 0:
-            likeliest, tokens = logits.max(-1)
+            chosen = np.zeros(len(tokens), np.int64)
         else:
-            tokens = self._perturbed(logits, positions).argmax(-1)
-            likeliest = logits.gather(-1, tokens[:, None])[:, 0]
-        return Proposal(tokens.tolist(), (likeliest - total).exp().tolist(), entropy)
+            chosen = self._draw(tokens, probabilities, np.asarray(positions, np.uint64))
+        rows = np.arange(len(tokens))
+        return Proposal(
+            tokens[rows, chosen].tolist(), probabilities[rows, chosen].tolist(), predictions.entropy.tolist()
+        )
 
-    def _perturbed(self, logits: Tensor, positions: list[int]) -> Tensor:
-        """Gumbel-max: the largest of log-probability plus noise is a draw from the distribution."""
-        scores = torch.log_softmax(logits / self.temperature, dim=-1)
+    def _draw(
+        self, tokens: NDArray[np.int64], probabilities: NDArray[np.float32], positions: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """Return the index [n] of a drawn token in each row. Gumbel-max: the largest of log probability plus noise."""
+        scores = np.log(np.maximum(probabilities.astype(np.float64), 1e-30)) / self.temperature
         if self.top_p < 1:
-            ordered, order = scores.sort(dim=-1, descending=True)
-            outside = ordered.exp().cumsum(-1) - ordered.exp() >= self.top_p
-            scores = scores.scatter(-1, order, ordered.masked_fill(outside, -torch.inf))
-        noise = torch.stack([self._noise(position, scores.shape[-1]) for position in positions])
-        return scores + noise.to(scores.device)
+            share = np.exp(scores - scores.max(1, keepdims=True))
+            share /= share.sum(1, keepdims=True)
+            outside = share.cumsum(1) - share >= self.top_p
+            scores[outside] = -np.inf
+        noisy = scores + self._noise(positions[:, None], tokens.astype(np.uint64))
+        drawn: NDArray[np.int64] = noisy.argmax(1)
+        return drawn
 
-    def _noise(self, position: int, vocabulary: int) -> Tensor:
-        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + position) & 0x7FFF_FFFF_FFFF_FFFF)
-        uniform = torch.rand(vocabulary, generator=generator).clamp_(1e-12, 1 - 1e-7)
-        return -(-uniform.log()).log()
+    def _noise(self, positions: NDArray[np.uint64], tokens: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Return Gumbel noise [n, top] from a hash (splitmix64) of seed, position and token."""
+        seed = np.uint64((self.seed * 0x9E3779B97F4A7C15) & 0xFFFF_FFFF_FFFF_FFFF)
+        bits = _mixed(_mixed(seed + positions) ^ tokens)
+        uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        noise: NDArray[np.float64] = -np.log(-np.log(np.clip(uniform, 1e-12, 1 - 1e-12)))
+        return noise
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the finalizer of splitmix64 of each number (Steele, Lea and Flood, OOPSLA 2014)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * _MIX[0]
+    bits = (bits ^ (bits >> np.uint64(27))) * _MIX[1]
+    mixed: NDArray[np.uint64] = bits ^ (bits >> np.uint64(31))
+    return mixed

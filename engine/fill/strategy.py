@@ -1,4 +1,4 @@
-"""A way to make a fill: which rule commits tokens, and in how many steps."""
+"""A strategy: which rule commits tokens, in how many steps."""
 
 import attrs
 
@@ -7,7 +7,7 @@ from engine.protocol.messages import RuleName
 
 @attrs.frozen
 class FillStrategy:
-    """A rule with its number of steps; 0 lets it take as many as the budget allows."""
+    """A rule with its number of steps. 0 steps takes as many as the budget allows."""
 
     rule: RuleName
     steps: int = 0

@@ -1,29 +1,25 @@
-"""The ways in which a StreamModel makes a fill, by their names on the wire."""
+"""The strategies of a StreamModel, by their names on the wire."""
 
 from engine.fill.causal import DraftAndVerify, LeftToRight
 from engine.fill.commit_rules import by_entropy, by_threshold
 from engine.fill.denoise import Denoising
-from engine.fill.filling import Hole
-from engine.fill.interface import Context
-from engine.fill.sampler import Sampler
+from engine.fill.interface import Filling, FillTask
 from engine.fill.strategy import FillStrategy
-from engine.fill.stream import StreamFilling, StreamModel
+from engine.fill.stream import StreamModel
 
 DEFAULT = FillStrategy("threshold", 4)
-"""What is best at equal milliseconds on held-out holes with the weights that are shipped; `midspan train eval` measures
-it, and the model card has the table."""
-_UNBOUNDED = 1 << 30
+"""Best at equal milliseconds on held-out holes with the shipped weights. `midspan train eval` measures it, and the
+model card has the table."""
 
 
-def begin(family: StreamModel, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> StreamFilling:
+def start_stream_fill(model: StreamModel, task: FillTask) -> Filling:
     """Return a fill at its start."""
-    width, steps = family.info.canvas_tokens, way.steps or _UNBOUNDED
-    match way.rule:
+    match task.strategy.rule:
         case "left-to-right":
-            return LeftToRight(family, context, hole, sampler)
+            return LeftToRight(model, task)
         case "verify":
-            return DraftAndVerify(family, context, hole, sampler)
+            return DraftAndVerify(model, task)
         case "entropy":
-            return Denoising(family, context, hole, sampler, by_entropy, width, steps)
+            return Denoising(model, task, by_entropy)
         case _:
-            return Denoising(family, context, hole, sampler, by_threshold, width, steps)
+            return Denoising(model, task, by_threshold)

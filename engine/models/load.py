@@ -11,7 +11,8 @@ from engine.fill.interface import Model
 from engine.library.precision_names import check_precision_setting
 from engine.library.resolve import folder_of
 from engine.models import diffusion_gemma
-from engine.models.embedded import model as embedded
+from engine.models.embedded.card import FAMILY
+from engine.models.embedded.load import load as load_embedded
 from engine.models.quantization.released import refuse_quantized
 
 
@@ -38,8 +39,8 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     count = threads or os.cpu_count() or 1
     torch.set_num_threads(count)
     family = config.get("family") if isinstance(config, dict) else None
-    if family == embedded.FAMILY:
-        return embedded.load(folder, config, count, place)
+    if family == FAMILY:
+        return load_embedded(folder, config, count, place)
     if isinstance(config, dict):
         refuse_quantized(folder, config)
     if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
@@ -54,7 +55,7 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
         if reads_left_to_right(Checkpoint.of(folder, config)):
             return load_left_to_right(folder, config, count, place, precision)
         return load_masked(folder, config, count, place, precision)
-    raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {embedded.FAMILY}")
+    raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 
 
 def _stay_offline() -> None:

@@ -1,4 +1,4 @@
-"""What the engine's socket side asks of whoever fills the holes: our own scheduler, or a server that the user named."""
+"""What the engine's socket side asks of a backend: our own scheduler, or a server that the user named."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class CancelledFill(MidspanError):
 
 @attrs.define(eq=False)
 class Ticket:
-    """A submitted fill. `result` gets the answer, or CancelledFill, or what went wrong."""
+    """A submitted fill. `result` gets the answer, CancelledFill, or the error."""
 
     fill: Fill
     result: asyncio.Future[Filled]
@@ -31,18 +31,18 @@ class Backend(Protocol):
     """Fills holes for all clients of an engine, on its event loop."""
 
     async def start(self) -> None:
-        """Get ready to fill. Raises MidspanError with one line when that cannot be."""
+        """Get ready to fill. Raises MidspanError with one line if that fails."""
 
     async def stop(self) -> None:
-        """Cancel all fills and let go of everything."""
+        """Cancel all fills and release everything."""
 
     def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
-        """Begin a fill; `on_progress` hears how its canvas fills, where that can be told."""
+        """Begin a fill. `on_progress` gets its canvas after each step, if the backend can tell."""
         ...
 
     def cancel(self, ticket: Ticket) -> None:
         """Drop a fill."""
 
     def report(self) -> SchedulerReport:
-        """Return how it is doing."""
+        """Return how the fills are doing."""
         ...

@@ -12,10 +12,10 @@ def common_prefix(first: list[int], second: list[int]) -> int:
 
 
 class ContextCache:
-    """Holds idle contexts, least recently used first; a context that a hole works in is out of the cache."""
+    """Holds idle contexts, least recently used first. A context that a fill works in is not in the cache."""
 
-    def __init__(self, family: Model, max_bytes: int) -> None:
-        self._family, self._max_bytes = family, max_bytes
+    def __init__(self, model: Model, max_bytes: int) -> None:
+        self._model, self._max_bytes = model, max_bytes
         self._idle: list[Context] = []
         self._asked = self._reused = 0
 
@@ -31,14 +31,13 @@ class ContextCache:
     def take(self, tokens: list[int]) -> Context:
         """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
 
-        An idle context that shares most of its tokens is handed over; from one that shares few, these are copied, so
-        that a hole elsewhere in the file does not throw away what the next keystroke here will want.
-        """
+        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
+        a hole elsewhere in the file does not discard what the next keystroke here needs."""
         self._asked += len(tokens)
         best = max(self._idle, key=lambda context: common_prefix(context.tokens, tokens), default=None)
         shared = common_prefix(best.tokens, tokens) if best is not None else 0
         if best is None or shared == 0:
-            return self._family.new_context()
+            return self._model.new_context()
         self._reused += shared
         if shared * 2 < len(best.tokens):
             return best.fork(shared)
@@ -47,9 +46,9 @@ class ContextCache:
         return best
 
     def give_back(self, context: Context) -> None:
-        """Keep a context for later, unless it is empty; the least recently used ones leave when the bound is passed.
+        """Keep a context for later, unless it is empty. Over the bound, the least recently used ones leave.
 
-        The last one stays even if it alone passes the bound, as it does with a large model, unless the bound is 0.
+        The last one stays even if it alone is over the bound, as with a large model; unless the bound is 0.
         """
         if context.tokens:
             self._idle.append(context)

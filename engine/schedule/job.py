@@ -1,11 +1,9 @@
-"""A fill under way: its context being read, then its candidates being filled, with their times."""
+"""A fill under way: its context is read, then its candidates are filled. Keeps its times."""
 
 import time
 
-from torch import Tensor
-
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Model, Pass
+from engine.fill.interface import Bounds, Context, Filling, FillTask, Model, Pass
+from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Fill, Filled, Progress, Timings
@@ -16,45 +14,21 @@ JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
 
 
-WARM_UP_S = 90.0
-"""After how long no further round of a warm-up is begun."""
-_BUDGET_MS = 5000.0
-_GPU_BUDGET_MS = 60_000.0
-"""Compiling and capturing are part of a first pass there."""
-_LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
-"""Lines above the hole and holes at once: what graphs are captured for before anybody asks."""
-
-
-def warm_up_rounds(device: str) -> list[list[Fill]]:
-    """Return fills, each round's at once, that touch all memory a user's first one will; the commonest first."""
-    if device != "cuda":
-        return [[_warm_up_fill(60, _BUDGET_MS, candidates=2)]]
-    return [
-        [_warm_up_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES
-    ]
-
-
-def _warm_up_fill(lines: int, budget_ms: float, candidates: int) -> Fill:
-    line = "    value = compute(value, other)\n"
-    return Fill(
-        id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
-    )
-
-
 class Job:
-    """Built on the worker thread, because laying out and taking a context cost time."""
+    """Built on the worker thread, because laying out a hole and taking a context cost time."""
 
-    def __init__(self, fill: Fill, family: Model, cache: ContextCache, submitted: float) -> None:
-        self.fill, self._family, self._submitted = fill, family, submitted
+    def __init__(self, fill: Fill, model: Model, cache: ContextCache, submitted: float) -> None:
+        self.fill, self._model, self._submitted = fill, model, submitted
         self._started = time.perf_counter()
-        self._way = FillStrategy(fill.rule, fill.steps)
+        self._strategy = FillStrategy(fill.rule, fill.steps)
         if fill.rule == "default":
-            self._way = FillStrategy(family.default.rule, fill.steps or family.default.steps)
+            self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
-        self._layout = family.lay_out(fill)
+        self._layout = model.lay_out(fill)
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
+        self._running: list[Filling] = []
         self._encode_ms = self._denoise_ms = 0.0
         self._ended = 0.0
         self.stepped = False
@@ -64,35 +38,33 @@ class Job:
         self.stepped = False
         unread = self._layout.context[len(self._context.tokens) :]
         if not self._fillings and len(unread) > JOINT_ROWS:
-            return [self._family.read(self._context, unread[:encode_rows])]
+            return [self._model.read(self._context, unread[:encode_rows])]
         if not self._fillings:
-            self._fillings = [self._filling(number) for number in range(self.fill.candidates)]
+            self._fillings = [self._start(number) for number in range(self.fill.candidates)]
         self._running = [filling for filling in self._fillings if filling.finish is None]
-        self._passes = [filling.next_pass() for filling in self._running]
-        return self._passes
+        return [filling.next_pass() for filling in self._running]
 
-    def absorb(self, item: Pass, logits: Tensor, elapsed_ms: float, expected_ms: float) -> None:
-        """Take the logits of one of the passes.
+    def absorb(self, index: int, result: PassResult, elapsed_ms: float, expected_ms: float) -> None:
+        """Take the result of pass number `index` of those that `passes` returned last.
 
-        `elapsed_ms` is what the whole batch took, `expected_ms` what the next such batch should take.
+        `elapsed_ms` is the time of the whole batch, `expected_ms` what the next such batch should take.
         """
-        if not item.wanted:
+        if not self._fillings:
             self._encode_ms += elapsed_ms
             return
-        number = next(at for at, known in enumerate(self._passes) if known is item)
         begun = time.perf_counter()
         left_ms = (self._deadline - begun) * 1000
-        self._running[number].absorb(logits, 1 + int(left_ms / max(expected_ms, 0.1)))
+        self._running[index].absorb(result, 1 + int(left_ms / max(expected_ms, 0.1)))
         self.stepped = True
-        if number == 0:  # Choosing tokens is a part of it: a linked draft's take a third of a pass.
+        if index == 0:  # Choosing tokens counts as well: a linked draft takes a third of a pass.
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
-    def done(self, clock: PassTimer) -> bool:
-        """Close what is past its deadline, or would be after one more pass; tell whether nothing is left to do."""
-        expected = clock.expect(self._family.info.canvas_tokens) / 1000
+    def done(self, timer: PassTimer) -> bool:
+        """Return whether nothing is left to do. Close what is past its deadline, or would be after one more pass."""
+        expected = timer.expect(self._model.info.canvas_tokens) / 1000
         late = time.perf_counter() + expected > self._deadline
         if late and not self._fillings:
-            self._fillings = [self._filling(0)]  # The answer of a hole that had no time at all is an empty one.
+            self._fillings = [self._start(0)]  # A hole that had no time at all is answered with an empty text.
         unfinished = [filling for filling in self._fillings if filling.finish is None]
         if late:
             for filling in unfinished:
@@ -102,21 +74,27 @@ class Job:
             self._ended = time.perf_counter()
         return over
 
-    def _filling(self, number: int) -> Filling:
-        fill, family = self.fill, self._family
+    def _start(self, number: int) -> Filling:
+        """Start candidate `number`. The first one is greedy, the others are drawn."""
+        fill = self.fill
         context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
-        hole = Hole(self._layout, fill.extent, fill.max_tokens, fill.min_line_probability)
         temperature = 0.0 if number == 0 else fill.temperature
-        sampler = Sampler(temperature, fill.top_p, fill.seed + number, family.never, self._way.rule == "entropy")
-        return family.filling(context, hole, sampler, self._way)
+        task = FillTask(
+            context,
+            self._layout,
+            Bounds(fill.extent, fill.max_tokens, fill.min_line_probability),
+            Sampler(temperature, fill.top_p, fill.seed + number),
+            self._strategy,
+        )
+        return self._model.start_fill(task)
 
     def progress(self) -> Progress:
-        """Return the first candidate's canvas as it stands."""
+        """Return the canvas of the first candidate."""
         first = self._fillings[0] if self._fillings else None
         return Progress(self.fill.id, first.steps if first else 0, first.canvas() if first else [])
 
     def filled(self) -> Filled:
-        """Return the answer; different candidates with equal text are given once."""
+        """Return the answer. Candidates with equal text are given once."""
         answers = [filling.answer() for filling in self._fillings]
         distinct = list({answer.text: answer for answer in reversed(answers)}.values())[::-1]
         ended = self._ended or time.perf_counter()
@@ -124,7 +102,7 @@ class Job:
             id=self.fill.id,
             candidates=distinct,
             steps=self._fillings[0].steps if self._fillings else 0,
-            rule=self._way.rule,
+            rule=self._strategy.rule,
             context_tokens=len(self._layout.context) + len(self._layout.before) + len(self._layout.after),
             cached_tokens=self._cached,
             ms=Timings(
@@ -136,6 +114,6 @@ class Job:
         )
 
     def release(self, cache: ContextCache) -> None:
-        """Give the context back, cut to the hole's own tokens: the fill's would never be asked for again."""
+        """Give the context back, cut to the hole's own tokens: nobody would ask for those of the fill again."""
         self._context.truncate(len(self._layout.context))
         cache.give_back(self._context)

@@ -1,8 +1,8 @@
-"""What a pass costs, measured as it runs."""
+"""What a pass costs, measured while the engine runs."""
 
 
 class PassTimer:
-    """Keeps a running mean of milliseconds a pass, by the number of its rows rounded up to a power of two."""
+    """A running mean of milliseconds a pass, by its number of rows rounded up to a power of two."""
 
     def __init__(self) -> None:
         self._mean: dict[int, float] = {}
@@ -17,7 +17,7 @@ class PassTimer:
         self._mean[bucket] = milliseconds if known is None else known + 0.2 * (milliseconds - known)
 
     def expect(self, rows: int) -> float:
-        """Return the milliseconds that a pass of `rows` rows should take; 0.0 while nothing has been measured."""
+        """Return the milliseconds that a pass of `rows` rows should take; 0.0 while nothing is measured."""
         if not self._mean:
             return 0.0
         bucket = self.bucket(rows)

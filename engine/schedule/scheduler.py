@@ -1,8 +1,7 @@
 """Which holes take the next step together: batching by step, deadlines, cancellation.
 
-Everything that waits lives on the event loop. The model runs on one worker thread, one pass at a time; between two
-passes the scheduler looks up: new holes join, cancelled ones leave, one at its deadline is closed with what it has.
-"""
+All queues live on the event loop. The model runs on one worker thread, one batch at a time. Between two batches new
+holes join, cancelled ones leave, and a hole at its deadline is closed with what it has."""
 
 import asyncio
 import statistics
@@ -15,52 +14,63 @@ import attrs
 
 from engine.fill.interface import Model, Pass
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
-from engine.schedule import backend as service
-from engine.schedule.backend import CancelledFill
+from engine.schedule.backend import CancelledFill, Ticket
 from engine.schedule.context_cache import ContextCache
-from engine.schedule.job import WARM_UP_S, Job, warm_up_rounds
+from engine.schedule.job import Job
 from engine.schedule.pass_timer import PassTimer
+from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
 MAX_BATCH = 16
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 256, 4096
-"""A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a processor
-each token costs its time, and a piece some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
-tokens at once take about as long as two denoising steps, and in eight pieces four times that."""
+"""A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
+token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
+tokens at once take about as long as two denoising steps, in eight pieces four times that."""
 
 
 @attrs.define(eq=False)
-class Ticket(service.Ticket):
+class ScheduledTicket(Ticket):
     """A submitted fill, with its job once that has begun."""
 
     error: Exception | None = None
     job: Job | None = None
 
 
+@attrs.frozen
+class _Entry:
+    """One pass of a batch: `run` is number `index` of the passes that the ticket's job returned."""
+
+    ticket: ScheduledTicket
+    index: int
+    run: Pass
+
+
 class Scheduler:
-    """Owns the worker thread, the context cache and all holes under way. Construct it inside the event loop."""
+    """Implements backend.Backend. Owns the worker thread, the context cache and all holes under way.
+
+    Construct it inside the event loop.
+    """
 
     def __init__(
-        self, family: Model, cache_bytes: int = CACHE_BYTES, on_stage: Callable[[str], None] | None = None
+        self, model: Model, cache_bytes: int = CACHE_BYTES, on_stage: Callable[[str], None] | None = None
     ) -> None:
-        self._family, self._on_stage = family, on_stage
-        self._encode_rows = ENCODE_ROWS_ON_GPU if family.info.device == "cuda" else ENCODE_ROWS
-        self._cache = ContextCache(family, cache_bytes)
-        self._clock = PassTimer()
+        self._model, self._on_stage = model, on_stage
+        self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
+        self._cache = ContextCache(model, cache_bytes)
+        self._timer = PassTimer()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._waiting: deque[Ticket] = deque()
-        self._active: list[Ticket] = []
+        self._waiting: deque[ScheduledTicket] = deque()
+        self._active: list[ScheduledTicket] = []
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
         self._fills = self._cancelled = self._passes = 0
 
     async def start(self) -> None:
-        """Warm the model up, so that no user's first fill pays for fresh memory, a compiler or the capture of a graph,
-        and begin to serve. On a GPU that ends after WARM_UP_S with what is warm by then."""
+        """Warm the model up and begin to serve. After WARM_UP_S no further round of the warm-up begins."""
         self._loop_task = asyncio.create_task(self._serve())
         begun = time.perf_counter()
-        rounds = warm_up_rounds(self._family.info.device)
+        rounds = warm_up_rounds(self._model.info.device)
         for number, fills in enumerate(rounds, 1):
             if self._on_stage is not None:
                 self._on_stage(f"Warming the model up, {number} of {len(rounds)}")
@@ -81,16 +91,16 @@ class Scheduler:
         for ticket in [*self._waiting, *self._active]:
             self._settle(ticket)
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
-        """Queue a fill; it joins at the next step."""
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> ScheduledTicket:
+        """Queue a fill. It joins at the next step."""
         future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
-        ticket = Ticket(fill, future, on_progress, time.perf_counter())
+        ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter())
         self._waiting.append(ticket)
         self._wake.set()
         return ticket
 
-    def cancel(self, ticket: service.Ticket) -> None:
-        """Drop a fill; if it is under way it leaves at the next step."""
+    def cancel(self, ticket: Ticket) -> None:
+        """Drop a fill. One that is under way leaves at the next step."""
         ticket.cancelled = True
         self._wake.set()
 
@@ -104,8 +114,8 @@ class Scheduler:
             median_ms=round(statistics.median(self._latencies), 2) if self._latencies else 0.0,
             cache_hit_rate=round(self._cache.hit_rate, 4),
             cache_bytes=self._cache.bytes,
-            threads=self._family.threads,
-            step_ms=self._clock.table(),
+            threads=self._model.threads,
+            step_ms=self._timer.table(),
         )
 
     async def _serve(self) -> None:
@@ -132,56 +142,57 @@ class Scheduler:
         while self._waiting and len(self._active) < MAX_BATCH:
             self._active.append(self._waiting.popleft())
 
-    def _step(self, tickets: list[Ticket]) -> list[Ticket]:
-        """Run one pass for all tickets on the worker thread; return those that are done."""
-        passes: list[tuple[Ticket, Pass]] = []
+    def _step(self, tickets: list[ScheduledTicket]) -> list[ScheduledTicket]:
+        """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""
+        batch: list[_Entry] = []
         for ticket in tickets:
             try:
                 if ticket.job is None:
-                    ticket.job = Job(ticket.fill, self._family, self._cache, ticket.submitted)
-                passes += [(ticket, item) for item in ticket.job.passes(self._encode_rows)]
+                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted)
+                passes = ticket.job.passes(self._encode_rows)
+                batch += [_Entry(ticket, index, run) for index, run in enumerate(passes)]
             except Exception as error:
                 ticket.error = error
-        self._run(passes)
+        self._run(batch)
         return [ticket for ticket in tickets if self._is_over(ticket)]
 
-    def _is_over(self, ticket: Ticket) -> bool:
-        """Tell whether a ticket's job is done, or has failed."""
+    def _is_over(self, ticket: ScheduledTicket) -> bool:
+        """Return whether a ticket's job is done or has failed."""
         if ticket.error is None and ticket.job is not None:
             try:
-                return ticket.job.done(self._clock)
+                return ticket.job.done(self._timer)
             except Exception as error:
                 ticket.error = error
         return ticket.error is not None
 
-    def _run(self, passes: list[tuple[Ticket, Pass]]) -> None:
-        """Run passes together. When that fails each is run alone, so that only the hole that is at fault is dropped."""
-        if not passes:
+    def _run(self, batch: list[_Entry]) -> None:
+        """Run passes together. If that fails, run each alone, so that only the hole at fault is dropped."""
+        if not batch:
             return
         started = time.perf_counter()
         try:
-            logits = self._family.run([item for _, item in passes])
+            results = self._model.run([entry.run for entry in batch])
         except Exception as error:
-            if len(passes) == 1:
-                passes[0][0].error = error
+            if len(batch) == 1:
+                batch[0].ticket.error = error
             else:
-                for one in passes:
-                    self._run([one])
+                for entry in batch:
+                    self._run([entry])
             return
         elapsed = (time.perf_counter() - started) * 1000
         self._passes += 1
-        rows = sum(item.rows for _, item in passes)
-        self._clock.record(rows, elapsed)
-        expected = self._clock.expect(rows)
-        for (ticket, item), predicted in zip(passes, logits, strict=True):
+        rows = sum(entry.run.rows for entry in batch)
+        self._timer.record(rows, elapsed)
+        expected = self._timer.expect(rows)
+        for entry, result in zip(batch, results, strict=True):
             try:
-                if ticket.job is not None:
-                    ticket.job.absorb(item, predicted, elapsed, expected)
+                if entry.ticket.job is not None:
+                    entry.ticket.job.absorb(entry.index, result, elapsed, expected)
             except Exception as error:
-                ticket.error = error
+                entry.ticket.error = error
 
-    def _settle(self, ticket: Ticket) -> None:
-        """Answer a ticket that has left, and give its contexts back to the cache."""
+    def _settle(self, ticket: ScheduledTicket) -> None:
+        """Answer a ticket that has left, and give its context back to the cache."""
         job, ticket.job = ticket.job, None
         if job is not None and ticket.error is None:
             job.release(self._cache)
@@ -201,8 +212,8 @@ class Scheduler:
         ticket.result.set_result(filled)
 
 
-def _show_progress(ticket: Ticket, job: Job) -> None:
-    """Tell whoever watches; one that fails to listen is not told again, and harms no one else's fill."""
+def _show_progress(ticket: ScheduledTicket, job: Job) -> None:
+    """Send progress to a viewer. A viewer that fails gets no more, and harms nobody else's fill."""
     if ticket.on_progress is None:
         return
     try:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
+from engine.models.embedded.card import FAMILY, Card, config_of
 from engine.models.embedded.int8_weights import pack
-from engine.models.embedded.model import FAMILY, Card, config_of
 from engine.models.embedded.network import Network
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import NEWEST, Progress, restore

@@ -119,7 +119,7 @@ async def scheduler(family: Model) -> AsyncIterator[Scheduler]:
 def embedded(tiny_model: Path) -> EmbeddedModel:
     """In fp32 on every processor."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.models.embedded.model.processor_has_bf16", lambda: False)
+        patch.setattr("engine.models.embedded.load.processor_has_bf16", lambda: False)
         family = load(str(tiny_model), threads=1, device="cpu")
     assert isinstance(family, EmbeddedModel)
     return family
@@ -127,7 +127,7 @@ def embedded(tiny_model: Path) -> EmbeddedModel:
 
 @pytest.fixture(scope="module")
 def masked(tmp_path_factory: pytest.TempPathFactory) -> MaskedModel:
-    return load_tiny("dream", tmp_path_factory.mktemp("released") / "dream").family
+    return load_tiny("dream", tmp_path_factory.mktemp("released") / "dream").model
 
 
 @pytest.fixture(scope="module")

@@ -59,10 +59,10 @@ class Canvas:
 
 @attrs.define
 class CanvasPass:
-    """Implements models.base.Pass. Reads `append` into the context, then takes each of `canvases` one step further for
-    each of `temperatures`, without looking up in between.
+    """Implements fill.interface.Pass. Reads `append` into the context, then takes each of `canvases` one step further
+    for each of `temperatures`, without looking up in between.
 
-    What comes back is fp32 [5, all middles]: the rows of Found, and a row that is 1 where the canvas has stopped.
+    The result is a canvas_result.CanvasResult.
     """
 
     context: RollingContext

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 
 import attrs
-from torch import Tensor
 
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Model
-from engine.fill.sampler import Sampler
+from engine.fill.filling import BaseFilling
+from engine.fill.interface import FillTask, Model, expect_type
+from engine.fill.predictions import PassResult
 from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
+from engine.models.diffusion_gemma.canvas_result import CanvasResult
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.settings import SamplerSettings
 from engine.protocol.messages import Finish
@@ -20,7 +20,7 @@ SHORT = (4, 8, 16, 32)
 
 @attrs.frozen
 class Pace:
-    """How a hole is denoised: in `steps` a canvas, `steps_a_pass` of them between two looks of the scheduler."""
+    """How a hole is denoised: in `steps` steps a canvas, `steps_a_pass` of them in one pass."""
 
     accept: AcceptRule
     steps: int
@@ -29,117 +29,114 @@ class Pace:
 
 @attrs.frozen
 class _Outcome:
-    """A canvas after a pass, with what Model.run returned for it [5, middle]."""
+    """A canvas after a pass. For each position of its middle: the most likely token, its probability, and whether the
+    canvas accepted it; `mean_entropy` in nats."""
 
     canvas: Canvas
-    found: Tensor
+    tokens: list[tuple[int, float, bool]]
+    mean_entropy: float
+    stopped: bool
 
-    @property
-    def undecided(self) -> float:
-        """The mean entropy of the middle, in nats."""
-        return float(self.found[2].mean())
-
-    @property
-    def stopped(self) -> bool:
-        return bool(self.found[4, 0])
-
-    def tokens(self) -> list[tuple[int, float, bool]]:
-        """Return the likeliest token of each position, its probability, and whether it was accepted."""
-        likeliest, sure, _, accepted, _ = self.found.tolist()
-        return [(int(token), one, bool(kept)) for token, one, kept in zip(likeliest, sure, accepted, strict=True)]
+    @classmethod
+    def of(cls, canvas: Canvas, result: CanvasResult, start: int, stop: int) -> "_Outcome":
+        """Return the outcome of a canvas whose middle is positions `start` to `stop` of a result."""
+        part = result.predictions.part(start, stop)
+        confidence, accepted = part.probabilities[:, 0].tolist(), result.accepted[start:stop].tolist()
+        tokens = list(zip(part.tokens[:, 0].tolist(), confidence, accepted, strict=True))
+        return cls(canvas, tokens, float(part.entropy.mean()), bool(result.stopped[start]))
 
 
-class CanvasFilling(Filling):
-    """The length of a middle is not known, so a first step is made with canvases of several lengths, and the one whose
-    middle is the most decided goes on. Where the longest wins, longer ones are tried against it. The longest of all has
-    no suffix behind it; once it is full, another canvas follows. Without a suffix a hole has only such canvases.
-    """
+class CanvasFilling(BaseFilling):
+    """The length of a middle is not known. So the first step runs canvases of several lengths, and the one whose middle
+    has the lowest mean entropy goes on. If the longest wins, longer ones are tried against it. The longest of all has
+    no suffix after it; once it is full, another canvas follows. A hole without a suffix has only such canvases."""
 
-    def __init__(
-        self,
-        family: Model,
-        context: RollingContext,
-        hole: Hole,
-        sampler: Sampler,
-        settings: SamplerSettings,
-        pace: Pace,
-    ) -> None:
-        super().__init__(family, context, hole, sampler)
-        self._rolling, self._settings, self._pace = context, settings, pace
-        self._widest = family.info.canvas_tokens
+    def __init__(self, model: Model, task: FillTask, settings: SamplerSettings, pace: Pace) -> None:
+        super().__init__(model, task)
+        self._context, self._settings, self._pace = expect_type(task.context, RollingContext), settings, pace
+        self._widest = model.info.canvas_tokens
         self._begin_canvas()
 
     def _begin_canvas(self) -> None:
-        self._left = self._pace.steps
+        self._steps_left = self._pace.steps
         self._best: _Outcome | None = None
-        self._trying = bool(self.hole.layout.after)
+        self._trying = bool(self.task.layout.after)
         self._canvases = self._of_lengths(SHORT) if self._trying else [self._open_canvas()]
 
+    @property
+    def _room(self) -> int:
+        """The most tokens that the fill may still get."""
+        return self.task.bounds.max_tokens - len(self.tokens)
+
     def _of_lengths(self, lengths: Sequence[int]) -> list[Canvas]:
-        """Return canvases with the suffix behind them, none longer than there is room for."""
-        after = self.hole.layout.after
-        room = min(self.hole.max_tokens - len(self.tokens), self._widest - len(after))
+        """Return canvases with the suffix after them, none longer than there is room for."""
+        after = self.task.layout.after
+        room = min(self._room, self._widest - len(after))
         return [self._canvas(length, after) for length in sorted({min(length, room) for length in lengths})]
 
     def _open_canvas(self) -> Canvas:
-        return self._canvas(min(self.hole.max_tokens - len(self.tokens), self._widest), [])
+        return self._canvas(min(self._room, self._widest), [])
 
     def _canvas(self, length: int, after: list[int]) -> Canvas:
-        sampler, accept = self.sampler, self._pace.accept
+        sampler, accept = self.task.sampler, self._pace.accept
         return Canvas(length, after, accept, len(self.tokens), sampler.seed, sampler.temperature <= 0, sampler.top_p)
 
     def _longer(self, length: int) -> list[Canvas]:
         """Return the canvases to try once that of `length` has won against all shorter ones."""
         doubled = [length << times for times in range(1, self._widest.bit_length()) if length << times < self._widest]
-        clamped = self._of_lengths([*doubled, self._widest])
-        longest = clamped[-1].length
-        more = [] if self.hole.max_tokens - len(self.tokens) <= longest else [self._open_canvas()]
-        return [canvas for canvas in clamped if canvas.length > length] + more
+        with_suffix = self._of_lengths([*doubled, self._widest])
+        more = [] if self._room <= with_suffix[-1].length else [self._open_canvas()]
+        return [canvas for canvas in with_suffix if canvas.length > length] + more
 
     def ends(self, token: int) -> bool:
         return token in self._settings.ends or super().ends(token)
 
     def next_pass(self) -> CanvasPass:
-        unread = [*self.hole.layout.context, *self.tokens][len(self.context.tokens) :]
-        hottest = self.sampler.temperature if self.sampler.temperature > 0 else self._settings.hottest
+        unread = [*self.task.layout.context, *self.tokens][len(self._context.tokens) :]
+        hottest = self.task.sampler.temperature if self.task.sampler.temperature > 0 else self._settings.hottest
         temperatures = [
-            self._settings.temperature(self._left - done, self._pace.steps, hottest) for done in range(self._steps)
+            self._settings.temperature(self._steps_left - done, self._pace.steps, hottest)
+            for done in range(self._steps_a_pass)
         ]
-        return CanvasPass(self._rolling, unread, self._canvases, temperatures)
+        return CanvasPass(self._context, unread, self._canvases, temperatures)
 
     @property
-    def _steps(self) -> int:
+    def _steps_a_pass(self) -> int:
         """The steps of the next pass; one while lengths are tried."""
-        return 1 if self._trying else min(self._pace.steps_a_pass, self._left)
+        return 1 if self._trying else min(self._pace.steps_a_pass, self._steps_left)
 
-    def absorb(self, found: Tensor, steps_left: int) -> None:
-        self.steps += self._steps
+    def absorb(self, result: PassResult, steps_left: int) -> None:
+        canvas_result = expect_type(result, CanvasResult)
+        steps = self._steps_a_pass
+        for canvas, state in zip(self._canvases, canvas_result.states, strict=True):
+            canvas.state, canvas.step = state, canvas.step + steps
+        self.steps += steps
         affordable = (steps_left - 1) * self._pace.steps_a_pass
-        self._left = min(self._left - self._steps, affordable)
-        bounds = [0, *accumulate(canvas.length for canvas in self._canvases)]
+        self._steps_left = min(self._steps_left - steps, affordable)
+        bounds = pairwise([0, *accumulate(canvas.length for canvas in self._canvases)])
         outcomes = [
-            _Outcome(canvas, found[:, start:stop])
-            for canvas, (start, stop) in zip(self._canvases, pairwise(bounds), strict=True)
+            _Outcome.of(canvas, canvas_result, start, stop)
+            for canvas, (start, stop) in zip(self._canvases, bounds, strict=True)
         ]
         if self._trying:
             rivals = [self._best, *outcomes] if self._best else outcomes
             longest, untried = outcomes[-1], self._best is None
-            self._best = min(rivals, key=lambda outcome: outcome.undecided)
+            self._best = min(rivals, key=lambda outcome: outcome.mean_entropy)
             longer = self._longer(longest.canvas.length) if untried and self._best is longest else []
             if longer and affordable > 0:
-                self._canvases, self._left = longer, min(self._pace.steps, affordable)
+                self._canvases, self._steps_left = longer, min(self._pace.steps, affordable)
                 return
             self._trying = False
         else:
             (self._best,) = outcomes
         self._canvases = [self._best.canvas]
-        if self._best.stopped or self._left <= 0:
+        if self._best.stopped or self._steps_left <= 0:
             self._end_canvas(self._best)
 
     def _end_canvas(self, done: _Outcome) -> None:
-        """Commit the likeliest tokens of a canvas; it joins the suffix behind it, or else another canvas follows."""
-        for token, sure, _ in done.tokens():
-            self.commit(token, sure)
+        """Commit the most likely tokens of a canvas. It joins the suffix after it, or another canvas follows."""
+        for token, confidence, _ in done.tokens:
+            self.commit(token, confidence)
             if self._over():
                 return
         if done.canvas.after:
@@ -153,13 +150,13 @@ class CanvasFilling(Filling):
     def close(self, finish: Finish) -> None:
         """End with the gapless start of what the canvas has accepted."""
         if self.finish is None and self._best is not None:
-            for token, sure, _ in takewhile(lambda place: place[2], self._best.tokens()):
+            for token, confidence, _ in takewhile(lambda place: place[2], self._best.tokens):
                 if not self._over():
-                    self.commit(token, sure)
+                    self.commit(token, confidence)
         super().close(finish)
 
     def canvas(self) -> list[str | None]:
         shown = super().canvas()
         if self.finish is None and self._best is not None:
-            shown += [self.family.texts_of([token])[0] if kept else None for token, _, kept in self._best.tokens()]
+            shown += [self.vocabulary.texts_of([token])[0] if kept else None for token, _, kept in self._best.tokens]
         return shown

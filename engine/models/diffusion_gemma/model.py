@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from engine.errors import ModelError
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, expect_type
-from engine.fill.sampler import Sampler
+from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.attention import ContextSegment
-from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass, CanvasState
+from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass
+from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.context import RollingContext
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.filling import CanvasFilling, Pace
@@ -50,7 +49,7 @@ class DiffusionGemmaModel:
         self._steps_a_pass = STEPS_A_PASS if network.device.type == "cuda" else 1
 
     def lay_out(self, fill: Fill) -> Layout:
-        self._rule(fill.rule)  # A way that this family does not have is refused before anything is read.
+        self._rule(fill.rule)  # A strategy that this model does not have is refused before anything is read.
         return self.prompt.lay_out(fill)
 
     def new_context(self) -> RollingContext:
@@ -59,9 +58,10 @@ class DiffusionGemmaModel:
     def read(self, context: Context, tokens: list[int]) -> CanvasPass:
         return CanvasPass(expect_type(context, RollingContext), tokens)
 
-    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
-        pace = Pace(self._rule(way.rule), way.steps or self._settings.most_steps, self._steps_a_pass)
-        return CanvasFilling(self, expect_type(context, RollingContext), hole, sampler, self._settings, pace)
+    def start_fill(self, task: FillTask) -> Filling:
+        strategy = task.strategy
+        pace = Pace(self._rule(strategy.rule), strategy.steps or self._settings.most_steps, self._steps_a_pass)
+        return CanvasFilling(self, task, self._settings, pace)
 
     def _rule(self, rule: RuleName) -> AcceptRule:
         match rule:
@@ -73,26 +73,21 @@ class DiffusionGemmaModel:
                 raise ModelError(f'{self.info.name} cannot fill by "{rule}"; use "entropy", "threshold" or "default"')
 
     @torch.inference_mode()
-    def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [expect_type(item, CanvasPass) for item in asked]
-        lengths = [len(item.context.tokens) + len(item.append) for item in passes]
-        for item, length in zip(passes, lengths, strict=True):
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
+        canvas_passes = [expect_type(item, CanvasPass) for item in passes]
+        lengths = [len(item.context.tokens) + len(item.append) for item in canvas_passes]
+        for item, length in zip(canvas_passes, lengths, strict=True):
             needed = length + max((canvas.rows for canvas in item.canvases), default=0)
             if needed > self.info.context_tokens:
                 raise ModelError(f"a hole needs {needed} positions; the model has {self.info.context_tokens}")
-        self._read([item for item in passes if item.append])
-        drawn = [(item, length) for item, length in zip(passes, lengths, strict=True) if item.canvases]
+        self._read([item for item in canvas_passes if item.append])
+        drawn = [(item, length) for item, length in zip(canvas_passes, lengths, strict=True) if item.canvases]
         states = self._denoiser.run([item for item, _ in drawn], [length for _, length in drawn]) if drawn else []
-        # All went well: now it is written down. A batch that fails is run again hole by hole, from where it was.
-        for item in passes:
+        # Only now that all went well: a batch that fails is run again hole by hole, from where it was.
+        for item in canvas_passes:
             item.context.tokens += item.append
-        for (item, _), of_pass in zip(drawn, states, strict=True):
-            for canvas, state in zip(item.canvases, of_pass, strict=True):
-                canvas.state, canvas.step = state, canvas.step + len(item.temperatures)
-        if not drawn:
-            return [torch.empty(5, 0) for _ in passes]
-        found = torch.cat([_packed(state) for of_pass in states for state in of_pass], dim=1).cpu()
-        return list(torch.split(found, [len(item.wanted) for item in passes], dim=1))
+        remaining = iter(states)
+        return results_of([next(remaining) if item.canvases else [] for item in canvas_passes])
 
     def _read(self, passes: Sequence[CanvasPass]) -> None:
         """Write the keys and values of what the passes append behind their contexts."""
@@ -113,14 +108,8 @@ class DiffusionGemmaModel:
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)
 
+    def bytes_of(self, token: int) -> bytes:
+        return self._pieces.bytes_of(token)
+
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
-
-
-def _packed(state: CanvasState) -> Tensor:
-    """Return what the host needs of a canvas, fp32 [5, middle]; token numbers are exact in it up to 2**24."""
-    found = state.found
-    if found is None:
-        raise ValueError("a canvas was run for no step")
-    stopped = state.stopped.expand_as(found.accepted)
-    return torch.stack([found.likeliest, found.confidence, found.entropy, found.accepted, stopped]).float()

@@ -52,5 +52,9 @@ class GemmaPieces:
         last = len(tokens) - 1
         return [decoder.decode(self._bytes.get(token, b""), at == last) for at, token in enumerate(tokens)]
 
+    def bytes_of(self, token: int) -> bytes:
+        """Return the bytes of a token's text; none for a special token."""
+        return self._bytes.get(token, b"")
+
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self._bytes.get(token, b"")

@@ -1,68 +1,140 @@
-"""The link at work on the processor: one row after the other, where a call of torch costs more than what it computes.
+"""The link on the CPU, in NumPy, row by row: torch's call overhead would dominate.
 
-So all is numpy, on the same weights: network.entry and Link.forward once more, for one row; a test holds both alike.
+It computes network.entry and Link.forward for one row, from the same weights. A test holds both to the same numbers.
 """
 
+from array import array
+from collections.abc import Sequence
+
+import attrs
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.fill.predictions import Predictions, Query
 from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.link import Link
-from engine.models.embedded.lookup_last import LastRow, last_row
 from engine.models.embedded.network import Network
+from engine.models.embedded.ngram_lookup import FACTOR, RUNS, SHIFT, SPREAD
+from engine.models.predict import NEVER
 
 Floats = NDArray[np.float32]
 
 CANDIDATES = 128
-"""Of so many of a row's likeliest tokens the logits are computed anew; the others keep theirs."""
+"""The logits of this many of a row's most likely tokens are computed again; the others keep theirs."""
+_ALL_BITS = (1 << 64) - 1
 
 
 class NumpyLink:
-    """A network's link and all that it reads, in memory that numpy sees too."""
+    """A network's link and all the weights that it reads, in memory that NumPy sees too."""
 
-    def __init__(self, network: Network, link: Link, marks: SpecialTokens) -> None:
-        self._marks, self._buckets, width = marks, network.shape.gram_buckets, network.shape.width
+    def __init__(self, network: Network, link: Link, special: SpecialTokens, forbidden: Sequence[int]) -> None:
+        self._special, self._buckets, width = special, network.shape.gram_buckets, network.shape.width
+        self.forbidden = np.array(forbidden, np.int64)
         self._embed, self._hint = _numbers(network.embed.weight), _numbers(network.hint.weight)
         self._strength, self._copy = _numbers(network.strength.weight), _numbers(network.copy.weight)
         self._gram, self._gram_out = _numbers(network.gram.weight), _numbers(network.gram_out.weight)
-        self._head = np.ascontiguousarray(_numbers(network.head.weight))  # a few whole rows of it are read
+        self._head = np.ascontiguousarray(_numbers(network.head.weight))  # read by whole rows
         up = _numbers(link.up.weight)
         self._from_row, self._from_entry = np.ascontiguousarray(up[:, :width]), np.ascontiguousarray(up[:, width:])
         self._down = _numbers(link.down.weight)
 
-    def entry(self, told: LastRow) -> Floats:
+    def entry(self, inputs: "LastRow") -> Floats:
         """Return network.entry [width] of one row."""
-        grams = np.concatenate((self._gram[told.grams[0]], self._gram[self._buckets + told.grams[1]]))
-        entry = self._embed[told.token] + self._hint[told.hint] * self._strength[told.strength]
+        grams = np.concatenate((self._gram[inputs.grams[0]], self._gram[self._buckets + inputs.grams[1]]))
+        entry = self._embed[inputs.token] + self._hint[inputs.hint] * self._strength[inputs.strength]
         entry += self._gram_out @ grams
         scaled: Floats = entry / max(float(np.sqrt(entry @ entry / len(entry))), 1e-6)
         return scaled
 
     def logits(self, row: Floats, logits: Floats, stream: list[int]) -> Floats:
         """Return the logits [vocabulary] of a row [width] once the token that it hides is known, the stream's last."""
-        told = last_row(stream, self._marks, self._buckets)
-        hidden = np.maximum(self._from_row @ row + self._from_entry @ self.entry(told), 0)
+        last = last_row(stream, self._special, self._buckets)
+        hidden = np.maximum(self._from_row @ row + self._from_entry @ self.entry(last), 0)
         linked = row + self._down @ (hidden * hidden)
-        found = logits.copy()
-        chosen = np.append(np.argpartition(logits, -min(CANDIDATES, len(logits)))[-CANDIDATES:], told.hint)
-        found[chosen] = self._head[chosen] @ linked
-        copy = self._copy[told.strength]
-        found[told.hint] += linked @ copy[:-1] + copy[-1]
-        return found
+        result = logits.copy()
+        chosen = np.append(np.argpartition(logits, -min(CANDIDATES, len(logits)))[-CANDIDATES:], last.hint)
+        result[chosen] = self._head[chosen] @ linked
+        copy = self._copy[last.strength]
+        result[last.hint] += linked @ copy[:-1] + copy[-1]
+        return result
 
 
 class LinkedRows:
-    """Implements stream_filling.Linked for rows [n, width] as the trunk left them, and their logits [n, vocabulary]."""
+    """Implements fill.predictions.DraftRows for rows [n, width] from the trunk, and their logits [n, vocabulary]."""
 
     def __init__(self, link: NumpyLink, rows: Tensor, logits: Tensor) -> None:
         self._link, self._rows, self._logits = link, rows.float().numpy(), logits.numpy()
 
-    def after(self, row: int, tokens: list[int]) -> Tensor:
-        return torch.from_numpy(self._link.logits(self._rows[row], self._logits[row], tokens))[None]
+    def after(self, row: int, stream: list[int], query: Query) -> Predictions:
+        logits = self._link.logits(self._rows[row], self._logits[row], stream)
+        logits[self._link.forbidden] = NEVER
+        highest = logits.max()
+        total = highest + np.log(np.exp(logits - highest).sum())
+        top = np.argpartition(logits, -query.top)[-query.top :] if query.top > 1 else np.array([logits.argmax()])
+        top = top[np.argsort(-logits[top], kind="stable")]
+        named = np.zeros((1, 0), np.float32) if query.named is None else np.exp(logits[query.named[:1]] - total)
+        return Predictions(
+            top[None], np.exp(logits[top] - total)[None].astype(np.float32), np.zeros(1, np.float32), named
+        )
+
+
+@attrs.frozen
+class LastRow:
+    """A token, and what ngram_lookup.Lookup.stream finds for it where it is the last one of the text."""
+
+    token: int
+    hint: int
+    strength: int
+    grams: tuple[int, int]
+
+
+def last_row(stream: list[int], special: SpecialTokens, buckets: int) -> LastRow:
+    """Return the row of a stream's last token, which comes after <middle>.
+
+    A hundred times faster than Lookup, which looks at all rows.
+    """
+    tail, middle = _last_index(stream, special.tail), _last_index(stream, special.middle)
+    text = stream[:tail] + stream[middle + 1 :]
+    hint, strength = _hint(text)
+    return LastRow(text[-1], hint, strength, _grams(text[-3:], buckets))
+
+
+def _last_index(stream: list[int], token: int) -> int:
+    return len(stream) - 1 - stream[::-1].index(token)
+
+
+def _hint(text: list[int]) -> tuple[int, int]:
+    """Return what followed the latest earlier occurrence of the longest run at the end, and that run's number."""
+    numbers = array("i", text)
+    size, written = numbers.itemsize, numbers.tobytes()
+    for number in range(len(RUNS), 0, -1):
+        run = RUNS[number - 1]
+        if run >= len(text):
+            continue
+        sought, stop = written[-run * size :], len(written) - size
+        while (start := written.rfind(sought, 0, stop)) % size:  # -1 is no multiple of the size either
+            if start < 0:
+                break
+            stop = start + len(sought) - 1
+        if start >= 0:
+            return text[start // size + run], number
+    return 0, 0
+
+
+def _grams(text: list[int], buckets: int) -> tuple[int, int]:
+    """Return the hashes of the last two and the last three of at most three tokens; 0 where the text is too short."""
+    return (_gram(text[-2:], buckets) if len(text) > 1 else 0, _gram(text, buckets) if len(text) > 2 else 0)
+
+
+def _gram(run: list[int], buckets: int) -> int:
+    key = run[0]
+    for token in run[1:]:
+        key = (key * FACTOR + token) & _ALL_BITS
+        key ^= key >> SHIFT
+    return 1 + ((key * SPREAD & _ALL_BITS) >> 32) % (buckets - 1)
 
 
 def _numbers(weight: Tensor) -> Floats:
-    found: Floats = weight.detach().float().cpu().numpy()
-    return found
+    numbers: Floats = weight.detach().float().cpu().numpy()
+    return numbers

@@ -1,67 +1,61 @@
-"""The embedded family: our own small model, run row by row over each hole's own context, without transformers."""
+"""The embedded model: our own small network, run row by row over each hole's own context, without transformers."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import attrs
-import cattrs
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional as F
 
 from engine.errors import ModelError
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, expect_type
-from engine.fill.sampler import Sampler
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
-from engine.fill.stream_strategies import DEFAULT, begin
-from engine.library.memory import processor_has_bf16
+from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.models.cuda_graphs.waiting import synchronize
+from engine.models.embedded.attention import ContextAttention
+from engine.models.embedded.card import FAMILY, Card
 from engine.models.embedded.cuda_graph import CapturedStreams
-from engine.models.embedded.int8_weights import unpack
-from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
+from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
-from engine.models.embedded.network import Network, Shape
+from engine.models.embedded.network import Network
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.token_healing import Agreement, unfinished
+from engine.models.predict import predict
 from engine.models.stock.key_values import KeyValues
-from engine.models.stock.token_bytes import Pieces, load_tokenizer
+from engine.models.stock.token_bytes import Pieces
 from engine.protocol.messages import Fill, ModelInfo
 
-FAMILY = "midspan"
 CLIP = 16_384
-"""Characters of a prefix or suffix beyond which no context of this family reaches, and which are not even tokenized."""
+"""Characters of a prefix or suffix that are read at most. No context of this model reaches further."""
+MOST_LINES = 20_000
+"""Lines whose tokens are remembered."""
 
 
 @attrs.frozen
-class Card:
-    """config.json of an embedded-family model."""
+class _Ran:
+    """What the network made of a batch: logits [wanted, vocabulary] of all passes, one after the other, and the rows
+    [wanted, width] that they come from. No rows where they stay on the device."""
 
-    family: str
-    name: str
-    licence: str
-    shape: Shape
-    marks: SpecialTokens
-    below_tokens: int
-    tail_tokens: int
+    logits: Tensor
+    rows: Tensor | None
 
 
 class EmbeddedModel:
-    """Implements models.base.Model. Rows of all holes share the matrix products; attention is each hole's own, so that
-    no hole's answer depends on what else is in the batch and nothing is padded."""
+    """Implements fill.stream.StreamModel.
+
+    Rows of all holes share the matrix products. Attention is each hole's own, so nothing is padded and what else is in
+    the batch changes no answer.
+    """
 
     def __init__(self, card: Card, network: Network, tokenizer: Tokenizer, device: torch.device, threads: int) -> None:
         self.card, self.threads = card, threads
         self._network, self.tokenizer, self._device = network, tokenizer, device
         self._dtype = network.embed.weight.dtype
-        self.mask, self.end, self.middle = card.marks.mask, card.marks.end, card.marks.middle
-        self.never = tuple(mark for mark in attrs.astuple(card.marks) if mark != card.marks.end)
+        special = card.marks
+        self.mask, self.end, self.middle = special.mask, special.end, special.middle
+        never = [token for token in attrs.astuple(special) if token != special.end]
+        self._forbidden = torch.tensor(never, device=device)
         self.default = DEFAULT
         self.info = ModelInfo(
             name=card.name,
@@ -77,11 +71,11 @@ class EmbeddedModel:
         self._pieces = Pieces(tokenizer)
         self._agreement = Agreement(self._pieces.bytes)
         self._line_tokens: dict[str, list[int]] = {}
-        here = network.link if device.type == "cpu" else None
-        self._link = None if here is None else NumpyLink(network, here, card.marks)
-        """None on a GPU as well: each linked token would have to be waited for."""
+        # Not on a GPU: each linked token would have to be waited for.
+        link = network.link if device.type == "cpu" else None
+        self._link = None if link is None else NumpyLink(network, link, card.marks, never)
         self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
-        """How passes run where there are graphs to capture them in."""
+        """Runs passes as CUDA graphs, where there is CUDA."""
 
     def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
@@ -94,8 +88,8 @@ class EmbeddedModel:
         return Layout(stream.tokens, typed=typed)
 
     def _encode(self, text: str) -> list[int]:
-        """Tokenize line by line, remembering each line: between two keystrokes all but one are the same."""
-        if len(self._line_tokens) > 20_000:
+        """Tokenize line by line and remember each line: between two keystrokes all but one are the same."""
+        if len(self._line_tokens) > MOST_LINES:
             self._line_tokens.clear()
         tokens: list[int] = []
         first, *others = text.split("\n")
@@ -108,81 +102,72 @@ class EmbeddedModel:
 
     def new_context(self) -> KeyValues:
         shape = self.card.shape
-        capacity = self._network.cosine.shape[0]
-        size = (shape.layers, 2, shape.heads, capacity, shape.head_width)
-        return KeyValues(torch.empty(size, dtype=self._dtype, device=self._device))
+        size = (shape.layers, 2, shape.heads, self._capacity, shape.head_width)
+        # Zeros: masked keys are read as well, and NaN would spread.
+        return KeyValues(torch.zeros(size, dtype=self._dtype, device=self._device))
+
+    @property
+    def _capacity(self) -> int:
+        """The most positions of a context with its fill."""
+        return self._network.cosine.shape[0]
 
     def read(self, context: Context, tokens: list[int]) -> StreamPass:
         return StreamPass(context, tokens, [], [])
 
-    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
-        return begin(self, context, hole, sampler, way)
+    def start_fill(self, task: FillTask) -> Filling:
+        return start_stream_fill(self, task)
 
     @torch.inference_mode()
-    def run(self, asked: Sequence[Pass]) -> list[Tensor]:
-        passes = [expect_type(item, StreamPass) for item in asked]
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
+        stream_passes = [expect_type(item, StreamPass) for item in passes]
+        ran = self._run(stream_passes)
+        counts = [len(item.wanted) for item in stream_passes]
+        predictions = predict(ran.logits, [item.query for item in stream_passes], counts, self._forbidden)
+        synchronize(self._device)
+        if self._link is None or ran.rows is None:
+            return [PassResult(predicted) for predicted in predictions]
+        parts = zip(predictions, torch.split(ran.rows, counts), torch.split(ran.logits, counts), strict=True)
+        return [PassResult(predicted, LinkedRows(self._link, rows, logits)) for predicted, rows, logits in parts]
+
+    @torch.inference_mode()
+    def logits(self, passes: Sequence[StreamPass]) -> list[Tensor]:
+        """Run passes and return for each its logits [wanted, vocabulary], fp32, on the model's device."""
+        return list(torch.split(self._run(passes).logits, [len(item.wanted) for item in passes]))
+
+    def _run(self, passes: Sequence[StreamPass]) -> _Ran:
+        """Run passes together and add what they append to their contexts. Raises ModelError where one is too long."""
         contexts = [expect_type(item.context, KeyValues) for item in passes]
-        counts = [item.rows for item in passes]
         starts = [len(context.tokens) for context in contexts]
-        for start, count in zip(starts, counts, strict=True):
-            if start + count > self._network.cosine.shape[0]:
-                raise ModelError(
-                    f"a hole needs {start + count} positions; the model has {self._network.cosine.shape[0]}"
-                )
-        shown = PackedRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
-        found = None if self.captured is None else self.captured.run(passes, contexts, shown)
-        if found is None:
-            found = self._run_plainly(passes, contexts, shown)
+        for item, start in zip(passes, starts, strict=True):
+            if start + item.rows > self._capacity:
+                raise ModelError(f"a hole needs {start + item.rows} positions; the model has {self._capacity}")
+        packed = PackedRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
+        captured = None if self.captured is None else self.captured.run(passes, contexts, packed)
+        ran = self._run_uncaptured(passes, contexts, packed) if captured is None else _Ran(torch.cat(captured), None)
         for context, item in zip(contexts, passes, strict=True):
             context.tokens += item.append
-        synchronize(self._device)
-        return found
+        return ran
 
-    def _run_plainly(
-        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], shown: PackedRows
-    ) -> list[Tensor]:
-        """Return each pass's logits [wanted, vocabulary], with shapes as they come."""
-        counts = [item.rows for item in passes]
-        starts = [len(context.tokens) for context in contexts]
-        inputs = shown.on(self._device)
-        masks = [
-            _visible(start, len(item.append), len(item.canvas), self._device)
-            for start, item in zip(starts, passes, strict=True)
-        ]
-
-        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            mixed, at = [], 0
-            for context, start, count, mask in zip(contexts, starts, counts, masks, strict=True):
-                keys, values = context.buffer[layer].unbind(0)
-                keys[:, start : start + count] = key[at : at + count].transpose(0, 1)
-                values[:, start : start + count] = value[at : at + count].transpose(0, 1)
-                asked = query[at : at + count].transpose(0, 1)
-                seen = slice(0, start + count)
-                rows = F.scaled_dot_product_attention(asked[None], keys[None, :, seen], values[None, :, seen], mask)
-                mixed.append(rows[0].transpose(0, 1))
-                at += count
-            return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
-
-        rows = self._network.trunk(inputs, attend)
-        offsets = [sum(counts[:index]) for index in range(len(counts))]
-        wanted = [offset + row for offset, item in zip(offsets, passes, strict=True) for row in item.wanted]
-        if not wanted:
-            return [torch.empty(0, self.card.shape.vocabulary) for _ in passes]
-        chosen = torch.tensor(wanted, device=self._device)
-        picked = rows[chosen]
-        logits = self._network.logits(picked, inputs.hints[chosen], inputs.strengths[chosen])
-        sizes = [len(item.wanted) for item in passes]
-        found = list(torch.split(logits, sizes))
-        if self._link is not None:
-            for item, left, each in zip(passes, torch.split(picked, sizes), found, strict=True):
-                item.linked = LinkedRows(self._link, left, each)
-        return found
-
-    def bytes_of(self, token: int) -> bytes:
-        return self._pieces.bytes[token]
+    def _run_uncaptured(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], packed: PackedRows) -> _Ran:
+        """Run passes with shapes as they come."""
+        inputs = packed.on(self._device)
+        attention = ContextAttention(passes, contexts, self._dtype, self._device)
+        rows = self._network.trunk(inputs, attention.attend)
+        wanted: list[int] = []
+        first = 0
+        for item in passes:
+            wanted += [first + row for row in item.wanted]
+            first += item.rows
+        chosen = torch.tensor(wanted, dtype=torch.long, device=self._device)
+        wanted_rows = rows[chosen]
+        logits = self._network.logits(wanted_rows, inputs.hints[chosen], inputs.strengths[chosen])
+        return _Ran(logits, wanted_rows)
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._agreement.tokens(typed)
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._pieces.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)
@@ -192,55 +177,5 @@ class EmbeddedModel:
 
 
 def _clip(prefix: str) -> str:
-    """Drop the start of a very long prefix in large strides, so that typing in it leaves the cut where it was."""
+    """Drop the start of a very long prefix in large strides, so that the cut seldom moves while somebody types."""
     return prefix[max(0, len(prefix) - CLIP) // CLIP * CLIP :] if len(prefix) > 2 * CLIP else prefix
-
-
-def _visible(start: int, append: int, canvas: int, device: torch.device) -> Tensor | None:
-    """Return which keys each row sees, bool [rows, start + rows], or None when all rows see all keys."""
-    if append <= 1 and (append == 0 or canvas == 0):
-        return None
-    rows = append + canvas
-    visible = torch.ones(rows, start + rows, dtype=torch.bool, device=device).tril(start)
-    visible[append:] = True
-    return visible
-
-
-def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedModel:
-    """Load a model of this family from a folder; raises ModelError with one line."""
-    try:
-        card = cattrs.Converter(detailed_validation=False).structure(config, Card)
-        tokenizer = load_tokenizer(folder / "tokenizer.json")
-        weights = load_file(folder / "model.safetensors")
-    except FileNotFoundError as error:
-        raise ModelError(f"the model in {folder} lacks {Path(str(error.filename or error)).name}") from None
-    except SafetensorError as error:
-        raise ModelError(f"the weights in {folder} are damaged ({error}); install the model again") from None
-    except Exception as error:
-        raise ModelError(f"the model in {folder} cannot be read: {type(error).__name__}: {error}") from None
-    with torch.device("meta"):
-        network = Network(card.shape)
-    network = network.to_empty(device="cpu")
-    network.reset_tables()
-    try:
-        network.load_state_dict(unpack(weights))
-    except RuntimeError as error:
-        lines = str(error).splitlines()
-        raise ModelError(f"the weights in {folder} do not fit its config.json: {lines[-1].strip()}") from None
-    native = device.type == "cuda" or (device.type == "cpu" and processor_has_bf16())
-    network = network.to(device=device, dtype=torch.bfloat16 if native else torch.float32).eval()
-    network.reset_tables()
-    _lay_out_weights(network)
-    return EmbeddedModel(card, network, tokenizer, device, threads)
-
-
-def _lay_out_weights(network: Network) -> None:
-    """Store each matrix column by column: with few rows its products are then 2 to 7 times faster on a CPU."""
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear):
-            module.weight.data = module.weight.data.t().contiguous().t()
-
-
-def config_of(card: Card) -> str:
-    """Return config.json's text for a card."""
-    return json.dumps(attrs.asdict(card), indent=2) + "\n"

@@ -32,8 +32,8 @@ class PackedRows:
             stream = [*item.context.tokens, *item.append]
             anchor = len(stream) - 1
             lookup = Lookup(stream, marks, buckets, min(start, anchor))
-            if item.compatible_tokens:
-                lookup.narrow(anchor, np.array(item.compatible_tokens))
+            if item.query.compatible_tokens:
+                lookup.narrow(anchor, np.array(item.query.compatible_tokens))
             hints = lookup.stream()
             found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
             if item.canvas:

@@ -7,11 +7,12 @@ import torch
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
-from engine.models.masked.fixed import LENGTHS
+from engine.models.masked.filling import LENGTHS
 from engine.models.masked.marks import marks_of
-from engine.models.masked.model import MaskedModel, Trait
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import kind_of
+from engine.models.masked.traits import MaskedTraits
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
@@ -55,4 +56,4 @@ def load(
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
-    return MaskedModel(info, Trait(marks, kind.shifted, window), network, tokenizer, pieces, threads)
+    return MaskedModel(info, MaskedTraits(marks, kind.shifted, window), network, tokenizer, pieces, threads)

@@ -1,39 +1,32 @@
-"""A loaded masked family: the prefix, a middle of masks, and the suffix in place behind it, all seen by all."""
-
-from __future__ import annotations
+"""A loaded masked model: the prefix, a middle of masks, and the suffix after it, all in place and seen by all."""
 
 import time
 from collections.abc import Sequence
 
 import attrs
+import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Layout, Pass, expect_type
-from engine.fill.sampler import Sampler
+from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
+from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import SurroundingCache
-from engine.models.masked.ways import begin
-from engine.models.masked.window import cut
-from engine.models.stock.kind import MaskedTokens
+from engine.models.masked.traits import MaskedTraits
+from engine.models.predict import predict
 from engine.models.stock.snippets import heading, related_tokens
 from engine.models.stock.token_bytes import Pieces
 from engine.protocol.messages import Fill, ModelInfo
-from engine.schedule.pass_timer import PassTimer
 
-REFRESH_STEPS = 8
-"""The sides are read in the first of so many steps, and kept in the others. Most fills of a line take fewer; Fast-dLLM
-reads them again after each block of 32 tokens."""
 _TOKEN_CHARACTERS = 8
-"""Tokens are shorter than that on average: what lies further off than so many characters a token is not even read."""
+"""Tokens are shorter on average. Text further away than this many characters a token is not even read."""
 
 
 @attrs.define
 class NoContext:
-    """Implements models.base.Context for families that read nothing causally."""
+    """Implements interface.Context for models that read nothing causally."""
 
     tokens: list[int] = attrs.field(factory=list)
     bytes: int = 0
@@ -41,51 +34,41 @@ class NoContext:
     def truncate(self, length: int) -> None:
         del self.tokens[length:]
 
-    def fork(self, length: int) -> NoContext:
+    def fork(self, length: int) -> "NoContext":
         return NoContext()
 
 
-@attrs.frozen
-class Trait:
-    """What a family's fills need to know of it. `window` is in tokens, the middle among them."""
-
-    marks: MaskedTokens
-    shifted: bool
-    window: int
-
-
 class MaskedModel:
-    """Implements models.base.Model."""
+    """Implements interface.Model."""
 
     def __init__(
         self,
         info: ModelInfo,
-        trait: Trait,
+        traits: MaskedTraits,
         network: MaskedNetwork,
         tokenizer: Tokenizer,
         pieces: Pieces,
         threads: int,
-        refresh_steps: int = REFRESH_STEPS,
     ) -> None:
-        self.info, self.trait, self.threads, self.refresh_steps = info, trait, threads, refresh_steps
+        self.info, self.traits, self.threads = info, traits, threads
         self.default = FillStrategy("threshold")
-        self.end = trait.marks.end
-        allowed = {self.end, *trait.marks.padding, trait.marks.expand}
-        known = tokenizer.get_vocab().values()
-        special = set(tokenizer.get_added_tokens_decoder())
-        nothing = set(range(network.vocabulary)).difference(known)
-        self.never = tuple(sorted((special | nothing) - allowed))
+        special = traits.special
+        self.end = special.end
+        allowed = {self.end, *special.padding, special.expand}
+        without_text = set(range(network.vocabulary)).difference(tokenizer.get_vocab().values())
+        self.never = tuple(sorted((set(tokenizer.get_added_tokens_decoder()) | without_text) - allowed))
+        """Tokens that no fill may hold."""
+        self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
         self._network, self.tokenizer, self._pieces = network, tokenizer, pieces
-        self._clock = PassTimer()
 
     def lay_out(self, fill: Fill) -> Layout:
-        marks = self.trait.marks
-        begin, end = ([marks.begin], [marks.end]) if marks.begin is not None else ([], [])
-        window = min(self.trait.window, self.info.reading_tokens or self.trait.window)
+        special = self.traits.special
+        begin, end = ([special.begin], [special.end]) if special.begin is not None else ([], [])
+        window = min(self.traits.window, self.info.reading_tokens or self.traits.window)
         room = window - min(fill.max_tokens, window // 2) - len(begin) - len(end)
         reach = room * _TOKEN_CHARACTERS
         prefix, suffix = fill.prefix[-reach:].replace("\r\n", "\n"), fill.suffix[:reach].replace("\r\n", "\n")
-        before, after = cut(self._encode(prefix), self._encode(suffix), room)
+        before, after = cut_to_room(self._encode(prefix), self._encode(suffix), room)
         if fill.snippets and fill.path:
             named = self._encode(heading(fill.path))
             left = min(room // 2, room - len(before) - len(after)) - len(named)
@@ -100,33 +83,40 @@ class MaskedModel:
         return NoContext()
 
     def read(self, context: Context, tokens: list[int]) -> Pass:
-        raise TypeError("a masked family lays out no context, and reads none")
+        raise TypeError("a masked model lays out no context, and reads none")
 
-    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
-        return begin(self, context, hole, sampler, way)
+    def start_fill(self, task: FillTask) -> Filling:
+        return MaskedFilling(self, task, self.traits)
 
-    def sides(self, layout: Layout, room: int) -> SurroundingCache:
-        """Return a hole's sides, around a middle of at most `room` tokens."""
-        return SurroundingCache(layout.before, layout.after, self.trait.shifted, room)
-
-    def run(self, passes: Sequence[Pass]) -> list[Tensor]:
-        own = [expect_type(item, MaskedPass) for item in passes]
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
+        masked_passes = [expect_type(item, MaskedPass) for item in passes]
         started = time.perf_counter()
-        logits = self._network.run(own)
-        self._clock.record(sum(item.rows for item in own), (time.perf_counter() - started) * 1000)
-        return logits
+        logits = torch.cat(self.logits(masked_passes))
+        counts = [len(item.wanted) for item in masked_passes]
+        predictions = predict(logits, [item.query for item in masked_passes], counts, self._forbidden)
+        self.traits.timer.record(sum(item.rows for item in passes), (time.perf_counter() - started) * 1000)
+        return [PassResult(predicted) for predicted in predictions]
 
-    def steps_left(self, steps_left: int, taken: int, following: int) -> int:
-        """Return how many steps of `following` rows there is time for where there is for `steps_left` of `taken` rows.
+    def logits(self, passes: Sequence[MaskedPass]) -> list[Tensor]:
+        """Run passes and return for each its logits [wanted, vocabulary], fp32, on the model's device."""
+        return self._network.run(passes)
 
-        A step that reads the sides costs many times what the next ones cost; a budget counted in it would commit
-        half-known tokens in a hurry.
-        """
-        cheaper = self._clock.expect(taken) / max(self._clock.expect(following), 1e-6)
-        return 1 + int((steps_left - 1) * max(1.0, cheaper))
+    def bytes_of(self, token: int) -> bytes:
+        return self._pieces.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
         return self._pieces.breaks_line(token)
+
+
+def cut_to_room(before: list[int], after: list[int], room: int) -> tuple[list[int], list[int]]:
+    """Return the tokens of both sides in at most `room` tokens; those furthest from the hole are dropped.
+
+    The prefix has two thirds and the suffix one third. What one of them does not need goes to the other.
+    """
+    share = max(0, room - room // 3)
+    kept_after = min(len(after), max(room // 3, room - len(before)))
+    kept_before = min(len(before), max(share, room - len(after)), room - kept_after)
+    return before[len(before) - kept_before :], after[:kept_after]

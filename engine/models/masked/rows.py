@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from engine.fill.predictions import Query
 from engine.models.masked.sides import SurroundingCache
 
 
@@ -22,6 +23,7 @@ class MaskedPass:
     middles: list[list[int]]
     wanted: Sequence[int]
     reads_sides: bool
+    query: Query = attrs.field(factory=Query)
 
     @property
     def rows(self) -> int:

@@ -1,79 +1,73 @@
 """Filling a hole left to right, a verified draft at a time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import attrs
-from torch import Tensor
 
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context
-from engine.fill.sampler import Sampler
+from engine.fill.filling import BaseFilling
+from engine.fill.interface import FillTask, Model, expect_type
+from engine.fill.predictions import PassResult, Query
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Unfinished
-
-if TYPE_CHECKING:
-    from engine.models.qwen_fim.drafting import Drafting
-    from engine.models.qwen_fim.model import QwenFimModel
+from engine.models.qwen_fim.drafting import Drafting
+from engine.models.qwen_fim.marks import FimTokens
 
 
-@attrs.define
+@attrs.frozen
 class DraftedPass(StreamPass):
-    """Reads what the context lacks up to the anchor, and behind it a draft that the family adds as it runs the pass."""
+    """Reads what the context lacks up to the anchor, and after it a draft that the model makes when it runs the
+    pass."""
 
-    unfinished: Unfinished
-    draft: list[int] = attrs.field(factory=list)
+    unfinished: Unfinished = attrs.field(kw_only=True)
 
-    def add(self, draft: list[int]) -> None:
-        """Take a draft in place of the one before: a batch that fails is run again."""
-        unread = self.append[: len(self.append) - len(self.draft)]
-        self.draft, self.append = draft, [*unread, *draft]
-        self.wanted = range(len(unread) - 1, len(self.append))
+    def with_draft(self, draft: list[int]) -> StreamPass:
+        """Return the pass that also reads `draft` and predicts what follows each of its tokens."""
+        append = [*self.append, *draft]
+        return StreamPass(self.context, append, [], range(len(self.append) - 1, len(append)), self.query)
 
 
-class DraftedFilling(Filling):
+@attrs.frozen(kw_only=True)
+class DraftedResult(PassResult):
+    """The predictions at the anchor and at each token of `draft`."""
+
+    draft: list[int]
+
+
+class DraftedFilling(BaseFilling):
     """The same answer as left to right, in as many passes as the drafts need.
 
-    Every pass reads the last committed token and a draft behind it, causally. Each row predicts the token after it: as
-    long as draft and predictions agree, the draft is what would have been written without it, and the first prediction
+    Every pass reads the last committed token and a draft after it, causally. Each row predicts the token after it:
+    while draft and predictions agree, the draft is what would have been written without it, and the first prediction
     that differs is right as well (speculative decoding, arXiv 2211.17192; with a diffusion model as drafter: DFlash).
     Without a draft a pass commits one token. Drawn tokens are verified as greedy ones are, because the noise of a
-    position is the same in every pass.
-    """
+    position is the same in every pass."""
 
     def __init__(
-        self,
-        family: QwenFimModel,
-        context: Context,
-        hole: Hole,
-        sampler: Sampler,
-        unfinished: Unfinished,
-        drafting: Drafting | None,
+        self, model: Model, task: FillTask, special: FimTokens, unfinished: Unfinished, drafting: Drafting | None
     ) -> None:
-        super().__init__(family, context, hole, sampler)
-        self._marks, self._unfinished, self._drafting = family.marks, unfinished, drafting
-        self._pass: DraftedPass
+        super().__init__(model, task)
+        self._special, self._unfinished, self._drafting = special, unfinished, drafting
 
     def ends(self, token: int) -> bool:
-        return token in self._marks.ends or super().ends(token)
+        return token in self._special.ends or super().ends(token)
 
     def next_pass(self) -> DraftedPass:
-        stream = [*self.hole.layout.context, self._marks.middle, *self.tokens]
-        unread = stream[len(self.context.tokens) :]
-        room = self.hole.max_tokens - len(self.tokens) - 1
-        self._unfinished.text = text = "".join(self.family.texts_of(self.tokens))
+        task = self.task
+        stream = [*task.layout.context, self._special.middle, *self.tokens]
+        unread = stream[len(task.context.tokens) :]
+        room = task.bounds.max_tokens - len(self.tokens) - 1
+        self._unfinished.text = text = "".join(self.vocabulary.texts_of(self.tokens))
         self._unfinished.length = min(room, self._drafting.next_length(text)) if self._drafting is not None else 0
-        self._pass = DraftedPass(self.context, unread, [], [len(unread) - 1], self._unfinished)
-        return self._pass
+        return DraftedPass(
+            task.context, unread, [], [len(unread) - 1], Query(task.sampler.top), unfinished=self._unfinished
+        )
 
-    def absorb(self, found: Tensor, steps_left: int) -> None:
+    def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        at, draft = len(self.tokens), self._pass.draft
-        proposal = self.sampler.propose(found, list(range(at, at + len(found))))
-        anchored = len(self.context.tokens) - len(draft)
+        position, draft = len(self.tokens), expect_type(result, DraftedResult).draft
+        predictions, context = result.predictions, self.task.context
+        proposal = self.task.sampler.propose(predictions, range(position, position + len(predictions)))
+        anchored = len(context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
-        self.context.truncate(anchored + accepted)
-        foreseen = not draft and self.finish is not None  # an empty draft says that nothing follows
-        if self._drafting is not None and self._unfinished.length and not foreseen:
+        context.truncate(anchored + accepted)
+        empty_and_right = not draft and self.finish is not None  # an empty draft says that nothing follows
+        if self._drafting is not None and self._unfinished.length and not empty_and_right:
             self._drafting.learn(len(draft), accepted)

@@ -5,7 +5,6 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from engine.fill.sampler import Sampler
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.sides import SurroundingCache
@@ -29,26 +28,25 @@ class MaskedDrafter:
     found out first, as it is where such a family fills a hole by itself.
     """
 
-    def __init__(self, family: MaskedModel) -> None:
-        self.name, self.tokenizer = family.info.name, family.tokenizer
-        self._family, self._trait = family, family.trait
-        self._drawing = Sampler(forbidden=family.never)
-        self._ends = {family.end, *family.trait.marks.padding, family.trait.marks.expand}
+    def __init__(self, model: MaskedModel) -> None:
+        self.name, self.tokenizer = model.info.name, model.tokenizer
+        self._model, self._traits = model, model.traits
+        self._ends = {model.end, *model.traits.special.padding, model.traits.special.expand}
         self._places: WeakKeyDictionary[Unfinished, _DraftState] = WeakKeyDictionary()
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
         drafts = []
-        for logits in self._family.run([self._pass(hole) for hole in holes]):
-            tokens = self._drawing.propose(logits, list(range(len(logits)))).tokens
+        for result in self._model.run([self._pass(hole) for hole in holes]):
+            tokens = result.predictions.tokens[:, 0].tolist()
             end = next((at for at, token in enumerate(tokens) if token in self._ends), len(tokens))
             drafts.append(tokens[:end])
         return drafts
 
     def _pass(self, hole: Unfinished) -> MaskedPass:
         place, written = self._place(hole)
-        middle = [*written, *[self._trait.marks.mask] * hole.length]
-        rows = [place.sides.row_of(at, self._trait.shifted) for at in range(len(written), len(middle))]
-        reads_sides = place.drafts % self._family.refresh_steps == 0
+        middle = [*written, *[self._traits.special.mask] * hole.length]
+        rows = [place.sides.row_of(at, self._traits.shifted) for at in range(len(written), len(middle))]
+        reads_sides = place.drafts % self._traits.refresh_steps == 0
         place.drafts += 1
         return MaskedPass(place.sides, [middle], rows, reads_sides)
 
@@ -59,9 +57,9 @@ class MaskedDrafter:
             written = self.tokenizer.encode(hole.text[place.written :], add_special_tokens=False).ids
             if len(written) + hole.length <= ROOM:
                 return place, written
-        sides = self._family.sides(self._family.lay_out(hole.moved), ROOM)
+        sides = self._traits.surroundings(self._model.lay_out(hole.moved), ROOM)
         place = self._places[hole] = _DraftState(sides, len(hole.text))
         return place, []
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._family.texts_of(tokens)
+        return self._model.texts_of(tokens)

@@ -1,21 +1,19 @@
 """A loaded left-to-right model with its drafter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
+import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from engine.errors import ModelError
-from engine.fill.filling import Filling, Hole
-from engine.fill.interface import Context, Pass, expect_type
-from engine.fill.sampler import Sampler
+from engine.fill.interface import Context, Filling, FillTask, Pass, expect_type
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
+from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass
+from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult
 from engine.models.qwen_fim.marks import FimTokens
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
@@ -23,11 +21,11 @@ from engine.models.stock.key_values import KeyValues
 from engine.models.stock.token_bytes import Pieces
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
-_WAYS = ("verify", "left-to-right")
+_RULES = ("verify", "left-to-right")
 
 
 class QwenFimModel:
-    """Implements models.base.Model. `drafter` None fills left to right, a token a pass."""
+    """Implements interface.Model. Without a drafter it fills left to right, a token a pass."""
 
     def __init__(
         self,
@@ -45,18 +43,20 @@ class QwenFimModel:
         special = set(tokenizer.get_added_tokens_decoder())
         nothing = set(range(network.vocabulary)).difference(tokenizer.get_vocab().values())
         self.never = tuple(sorted((special | nothing).difference(marks.ends)))
+        """Tokens that no fill may hold."""
+        self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
         self._network, self._tokenizer, self._pieces = network, tokenizer, pieces
         self._prompt = FimPrompt(self._encode, pieces.breaks_line, marks, info.reading_tokens)
 
     def lay_out(self, fill: Fill) -> PromptLayout:
-        self._check(fill.rule)  # A way that this family does not have is refused before anything is read.
+        self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
         return self._prompt.lay_out(fill)
 
     def _check(self, rule: RuleName) -> None:
-        if rule not in ("default", *_WAYS):
+        if rule not in ("default", *_RULES):
             raise ModelError(
                 f'the rule "{rule}" needs a model that denoises, which {self.info.name} does not; '
-                f"it has {', '.join(_WAYS)}"
+                f"it has {', '.join(_RULES)}"
             )
 
     def _encode(self, text: str) -> list[int]:
@@ -68,20 +68,34 @@ class QwenFimModel:
     def read(self, context: Context, tokens: list[int]) -> StreamPass:
         return StreamPass(context, tokens, [], [])
 
-    def filling(self, context: Context, hole: Hole, sampler: Sampler, way: FillStrategy) -> Filling:
-        self._check(way.rule)
-        unfinished = Unfinished(expect_type(hole.layout, PromptLayout).fill)
-        drafting = None if way.rule == "left-to-right" else self.drafting
-        return DraftedFilling(self, context, hole, sampler, unfinished, drafting)
+    def start_fill(self, task: FillTask) -> Filling:
+        self._check(task.strategy.rule)
+        unfinished = Unfinished(expect_type(task.layout, PromptLayout).fill)
+        drafting = None if task.strategy.rule == "left-to-right" else self.drafting
+        return DraftedFilling(self, task, self.marks, unfinished, drafting)
 
-    def run(self, passes: Sequence[Pass]) -> list[Tensor]:
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
         own = [expect_type(item, StreamPass) for item in passes]
-        if self.drafting is not None:
-            drafted = [item for item in own if isinstance(item, DraftedPass)]
-            drafts = self.drafting.draft([item.unfinished for item in drafted])
-            for item, draft in zip(drafted, drafts, strict=True):
-                item.add(draft)
-        return self._network.run(own)
+        drafts: list[list[int]] = [[] for _ in own]
+        asked = [index for index, item in enumerate(own) if isinstance(item, DraftedPass)]
+        if self.drafting is not None and asked:
+            holes = [item.unfinished for item in own if isinstance(item, DraftedPass)]
+            for index, draft in zip(asked, self.drafting.draft(holes), strict=True):
+                drafts[index] = draft
+        drafted = [
+            item.with_draft(draft) if isinstance(item, DraftedPass) else item
+            for item, draft in zip(own, drafts, strict=True)
+        ]
+        logits = torch.cat(self._network.run(drafted))
+        counts = [len(item.wanted) for item in drafted]
+        predictions = predict(logits, [item.query for item in drafted], counts, self._forbidden)
+        return [
+            DraftedResult(predictions=predicted, draft=draft)
+            for predicted, draft in zip(predictions, drafts, strict=True)
+        ]
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._pieces.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._pieces.texts_of(tokens)

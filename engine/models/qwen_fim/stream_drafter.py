@@ -1,11 +1,10 @@
-"""Drafts of the embedded family: one canvas behind its own causal context."""
+"""Drafts of the embedded model: one canvas after its own causal context."""
 
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import attrs
 
-from engine.fill.sampler import Sampler
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.qwen_fim.drafter import Unfinished
@@ -26,20 +25,19 @@ class StreamDrafter:
     """Implements drafter.Drafter. Contexts go back to the cache after each draft, and the next one of the same hole, or
     of the next keystroke, finds all in them but the last few tokens."""
 
-    def __init__(self, family: EmbeddedModel) -> None:
-        self.name, self.tokenizer = family.info.name, family.tokenizer
-        self.cache = ContextCache(family, _CACHE_BYTES)
-        self._family = family
-        self._drawing = Sampler(forbidden=family.never)
+    def __init__(self, model: EmbeddedModel) -> None:
+        self.name, self.tokenizer = model.info.name, model.tokenizer
+        self.cache = ContextCache(model, _CACHE_BYTES)
+        self._model = model
         self._streams: WeakKeyDictionary[Unfinished, _Stream] = WeakKeyDictionary()
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
         passes = [self._pass(hole) for hole in holes]
         drafts = []
-        for item, logits in zip(passes, self._family.run(passes), strict=True):
+        for item, result in zip(passes, self._model.run(passes), strict=True):
             self.cache.give_back(item.context)
-            tokens = self._drawing.propose(logits, list(range(len(logits)))).tokens
-            end = tokens.index(self._family.end) if self._family.end in tokens else len(tokens)
+            tokens = result.predictions.tokens[:, 0].tolist()
+            end = tokens.index(self._model.end) if self._model.end in tokens else len(tokens)
             drafts.append(tokens[:end])
         return drafts
 
@@ -48,17 +46,17 @@ class StreamDrafter:
         context = self.cache.take(tokens[:-1])  # the anchor's row makes the first prediction, so it is always read
         unread = tokens[len(context.tokens) :]
         anchor = len(unread) - 1
-        return StreamPass(context, unread, [self._family.mask] * (hole.length - 1), range(anchor, anchor + hole.length))
+        return StreamPass(context, unread, [self._model.mask] * (hole.length - 1), range(anchor, anchor + hole.length))
 
     def _tokens(self, hole: Unfinished) -> list[int]:
         """Return all tokens before the draft; once they fill the window, what is written becomes part of the prefix."""
         stream = self._streams.get(hole)
         if stream is not None:
             tokens = [*stream.tokens, *self._encode(hole.text[stream.written :])]
-            if len(tokens) + hole.length <= self._family.info.context_tokens:
+            if len(tokens) + hole.length <= self._model.info.context_tokens:
                 return tokens
-        layout = self._family.lay_out(hole.moved)
-        tokens = [*layout.context, self._family.middle, *self._encode(layout.typed)]
+        layout = self._model.lay_out(hole.moved)
+        tokens = [*layout.context, self._model.middle, *self._encode(layout.typed)]
         self._streams[hole] = _Stream(tokens, len(hole.text))
         return tokens
 
@@ -66,4 +64,4 @@ class StreamDrafter:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._family.texts_of(tokens)
+        return self._model.texts_of(tokens)

@@ -18,11 +18,16 @@ class KeyValues:
     def bytes(self) -> int:
         return self.buffer.nbytes
 
+    @property
+    def capacity(self) -> int:
+        """How many positions the buffer has."""
+        return self.buffer.shape[3]
+
     def truncate(self, length: int) -> None:
         del self.tokens[length:]
 
     def fork(self, length: int) -> "KeyValues":
-        copy = KeyValues(torch.empty_like(self.buffer))
+        copy = KeyValues(torch.zeros_like(self.buffer))
         copy.tokens = self.tokens[:length]
         copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
         return copy

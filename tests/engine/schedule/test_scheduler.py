@@ -157,4 +157,4 @@ async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(sch
 async def test_what_stands_before_and_behind_the_first_line_makes_no_fill_unsure(family: Model) -> None:
     shown = [("\n    ", 0.1), ("a", 0.5), (" =", 0.5), (" b", 1.0), ("\n", 0.1), ("c", 0.1)]
     line, tokens = FirstLine(family), {family.texts_of([token])[0]: token for token in range(400)}
-    assert [line.likely_with(tokens[text], sure) for text, sure in shown] == [1.0, 0.5, 0.25, 0.25, 0.25, 0.25]
+    assert [line.probability_with(tokens[text], sure) for text, sure in shown] == [1.0, 0.5, 0.25, 0.25, 0.25, 0.25]

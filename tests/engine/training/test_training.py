@@ -13,6 +13,7 @@ from engine.corpus import corpus
 from engine.corpus.holes import KINDS, TrainingHole, cut
 from engine.errors import MidspanError
 from engine.evaluation.summary import summarize
+from engine.fill.predictions import Query
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network
@@ -94,15 +95,17 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
                 stream = batch.tokens[row, : anchor + 1].tolist()
                 context = family.new_context()
                 before = stream.index(family.middle) if family.middle in stream else anchor // 2
-                family.run([StreamPass(context, stream[:before], [], [])])
+                family.logits([StreamPass(context, stream[:before], [], [])])
                 canvas, compatible_tokens = batch.tokens[row, own].tolist(), family.compatible_tokens(typed[row])
                 if family.middle in stream[:-1]:
-                    family.run([StreamPass(context, [family.middle], [], [], compatible_tokens=compatible_tokens)])
+                    family.logits(
+                        [StreamPass(context, [family.middle], [], [], Query(compatible_tokens=compatible_tokens))]
+                    )
                 append = stream[len(context.tokens) :]
                 compatible_tokens = compatible_tokens if append[-1] == family.middle else []
                 wanted = list(range(len(append) - 1, len(append) + len(canvas)))
-                (found,) = family.run(
-                    [StreamPass(context, append, canvas, wanted, compatible_tokens=compatible_tokens)]
+                (found,) = family.logits(
+                    [StreamPass(context, append, canvas, wanted, Query(compatible_tokens=compatible_tokens))]
                 )
                 at = torch.cat((torch.tensor([anchor]), own))
                 expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])

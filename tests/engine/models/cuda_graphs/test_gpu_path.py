@@ -54,7 +54,7 @@ def stream_passes(family: EmbeddedModel) -> list[StreamPass]:
     passes = []
     for number, tokens in enumerate(CONTEXTS):
         context = family.new_context()
-        family.run([StreamPass(context, tokens, [], [])])
+        family.logits([StreamPass(context, tokens, [], [])])
         append, canvas = (
             [[50, 51, 52], [53], []][number],
             [[family.mask] * 4, [], [family.mask, 60, family.mask]][number],
@@ -66,17 +66,17 @@ def stream_passes(family: EmbeddedModel) -> list[StreamPass]:
 @torch.inference_mode()
 def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embedded: EmbeddedModel) -> None:
     plain, fixed = stream_passes(embedded), stream_passes(embedded)
-    expected = embedded.run(plain)
+    expected = embedded.logits(plain)
     embedded.captured = CapturedStreams(embedded._network, CPU)
     try:
-        found = embedded.run(fixed)
+        found = embedded.logits(fixed)
         more = [StreamPass(item.context, [70, 71], [embedded.mask], [0, 1, 2]) for item in fixed]
-        second = embedded.run(more[::-1])[::-1]
+        second = embedded.logits(more[::-1])[::-1]
     finally:
         embedded.captured = None
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, atol=1e-4)
-    again = embedded.run([StreamPass(item.context, [70, 71], [embedded.mask], [0, 1, 2]) for item in plain])
+    again = embedded.logits([StreamPass(item.context, [70, 71], [embedded.mask], [0, 1, 2]) for item in plain])
     for one, other in zip(second, again, strict=True):
         assert torch.allclose(one, other, atol=1e-4)
     for one_pass, other_pass in zip(fixed, plain, strict=True):
@@ -102,18 +102,18 @@ async def test_the_embedded_family_fills_in_fixed_memory_what_it_fills_plainly(
 
 @torch.inference_mode()
 def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedModel) -> None:
-    network, mask = masked._network, masked.trait.marks.mask
+    network, mask = masked._network, masked.traits.special.mask
     canvases = [begin(masked) for _ in range(3)]
     shown = [[mask, 70, mask], [71] * 9, [mask] * 12]
     for canvas, middle in zip(canvases, shown, strict=True):
-        masked.run([MaskedPass(canvas._sides, [middle], [0], True)])
+        masked.logits([MaskedPass(canvas._surroundings, [middle], [0], True)])
     captured = CapturedMiddles(network)
     for middles in (shown, [middle[:-1] for middle in shown]):  # a shorter middle moves the suffix
         passes = [
-            MaskedPass(canvas._sides, [middle], range(len(middle)), False)
+            MaskedPass(canvas._surroundings, [middle], range(len(middle)), False)
             for canvas, middle in zip(canvases, middles, strict=True)
         ]
-        expected = masked.run(passes)
+        expected = masked.logits(passes)
         found = captured.run(passes)
         assert found is not None
         for one, other in zip(found, expected, strict=True):

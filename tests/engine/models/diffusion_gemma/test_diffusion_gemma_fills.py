@@ -8,17 +8,17 @@ import attrs
 import pytest
 import torch
 from conftest import end
+from fill_tasks import started
 from scheduler_client import answer
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
-from torch import Tensor
 
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
-from engine.fill.filling import Hole
-from engine.fill.sampler import Sampler
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
-from engine.models.diffusion_gemma.canvas import Canvas
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, Found
+from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
@@ -135,19 +135,26 @@ async def test_a_long_hole_is_filled_canvas_by_canvas(scheduler: Scheduler) -> N
 
 
 def filling_of(family: DiffusionGemmaModel, max_tokens: int) -> CanvasFilling:
-    hole = Hole(family.lay_out(HOLE), "lines", max_tokens)
-    made = family.filling(family.new_context(), hole, Sampler(), FillStrategy("entropy", 2))
-    assert isinstance(made, CanvasFilling)
-    return made
+    filling = started(family, attrs.evolve(HOLE, max_tokens=max_tokens), FillStrategy("entropy", 2))
+    assert isinstance(filling, CanvasFilling)
+    return filling
 
 
-def found_where_one_is_decided(canvases: list[Canvas], decided: int) -> Tensor:
-    """Return what a pass might find: every token is 100, and the middle of one of the canvases is decided."""
-    parts = []
+def result_where_one_is_decided(canvases: list[Canvas], decided: int, entropy: float = 0.1) -> PassResult:
+    """Return what a pass might give: every token is 100, and the middle of one of the canvases is decided."""
+    states = []
     for number, canvas in enumerate(canvases):
-        entropy = 0.1 if number == decided else 3.0
-        parts.append(torch.tensor([[100.0], [0.9], [entropy], [1.0], [0.0]]).expand(5, canvas.length))
-    return torch.cat(parts, dim=1)
+        shape = (canvas.length,)
+        found = Found(
+            torch.full(shape, 100),
+            torch.full(shape, 0.9),
+            torch.full(shape, entropy if number == decided else 3.0),
+            torch.ones(shape, dtype=torch.bool),
+        )
+        nothing = torch.zeros(shape, dtype=torch.long)
+        states.append(CanvasState(nothing, nothing[:0], None, found, torch.tensor(False)))
+    (result,) = results_of([states])
+    return result
 
 
 @pytest.mark.parametrize(("decided", "length"), [(0, 4), (1, 8), (2, 16)])
@@ -155,20 +162,19 @@ def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaModel
     filling = filling_of(family, 24)
     tried = filling.next_pass().canvases
     assert [canvas.length for canvas in tried] == [4, 8, 16, 24]
-    filling.absorb(found_where_one_is_decided(tried, decided), steps_left=9)
+    filling.absorb(result_where_one_is_decided(tried, decided), steps_left=9)
     assert filling.next_pass().canvases == [tried[decided]]
-    filling.absorb(found_where_one_is_decided([tried[decided]], 0), steps_left=8)
+    filling.absorb(result_where_one_is_decided([tried[decided]], 0), steps_left=8)
     assert (filling.tokens, filling.finish, filling.steps) == ([100] * length, "complete", 2)
 
 
 def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows(family: DiffusionGemmaModel) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
-    filling.absorb(found_where_one_is_decided(tried, len(tried) - 1), steps_left=99)
+    filling.absorb(result_where_one_is_decided(tried, len(tried) - 1), steps_left=99)
     (longer,) = filling.next_pass().canvases
     assert (longer.length, longer.after) == (CANVAS, [])
-    sure = found_where_one_is_decided([longer], 0)
-    sure[2] = 0.01
+    sure = result_where_one_is_decided([longer], 0, entropy=0.01)
     for steps_left in (98, 97):
         filling.absorb(sure, steps_left)
     assert (len(filling.tokens), filling.finish) == (CANVAS, None)
@@ -180,7 +186,7 @@ def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows
 def test_with_no_time_left_the_canvas_is_taken_as_it_is(family: DiffusionGemmaModel) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
-    filling.absorb(found_where_one_is_decided(tried, len(tried) - 1), steps_left=1)
+    filling.absorb(result_where_one_is_decided(tried, len(tried) - 1), steps_left=1)
     assert (len(filling.tokens), filling.finish) == (tried[-1].length, "complete")
 
 

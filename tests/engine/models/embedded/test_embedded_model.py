@@ -13,7 +13,7 @@ from sources import source_paths
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.fill.stream import StreamPass
-from engine.models.embedded import model as embedded
+from engine.models.embedded import load as embedded_loading
 from engine.models.embedded.layout import Limits, SpecialTokens, lay_out, short_path
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
@@ -56,12 +56,12 @@ def test_the_context_grows_and_falls_back_exactly(family: Model) -> None:
     fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
     tokens = [*family.lay_out(fill).context, family.middle]
     whole = family.new_context()
-    (expected,) = family.run([StreamPass(whole, tokens, [], [len(tokens) - 1])])
+    (expected,) = family.logits([StreamPass(whole, tokens, [], [len(tokens) - 1])])
     pieces = family.new_context()
-    family.run([StreamPass(pieces, tokens[:5], [], [])])
-    family.run([StreamPass(pieces, [*tokens[5:9], 40, 41], [family.mask] * 4, [0])])
+    family.logits([StreamPass(pieces, tokens[:5], [], [])])
+    family.logits([StreamPass(pieces, [*tokens[5:9], 40, 41], [family.mask] * 4, [0])])
     pieces.truncate(9)
-    (found,) = family.run([StreamPass(pieces, tokens[9:], [family.mask] * 3, [len(tokens) - 10])])
+    (found,) = family.logits([StreamPass(pieces, tokens[9:], [family.mask] * 3, [len(tokens) - 10])])
     assert pieces.tokens == tokens
     assert torch.allclose(expected, found, atol=1e-4)
 
@@ -71,7 +71,7 @@ def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family
     cache = ContextCache(family, max_bytes=2 * size)
     for start in (10, 20, 30):
         context = cache.take([start, 1, 2, 3])
-        family.run([StreamPass(context, [start, 1, 2, 3], [], [])])
+        family.logits([StreamPass(context, [start, 1, 2, 3], [], [])])
         cache.give_back(context)
     assert cache.bytes == 2 * size
     assert cache.take([10, 1, 2, 3]).tokens == []
@@ -147,13 +147,13 @@ def test_a_carriage_return_changes_nothing_for_the_model(family: Model) -> None:
 def test_bf16_weights_give_nearly_the_same_predictions(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The path of processors that have bf16; it works on all, only slowly."""
     exact = load(str(tiny_model), threads=1, device="cpu")
-    monkeypatch.setattr(embedded, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
+    monkeypatch.setattr(embedded_loading, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
     half = load(str(tiny_model), threads=1, device="cpu")
     assert {exact.info.dtype, half.info.dtype} == {"float32", "bfloat16"}
     tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")).context
     found = []
     for family in (exact, half):
         context = family.new_context()
-        (logits,) = family.run([StreamPass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
+        (logits,) = family.logits([StreamPass(context, tokens, [family.mask] * 3, list(range(len(tokens) + 3)))])
         found.append(torch.log_softmax(logits, -1))
     assert torch.nn.functional.kl_div(found[1], found[0], log_target=True, reduction="batchmean") < 0.05

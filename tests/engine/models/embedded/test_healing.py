@@ -6,19 +6,21 @@ import attrs
 import numpy as np
 import pytest
 import torch
+from fill_tasks import run_to_end, started
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
-from engine.fill.filling import Hole
-from engine.fill.sampler import Sampler
+from engine.fill.filling import BaseFilling
+from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import LONGEST, Agreement, unfinished
+from engine.models.predict import predict
 from engine.models.stock.token_bytes import Pieces, load_tokenizer
 from engine.protocol.confidence import confidence_between
 from engine.protocol.messages import Fill
@@ -90,11 +92,8 @@ def test_a_fill_begins_with_what_is_typed_and_the_answer_behind_it(
     prefix = PREFIX.removesuffix(" pa") + ("\n" if typed == "\n" else " " + typed)
     fill = attrs.evolve(HOLE, prefix=prefix, extent="lines")
     layout = family.lay_out(fill)
-    hole = Hole(layout, fill.extent, fill.max_tokens)
-    filling = family.filling(family.new_context(), hole, Sampler(forbidden=family.never), way)
-    while filling.finish is None:
-        (found,) = family.run([filling.next_pass()])
-        filling.absorb(found, 1 << 20)
+    filling = run_to_end(family, started(family, fill, way))
+    assert isinstance(filling, BaseFilling)
     written = b"".join(family.bytes_of(token) for token in filling.tokens)
     assert layout.typed
     assert written.startswith(layout.typed.encode())
@@ -117,7 +116,8 @@ def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedModel) -> Non
     fill = attrs.evolve(HOLE, prefix=PREFIX + "rts")
     layout = family.lay_out(fill)
     assert layout.typed == " parts"
-    filling = family.filling(family.new_context(), Hole(layout, "line", 12), Sampler(), FillStrategy("left-to-right"))
+    filling = started(family, fill, FillStrategy("left-to-right"))
+    assert isinstance(filling, BaseFilling)
     filling.commit(family._encode(" ")[0], 0.5)
     for token in family._encode("parts"):
         filling.commit(token, 0.8)
@@ -130,12 +130,13 @@ def test_that_a_word_ends_where_it_is_typed_counts(family: EmbeddedModel) -> Non
 def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: EmbeddedModel) -> None:
     fill = attrs.evolve(HOLE, prefix=PREFIX)
     layout = family.lay_out(fill)
-    filling = family.filling(family.new_context(), Hole(layout, "line", 8), Sampler(), FillStrategy("left-to-right"))
+    filling = started(family, fill, FillStrategy("left-to-right"))
     asked = filling.next_pass()
     assert isinstance(asked, StreamPass)
+    assert isinstance(filling, BaseFilling)
     logits = torch.zeros(1, family.card.shape.vocabulary)
     logits[0, family.end] = logits[0, family._encode("\n")[0]] = 50.0
-    filling.absorb(logits, 9)
+    filling.absorb(PassResult(predict(logits, [asked.query], [1], family._forbidden)[0]), 9)
     assert filling.finish is None
     assert filling.tokens[0] in family.compatible_tokens(layout.typed.encode())
 

@@ -11,8 +11,7 @@ from small_run import drawn_holes, small_config
 
 from engine.fill.stream import StreamPass
 from engine.models.embedded.layout import SpecialTokens
-from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink
-from engine.models.embedded.lookup_last import last_row
+from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink, last_row
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network, Rows
 from engine.models.embedded.ngram_lookup import Lookup
@@ -80,8 +79,8 @@ def test_a_pass_leaves_the_link_only_where_the_weights_have_one(family: Embedded
     for each, linked in ((family, True), (embedded, False)):
         tokens = [*range(20, 40), each.card.marks.tail, each.middle]
         asked = StreamPass(each.new_context(), tokens, [each.mask] * 3, range(len(tokens) - 1, len(tokens) + 3))
-        each.run([asked])
-        assert (asked.linked is not None) == linked
+        (result,) = each.run([asked])
+        assert (result.draft_rows is not None) == linked
 
 
 def test_the_last_row_alone_is_what_the_lookup_finds() -> None:
@@ -107,7 +106,7 @@ def test_one_row_on_the_processor_is_the_networks(config: Config, network: Netwo
     with torch.no_grad():
         entry = network.entry(Rows(torch.tensor(stream[-1:]), torch.tensor([0]), *told))
         wanted = network.logits(link(rows, entry.expand(5, -1)), told[0].expand(5), told[1].expand(5))
-    host = NumpyLink(network, link, MARKS)
+    host = NumpyLink(network, link, MARKS, [])
     for row, logits, expected in zip(rows, canvas, wanted, strict=True):
         found = torch.from_numpy(host.logits(row.numpy(), logits.numpy(), stream))
         likeliest = set(logits.topk(CANDIDATES).indices.tolist()) | {int(hints.tokens[0])}

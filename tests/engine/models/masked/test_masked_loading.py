@@ -50,9 +50,9 @@ def family_of(checkpoint: TinyCheckpoint, precision: PrecisionSetting = "fp32") 
 def difference(family: MaskedModel, checkpoint: TinyCheckpoint) -> float:
     """Return how far the family's logits of a middle are from those of the stock network, at the most."""
     layout = family.lay_out(HOLE)
-    sides = family.sides(layout, 8)
+    sides = family.traits.surroundings(layout, 8)
     rows = range(len(MIDDLE) + len(sides.anchor))
-    (found,) = family.run([MaskedPass(sides, [MIDDLE], rows, True)])
+    (found,) = family.logits([MaskedPass(sides, [MIDDLE], rows, True)])
     start = len(layout.before) - len(sides.anchor)
     expected = checkpoint.logits([*layout.before, *MIDDLE, *layout.after])[start : start + len(rows)]
     return float((found - expected).abs().max())
@@ -66,7 +66,7 @@ def test_a_released_checkpoint_reads_as_the_stock_network_told_that_all_see_all(
     assert family.info.name == name
     assert family.info.noise == "absorbing"
     assert family.info.context_tokens == 256
-    assert family.trait.shifted == (name not in ("dllm-qwen", "llada"))
+    assert family.traits.shifted == (name not in ("dllm-qwen", "llada"))
     assert difference(family, checkpoint) < 1e-4
 
 
@@ -105,13 +105,13 @@ def test_a_user_says_what_the_files_do_not(tmp_path: Path) -> None:
     write_json(checkpoint.folder / "midspan.json", notes)
     family = family_of(checkpoint)
     assert (family.info.family, family.info.name, family.info.licence) == ("diffucoder", "my coder", "mine")
-    assert (family.info.context_tokens, family.trait.marks.mask) == (64, 385)
+    assert (family.info.context_tokens, family.traits.special.mask) == (64, 385)
 
 
 def test_marks_are_those_that_the_files_name(tmp_path: Path) -> None:
-    marks = family_of(save_checkpoint("dreamon", tmp_path / "dreamon")).trait.marks
+    marks = family_of(save_checkpoint("dreamon", tmp_path / "dreamon")).traits.special
     assert (marks.begin, marks.end, marks.mask, marks.expand) == (BEGIN, END, MASK, EXPAND)
-    assert family_of(save_checkpoint("diffucoder", tmp_path / "diffucoder")).trait.marks.padding == (PAD,)
+    assert family_of(save_checkpoint("diffucoder", tmp_path / "diffucoder")).traits.special.padding == (PAD,)
 
 
 def test_nothing_but_text_and_what_ends_it_can_be_filled_in(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_the_catalog_says_the_same_of_a_family(kind: Kind) -> None:
 
 def test_the_embedded_model_starts_without_transformers() -> None:
     program = (
-        "import sys; from engine.models.registry import load; load('embedded', threads=1, device='cpu');"
+        "import sys; from engine.models.load import load; load('embedded', threads=1, device='cpu');"
         "sys.exit('transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

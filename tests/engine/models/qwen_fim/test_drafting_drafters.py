@@ -88,7 +88,7 @@ def test_sides_are_read_every_few_drafts(masked: MaskedModel, monkeypatch: pytes
     drafter, rows = MaskedDrafter(masked), recorded(masked, monkeypatch)
     assert len(drafts(drafter, WRITTEN[:60])) == 16
     reading = [at for at, count in enumerate(rows) if count > ROOM + 1]
-    assert reading == [0, masked.refresh_steps]
+    assert reading == [0, masked.traits.refresh_steps]
 
 
 def test_what_does_not_fit_behind_the_prefix_any_more_becomes_part_of_it(masked: MaskedModel) -> None:

@@ -1,0 +1,77 @@
+"""What a model predicts at the rows of a pass, as plain arrays. On a GPU they are made there (models/predict.py)."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+
+@attrs.frozen(eq=False)
+class Query:
+    """What a fill asks about the rows of a pass whose predictions it wants.
+
+    top: how many of the most likely tokens.
+    entropy: whether the entropy of each row is wanted.
+    compatible_tokens: where not empty, the only tokens that the first of these rows may propose.
+    named: token ids [rows, n] whose probabilities are wanted, or None.
+    """
+
+    top: int = 1
+    entropy: bool = False
+    compatible_tokens: Sequence[int] = ()
+    named: NDArray[np.int64] | None = None
+
+
+@attrs.frozen(eq=False)
+class Predictions:
+    """What a model predicts at n rows, as plain arrays.
+
+    tokens: int64 [n, top], the most likely first.
+    probabilities: fp32 [n, top], of these tokens.
+    entropy: fp32 [n], nats; zeros where it was not asked for.
+    named: fp32 [n, m], the probabilities of the tokens that the query named.
+    """
+
+    tokens: NDArray[np.int64]
+    probabilities: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+    named: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def part(self, start: int, stop: int) -> "Predictions":
+        """Return the predictions of rows `start` up to `stop`."""
+        rows = slice(start, stop)
+        return Predictions(self.tokens[rows], self.probabilities[rows], self.entropy[rows], self.named[rows])
+
+    def without(self, token: int) -> "Predictions":
+        """Return what is predicted if `token` must not come: each row has one token less.
+
+        Exact for a row that has `token` among its top. Elsewhere the token is no more likely than the last of the top,
+        and its small probability stays in the sum.
+        """
+        kept = np.argsort(self.tokens == token, axis=1, kind="stable")[:, :-1]
+        removed = np.where(self.tokens == token, self.probabilities, 0).sum(1)
+        left = np.maximum(1 - removed, 1e-9)
+        probabilities = np.take_along_axis(self.probabilities, kept, 1) / left[:, None]
+        entropy = (self.entropy + removed * np.log(np.maximum(removed, 1e-30))) / left + np.log(left)
+        return Predictions(np.take_along_axis(self.tokens, kept, 1), probabilities, entropy, self.named)
+
+
+class DraftRows(Protocol):
+    """Canvas rows of a pass. Each can be predicted again once the token that it hides is known."""
+
+    def after(self, row: int, stream: list[int], query: Query) -> Predictions:
+        """Return the predictions of row `row`, one row. `stream` ends with the token that the row hides."""
+        ...
+
+
+@attrs.frozen
+class PassResult:
+    """What a model returns for a pass: predictions of its wanted rows, and for models with a link their draft rows."""
+
+    predictions: Predictions
+    draft_rows: DraftRows | None = None

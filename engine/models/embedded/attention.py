@@ -1,0 +1,71 @@
+"""Attention of a batch of passes: each hole's rows over that hole's own keys and values."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from engine.fill.stream import StreamPass
+from engine.models.stock.key_values import KeyValues
+
+QUERY_BLOCK, KEY_BLOCK = 16, 64
+"""In bf16, how torch rounds a row depends on how many rows and keys are together. In blocks of these sizes, with what
+is beyond masked out, it does not: measured on AVX-512 bf16, 0 of 600 rows differ, 115 without blocks. In fp32 what
+differs is a millionth, and no choice of a token depends on it."""
+
+
+class ContextAttention:
+    """Writes the keys and values of the passes' rows after their contexts, and attends over them.
+
+    contexts[i].tokens must not hold the rows of passes[i] yet.
+    """
+
+    def __init__(
+        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._contexts, self._device = contexts, device
+        self._counts = [item.rows for item in passes]
+        self._starts = [len(context.tokens) for context in contexts]
+        in_blocks = dtype == torch.bfloat16 and device.type == "cpu"
+        self._query_block, self._key_block = (QUERY_BLOCK, KEY_BLOCK) if in_blocks else (1, 1)
+        self._masks = [
+            self._mask(start, len(item.append), len(item.canvas), context.capacity)
+            for start, item, context in zip(self._starts, passes, contexts, strict=True)
+        ]
+
+    def _mask(self, start: int, append: int, canvas: int, capacity: int) -> Tensor | None:
+        """Return which keys each row sees, bool [rows, keys] in whole blocks, or None where all rows see all keys."""
+        rows = append + canvas
+        if self._query_block == 1 and (append == 0 or rows == 1):
+            return None
+        keys = min(_whole(start + rows, self._key_block), capacity)
+        visible = torch.zeros(_whole(rows, self._query_block), keys, dtype=torch.bool, device=self._device)
+        visible[:rows, : start + rows] = torch.ones(rows, start + rows, dtype=torch.bool, device=self._device).tril(
+            start
+        )
+        visible[append:rows, : start + rows] = True
+        visible[rows:, 0] = True  # A row that saw nothing would be NaN.
+        return visible
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Return the mixed values of all rows, [rows, heads, head_width] as queries, keys and values are."""
+        mixed, first = [], 0
+        for context, start, count, mask in zip(self._contexts, self._starts, self._counts, self._masks, strict=True):
+            own = slice(first, first + count)
+            keys, values = context.buffer[layer].unbind(0)
+            keys[:, start : start + count] = key[own].transpose(0, 1)
+            values[:, start : start + count] = value[own].transpose(0, 1)
+            seen = start + count if mask is None else mask.shape[1]
+            asked = query[own].transpose(0, 1)
+            if mask is not None and mask.shape[0] > count:
+                asked = F.pad(asked, (0, 0, 0, mask.shape[0] - count))
+            rows = F.scaled_dot_product_attention(asked[None], keys[None, :, :seen], values[None, :, :seen], mask)
+            mixed.append(rows[0, :, :count].transpose(0, 1))
+            first += count
+        return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
+
+
+def _whole(length: int, block: int) -> int:
+    """Return `length` rounded up to whole blocks."""
+    return -(-length // block) * block

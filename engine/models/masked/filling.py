@@ -1,0 +1,170 @@
+"""Filling a hole in place: a middle of masks between prefix and suffix, committed in any order."""
+
+import math
+from itertools import accumulate, pairwise
+
+from engine.errors import ModelError
+from engine.fill.commit_rules import CommitRule, by_entropy, by_threshold, min_commits
+from engine.fill.filling import BaseFilling
+from engine.fill.interface import FillTask, Model
+from engine.fill.predictions import PassResult, Predictions, Query
+from engine.fill.sampler import Proposal
+from engine.models.masked.expansion import START, Expansion
+from engine.models.masked.rows import MaskedPass
+from engine.models.masked.traits import MaskedTraits
+from engine.protocol.messages import Extent, Finish
+
+LENGTHS: dict[Extent, tuple[int, ...]] = {"line": (8, 4, 16, 32), "lines": (16, 8, 32, 64)}
+"""Lengths of the middles that are tried first. Prefix and suffix are read around the first one, the likeliest length:
+half of all fills of one line have at most 7 tokens, nine of ten at most 16."""
+_UNBOUNDED = 1 << 30
+
+
+def leftmost(proposal: Proposal, least: int) -> list[int]:
+    """Commit the first masked position and no other, however many are due."""
+    return [0]
+
+
+RULES: dict[str, CommitRule] = {"threshold": by_threshold, "entropy": by_entropy, "left-to-right": leftmost}
+
+
+def rule_of(name: str, model_name: str) -> CommitRule:
+    """Return a commit rule. Raises ModelError for "verify"."""
+    if name in RULES:
+        return RULES[name]
+    raise ModelError(
+        f'the rule "{name}" needs a model that also reads left to right, which {model_name} does not; '
+        f"it has {', '.join(RULES)}"
+    )
+
+
+class MaskedFilling(BaseFilling):
+    """The masked-diffusion loop. A position of the middle is None while it is masked.
+
+    How long the middle is: a model with an <expand> token grows and shrinks it (expansion.py). Any other takes its
+    first step at several lengths at once and goes on with the one that fits best. Whatever ends the fill cuts the
+    middle where it is committed: the suffix moves up to it."""
+
+    def __init__(self, model: Model, task: FillTask, traits: MaskedTraits) -> None:
+        super().__init__(model, task)
+        layout, most = task.layout, task.bounds.max_tokens
+        self._traits, self._rule = traits, rule_of(task.strategy.rule, model.info.name)
+        self._most_steps = task.strategy.steps or _UNBOUNDED
+        longest = max(1, min(most, traits.window - len(layout.before) - len(layout.after)))
+        self._surroundings = traits.surroundings(layout, longest)
+        self._expansion = None if traits.special.expand is None else Expansion(traits.special, longest)
+        tried = LENGTHS[task.bounds.extent] if self._expansion is None else (START,)
+        self._lengths = list(dict.fromkeys(min(length, longest) for length in tried))
+        self._set_length(self._lengths[0])
+        self._ended = False
+
+    def _set_length(self, length: int) -> None:
+        self._middle: list[int | None] = [None] * length
+        self._middle_confidence = [0.0] * length
+
+    def _masked(self) -> list[int]:
+        return [position for position, token in enumerate(self._middle) if token is None]
+
+    @property
+    def _tries_lengths(self) -> bool:
+        return not self.steps and self._expansion is None
+
+    def next_pass(self) -> MaskedPass:
+        traits, surroundings = self._traits, self._surroundings
+        mask = traits.special.mask
+        reads_surroundings = self.steps % traits.refresh_steps == 0
+        if not self._tries_lengths:
+            shown = [mask if token is None else token for token in self._middle]
+            wanted = [surroundings.row_of(position, traits.shifted) for position in self._masked()]
+            return MaskedPass(surroundings, [shown], wanted, reads_surroundings, self._query())
+        wanted, first = [], 0
+        for length in self._lengths:
+            wanted += [first + surroundings.row_of(position, traits.shifted) for position in range(length)]
+            first += len(surroundings.anchor) + length
+        return MaskedPass(surroundings, [[mask] * length for length in self._lengths], wanted, True, self._query())
+
+    def _query(self) -> Query:
+        # One more than the sampler needs, so that <expand> can be left out.
+        top = max(self.task.sampler.top, 2) if self._expansion is not None else self.task.sampler.top
+        return Query(top, self.task.strategy.rule == "entropy")
+
+    def absorb(self, result: PassResult, steps_left: int) -> None:
+        predictions = result.predictions
+        left = self._budget(steps_left)
+        if self._tries_lengths:
+            bounds = pairwise([0, *accumulate(self._lengths)])
+            parts = [predictions.part(start, stop) for start, stop in bounds]
+            proposals = [self.task.sampler.propose(part, range(len(part))) for part in parts]
+            proposal = max(proposals, key=self._fit)
+            self._set_length(len(proposal.tokens))
+        else:
+            proposal = self.task.sampler.propose(self._allowed(predictions, left), self._masked())
+        self._settle(proposal, left)
+
+    def _allowed(self, predictions: Predictions, steps_left: int) -> Predictions:
+        """Return the predictions without <expand> where the middle must not grow: at its bound, or in the last step."""
+        expand, expansion = self._traits.special.expand, self._expansion
+        if expand is None or expansion is None or (expansion.room(len(self._middle)) and steps_left > 1):
+            return predictions
+        return predictions.without(expand)
+
+    def _fit(self, proposal: Proposal) -> tuple[bool, float]:
+        """Return how well a length fits: the mean log probability of the proposals up to the first end.
+
+        All lengths share that scale. One position where nothing fits, as in a middle that is too short, weighs in it;
+        in a mean of confidences its neighbours would outvote it. A middle that ends before it begins comes last."""
+        stop = self.count_to_end(proposal.tokens)
+        empty = self.ends(proposal.tokens[0])
+        return not empty, sum(math.log(max(each, 1e-12)) for each in proposal.confidence[:stop]) / stop
+
+    def _budget(self, steps_left: int) -> int:
+        """Return how many steps are left in the budgets of time and of steps, the one just taken included."""
+        taken = self.next_pass()
+        if taken.reads_sides:
+            steps_left = self._traits.steps_left(steps_left, taken.rows, taken.rows - len(self._surroundings.fixed))
+        return max(1, min(steps_left, self._most_steps - self.steps))
+
+    def _settle(self, proposal: Proposal, steps_left: int) -> None:
+        """Commit what the rule believes in, among the proposals up to the first end."""
+        masked = self._masked()
+        self.steps += 1
+        stop = self.count_to_end(proposal.tokens)
+        chosen = self._rule(proposal.part(0, stop), min_commits(stop, steps_left))
+        self._place({masked[rank]: (proposal.tokens[rank], proposal.confidence[rank]) for rank in chosen})
+        self._cut()
+        if None not in self._middle:
+            full = not self._ended and len(self._middle) >= self.task.bounds.max_tokens
+            self.close("canvas full" if full else "complete")
+
+    def _place(self, committed: dict[int, tuple[int, float]]) -> None:
+        if self._expansion is not None:
+            grown = self._expansion.apply(self._middle, self._middle_confidence, committed)
+            self._middle, self._middle_confidence = grown
+            return
+        for position, (token, confidence) in committed.items():
+            self._middle[position], self._middle_confidence[position] = token, confidence
+
+    def _cut(self) -> None:
+        for position, token in enumerate(self._middle):
+            if token is not None and self.ends(token):
+                del self._middle[position:], self._middle_confidence[position:]
+                self._ended = True
+                return
+
+    def ends(self, token: int) -> bool:
+        if self._expansion is not None:  # The end token deletes a position there. Only a newline ends the fill.
+            return self.task.bounds.extent == "line" and self.vocabulary.breaks_line(token)
+        return super().ends(token) or token in self._traits.special.padding
+
+    def close(self, finish: Finish) -> None:
+        """End with what is committed up to the first gap."""
+        if self.finish is None:
+            gapless = next(iter(self._masked()), len(self._middle))
+            self.tokens = [token for token in self._middle[:gapless] if token is not None]
+            self.confidence = self._middle_confidence[:gapless]
+        super().close(finish)
+
+    def canvas(self) -> list[str | None]:
+        if self.finish is not None:
+            return super().canvas()
+        return [None if token is None else self.vocabulary.texts_of([token])[0] for token in self._middle]
