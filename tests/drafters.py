@@ -13,7 +13,7 @@ from engine.models.load import load
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.filling import DraftedFilling
 from engine.models.qwen_fim.model import QwenFimModel
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill
 
 
@@ -35,7 +35,7 @@ class Prophet:
 
     def __init__(self, tokens: list[int], tokenizer: Tokenizer) -> None:
         self.name, self.tokenizer = "prophet", tokenizer
-        self._tokens, self._pieces = tokens, Pieces(tokenizer)
+        self._tokens, self._pieces = tokens, TokenBytes(tokenizer)
         self.asked: list[int] = []
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
@@ -58,7 +58,7 @@ class Fool:
 
     def __init__(self, token: int, tokenizer: Tokenizer, failure: Exception | None = None) -> None:
         self.name, self.tokenizer = "fool", tokenizer
-        self._token, self._failure, self._pieces = token, failure, Pieces(tokenizer)
+        self._token, self._failure, self._pieces = token, failure, TokenBytes(tokenizer)
         self.asked: list[int] = []
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:

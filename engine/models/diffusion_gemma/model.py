@@ -14,13 +14,14 @@ from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass, CanvasState
 from engine.models.diffusion_gemma.context import RollingContext
+from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.filling import CanvasFilling, Pace
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
-from engine.models.diffusion_gemma.pieces import GemmaPieces
 from engine.models.diffusion_gemma.prompt import Prompt
 from engine.models.diffusion_gemma.settings import SamplerSettings
+from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 DEFAULT = FillStrategy("entropy", 8)
@@ -36,7 +37,7 @@ class DiffusionGemmaModel:
         self,
         info: ModelInfo,
         network: DiffusionNetwork,
-        pieces: GemmaPieces,
+        pieces: GemmaTokenBytes,
         prompt: Prompt,
         settings: SamplerSettings,
         threads: int,
@@ -46,7 +47,9 @@ class DiffusionGemmaModel:
         self.never = tuple(sorted(pieces.without_text(network.vocabulary) - set(settings.ends)))
         self._network, self._pieces, self._settings = network, pieces, settings
         noise = SeededNoise(network.vocabulary, network.device)
-        self._denoiser = Denoiser(network, noise, settings.confident, self.never)
+        on_gpu = network.device.type == "cuda"
+        captured = CapturedCanvases(network, noise, settings.confident, self.never) if on_gpu else None
+        self._denoiser = Denoiser(network, noise, settings.confident, self.never, captured)
         self._steps_a_pass = STEPS_A_PASS if network.device.type == "cuda" else 1
 
     def lay_out(self, fill: Fill) -> Layout:
@@ -119,7 +122,7 @@ class DiffusionGemmaModel:
 
 def _packed(state: CanvasState) -> Tensor:
     """Return what the host needs of a canvas, fp32 [5, middle]; token numbers are exact in it up to 2**24."""
-    found = state.found
+    found = state.result
     if found is None:
         raise ValueError("a canvas was run for no step")
     stopped = state.stopped.expand_as(found.accepted)

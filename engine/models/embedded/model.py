@@ -22,7 +22,7 @@ from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, begin
 from engine.library.memory import processor_has_bf16
-from engine.models.cuda_graphs.waiting import synchronize
+from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.embedded.cuda_graph import CapturedStreams
 from engine.models.embedded.int8_weights import unpack
 from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
@@ -31,7 +31,7 @@ from engine.models.embedded.network import Network, Shape
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.key_values import KeyValues
-from engine.models.stock.token_bytes import Pieces, load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.messages import Fill, ModelInfo
 
 FAMILY = "midspan"
@@ -74,7 +74,7 @@ class EmbeddedModel:
             device=device.type,
             dtype=str(self._dtype).removeprefix("torch."),
         )
-        self._pieces = Pieces(tokenizer)
+        self._pieces = TokenBytes(tokenizer)
         self._agreement = Agreement(self._pieces.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         here = network.link if device.type == "cpu" else None

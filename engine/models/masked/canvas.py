@@ -55,7 +55,7 @@ class Canvas(Filling):
 
     def _left(self, steps_left: int, taken: MaskedPass) -> int:
         """Return how many steps are left, the one just taken included, in the budget of time and of steps."""
-        if taken.reads_sides:
+        if taken.reads_surrounding:
             steps_left = self._family.steps_left(steps_left, taken.rows, taken.rows - len(self._sides.fixed))
         return max(1, min(steps_left, self._steps - self.steps))
 

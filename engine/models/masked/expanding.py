@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.fill.commit_rules import CommitRule
 from engine.fill.filling import Hole
 from engine.fill.interface import Context
-from engine.fill.sampler import Sampler
+from engine.fill.sampler import NEVER, Sampler
 from engine.models.masked.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 START = 8
 """Masks at first: half of all fills of one line have at most 7 tokens."""
-_IMPOSSIBLE = -1e9
 
 
 class Expanding(Canvas):
@@ -40,7 +39,7 @@ class Expanding(Canvas):
     def absorb(self, found: Tensor, steps_left: int) -> None:
         if self._room() == 0 or self._left(steps_left, self.next_pass()) == 1:
             with torch.inference_mode():
-                found[:, self._family.trait.marks.expand] = _IMPOSSIBLE
+                found[:, self._family.trait.marks.expand] = NEVER
         super().absorb(found, steps_left)
 
     def _room(self) -> int:

@@ -13,14 +13,15 @@ from engine.fill.filling import Filling, Hole
 from engine.fill.interface import Context, Layout, Pass, expect_type
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
+from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import SurroundingCache
+from engine.models.masked.surrounding_cache import SurroundingCache
 from engine.models.masked.ways import begin
 from engine.models.masked.window import cut
-from engine.models.stock.kind import MaskedTokens
+from engine.models.stock.family import MaskedTokens
 from engine.models.stock.snippets import heading, related_tokens
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo
 from engine.schedule.pass_timer import PassTimer
 
@@ -63,7 +64,7 @@ class MaskedModel:
         trait: Trait,
         network: MaskedNetwork,
         tokenizer: Tokenizer,
-        pieces: Pieces,
+        pieces: TokenBytes,
         threads: int,
         refresh_steps: int = REFRESH_STEPS,
     ) -> None:
@@ -77,6 +78,8 @@ class MaskedModel:
         self.never = tuple(sorted((special | nothing) - allowed))
         self._network, self.tokenizer, self._pieces = network, tokenizer, pieces
         self._clock = PassTimer()
+        self.captured = CapturedMiddles(network) if network.device.type == "cuda" else None
+        """Runs steps as captured graphs, on a GPU."""
 
     def lay_out(self, fill: Fill) -> Layout:
         marks = self.trait.marks
@@ -112,7 +115,9 @@ class MaskedModel:
     def run(self, passes: Sequence[Pass]) -> list[Tensor]:
         own = [expect_type(item, MaskedPass) for item in passes]
         started = time.perf_counter()
-        logits = self._network.run(own)
+        logits = None if self.captured is None else self.captured.run(own)
+        if logits is None:
+            logits = self._network.run(own)
         self._clock.record(sum(item.rows for item in own), (time.perf_counter() - started) * 1000)
         return logits
 

@@ -16,11 +16,11 @@ from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
 from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass
-from engine.models.qwen_fim.marks import FimTokens
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
+from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.models.stock.key_values import KeyValues
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 _WAYS = ("verify", "left-to-right")
@@ -35,7 +35,7 @@ class QwenFimModel:
         marks: FimTokens,
         network: CausalNetwork,
         tokenizer: Tokenizer,
-        pieces: Pieces,
+        pieces: TokenBytes,
         drafter: Drafter | None,
         threads: int,
     ) -> None:

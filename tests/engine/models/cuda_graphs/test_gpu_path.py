@@ -14,6 +14,7 @@ from engine.models.cuda_graphs.attention import Sight, SlotAttention
 from engine.models.cuda_graphs.slots import Slots, SlotShape
 from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState
+from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.noise import SeededNoise
@@ -123,12 +124,12 @@ def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedMo
 async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(masked: MaskedModel) -> None:
     asked = holes(3, "threshold")
     expected = await fills(masked, asked)
-    masked._network.captured = CapturedMiddles(masked._network)
+    masked.captured = CapturedMiddles(masked._network)
     try:
         assert await fills(masked, asked) == expected
-        assert len(masked._network.captured._graphs) > 0
+        assert len(masked.captured._graphs) > 0
     finally:
-        masked._network.captured = None
+        masked.captured = None
 
 
 def denoised(denoiser: Denoiser, family: DiffusionGemmaModel, turns: int) -> list[CanvasState]:
@@ -155,19 +156,20 @@ def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
 ) -> None:
     """Also where canvases become stable, and stop, between two looks."""
     noise = SeededNoise(VOCABULARY, CPU)
-    plain, fixed = (Denoiser(gemma._network, noise, confident, gemma.never) for _ in range(2))
-    fixed.capture()
+    captured = CapturedCanvases(gemma._network, noise, confident, gemma.never)
+    plain = Denoiser(gemma._network, noise, confident, gemma.never)
+    fixed = Denoiser(gemma._network, noise, confident, gemma.never, captured)
     expected, found = denoised(plain, gemma, 3), denoised(fixed, gemma, 3)
     assert len(found) == len(expected) == 3
     for one, other in zip(found, expected, strict=True):
         assert one.tokens.tolist() == other.tokens.tolist()
         assert one.stopped.item() == other.stopped.item()
-        assert one.found is not None
-        assert other.found is not None
-        assert one.found.likeliest.tolist() == other.found.likeliest.tolist()
-        assert one.found.accepted.tolist() == other.found.accepted.tolist()
-        assert torch.allclose(one.found.entropy, other.found.entropy, atol=1e-3)
-        assert torch.allclose(one.found.confidence, other.found.confidence, atol=1e-3)
+        assert one.result is not None
+        assert other.result is not None
+        assert one.result.likeliest.tolist() == other.result.likeliest.tolist()
+        assert one.result.accepted.tolist() == other.result.accepted.tolist()
+        assert torch.allclose(one.result.entropy, other.result.entropy, atol=1e-3)
+        assert torch.allclose(one.result.confidence, other.result.confidence, atol=1e-3)
 
 
 @pytest.mark.parametrize("rule", ["entropy", "threshold"])
@@ -176,11 +178,10 @@ async def test_diffusion_gemma_fills_in_fixed_memory_what_it_fills_plainly(
 ) -> None:
     asked = [attrs.evolve(hole, steps=3, candidates=2) for hole in holes(3, rule)]
     expected = await fills(gemma, asked)
-    gemma._denoiser.capture()
-    captured = gemma._denoiser.captured
+    noise, confident = gemma._denoiser._noise, gemma._denoiser._confident
+    gemma._denoiser.captured = captured = CapturedCanvases(gemma._network, noise, confident, gemma.never)
     try:
         assert await fills(gemma, asked) == expected
-        assert captured is not None
         assert len(captured._graphs) > 1
     finally:
         gemma._denoiser.captured = None

@@ -11,8 +11,7 @@ from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.models.cuda_graphs.graphs import Captured, Graphs
-from engine.models.cuda_graphs.sizes import RowBucket
+from engine.models.cuda_graphs.graphs import Captured, Graphs, RowBucket
 from engine.models.cuda_graphs.slots import Slots, SlotShape
 from engine.models.diffusion_gemma import layer as gemma_layer
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
@@ -112,7 +111,7 @@ def test_a_masked_step_asks_the_device_for_nothing(masked: MaskedModel) -> None:
 def test_a_diffusion_gemma_step_asks_the_device_for_nothing_with_its_draws_and_acceptance(
     half: DiffusionNetwork, accept: AcceptRule
 ) -> None:
-    assert_capturable(canvas_step(half, CanvasBucket(2, 16, 64, 2, 8, accept, some=True, cut=True)))
+    assert_capturable(canvas_step(half, CanvasBucket(2, 16, 64, 2, 8, accept, draws=True, with_top_p=True)))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_what_cannot_be_captured_is_noticed(wrong: Callable[[Tensor], Tensor]) -
 def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: DiffusionGemmaModel) -> None:
     """At full size that is 128 rows of 262,144 numbers, 128 MiB in fp32 and twice that where they are sorted."""
     rows = 8 * 64
-    bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), some=True, cut=True)
+    bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), draws=True, with_top_p=True)
     step = canvas_step(gemma._network, bucket)
     with torch.inference_mode(), Watch() as watch:
         step()
@@ -151,7 +150,7 @@ def test_the_pieces_of_all_layers_of_a_kind_compile_whole_and_once(
     torch._dynamo.reset()
     network._before = torch.compile(pieces.before_attention, backend=counters[0], fullgraph=True)
     network._after = torch.compile(pieces.after_attention, backend=counters[1], fullgraph=True)
-    bucket = CanvasBucket(1, 16, 64, 1, 8, by_threshold, some=False, cut=False)
+    bucket = CanvasBucket(1, 16, 64, 1, 8, by_threshold, draws=False, with_top_p=False)
     step = middle_step(family) if name == "masked" else canvas_step(network, bucket)
     try:
         with torch.inference_mode():

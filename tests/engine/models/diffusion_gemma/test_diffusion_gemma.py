@@ -93,8 +93,8 @@ def own_generate(
             canvas.step += count
             left -= count
         assert canvas.state is not None
-        assert canvas.state.found is not None
-        tokens = canvas.state.found.likeliest.tolist()
+        assert canvas.state.result is not None
+        tokens = canvas.state.result.likeliest.tolist()
         written += tokens
         read(network, context, tokens)
     return written
@@ -200,7 +200,7 @@ def test_the_suffix_stays_and_is_its_own_signal(network: DiffusionNetwork, stock
             ).logits[0]
         ((canvas.state,),) = denoiser.run([CanvasPass(context, [], [canvas], [heat])], [len(PROMPT)])
         canvas.step += 1
-        found = canvas.state.found
+        found = canvas.state.result
         assert found is not None
         middle = torch.distributions.Categorical(logits=expected[:8] / heat)
         assert torch.allclose(found.entropy, middle.entropy(), atol=1e-4)
@@ -242,9 +242,9 @@ def test_a_canvas_that_has_stopped_stays_through_the_rest_of_a_pass(network: Dif
     first, later = after(stopped).state, after(stopped + 4).state
     assert first is not None
     assert later is not None
-    assert first.found is not None
-    assert later.found is not None
-    assert first.found.likeliest.tolist() == later.found.likeliest.tolist()
+    assert first.result is not None
+    assert later.result is not None
+    assert first.result.likeliest.tolist() == later.result.likeliest.tolist()
     assert first.tokens.tolist() == later.tokens.tolist()
 
 

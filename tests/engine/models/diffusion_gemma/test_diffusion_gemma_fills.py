@@ -21,7 +21,7 @@ from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
+from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnTokens
 from engine.protocol.messages import Fill, Progress, Snippet
 from engine.schedule.scheduler import CancelledFill, Scheduler
 
@@ -207,7 +207,7 @@ async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: D
 
 
 def prompt_of(family: DiffusionGemmaModel, window: int = 600) -> Prompt:
-    return attrs.evolve(family.prompt, window=window, turns=TurnMarks(4, 5))
+    return attrs.evolve(family.prompt, window=window, turns=TurnTokens(4, 5))
 
 
 def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(family: DiffusionGemmaModel) -> None:

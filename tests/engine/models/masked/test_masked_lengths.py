@@ -57,7 +57,7 @@ def test_an_expanded_mask_becomes_two_and_a_deleted_one_goes_with_those_behind_i
     canvas.absorb(peaks(p0=70, p1=EXPAND, p3=71, p5=END, p7=72), PLENTY)
     assert canvas.canvas() == [*a, None, None, None, *b, None, *c]
     assert canvas.next_pass().middles == [[70, MASK, MASK, MASK, 71, MASK, 72]]
-    assert not canvas.next_pass().reads_sides
+    assert not canvas.next_pass().reads_surrounding
     logits = torch.zeros(4, VOCABULARY)
     logits[0, 73], logits[1, END] = 40.0, 40.0
     canvas.absorb(logits, PLENTY)

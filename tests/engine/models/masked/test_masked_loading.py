@@ -27,9 +27,9 @@ from engine.library.catalog import catalog
 from engine.library.precision_names import PrecisionSetting
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.recognise import KINDS
+from engine.models.masked.recognise import MASKED_FAMILIES
 from engine.models.masked.rows import MaskedPass
-from engine.models.stock.kind import Kind
+from engine.models.stock.family import ModelFamily
 from engine.protocol.messages import Fill
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
@@ -205,20 +205,20 @@ def test_a_llada_that_is_no_llama_is_refused(tmp_path: Path) -> None:
         family_of(checkpoint)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_catalog_says_the_same_of_a_family(kind: Kind) -> None:
-    (known,) = (model for model in catalog().values() if model.family == kind.name)
+@pytest.mark.parametrize("family", MASKED_FAMILIES.values(), ids=MASKED_FAMILIES)
+def test_the_catalog_says_the_same_of_a_family(family: ModelFamily) -> None:
+    (known,) = (model for model in catalog().values() if model.family == family.name)
     ids = known.other_ids
-    assert (known.licence, known.shifted, known.mask_id) == (kind.licence, kind.shifted, kind.marks.mask)
-    assert (ids.get("begin"), ids.get("expand")) == (kind.marks.begin, kind.marks.expand)
-    assert ids.get("end", kind.marks.end) == kind.marks.end
-    if kind.context_tokens is not None:
-        assert known.context_tokens == kind.context_tokens
+    assert (known.licence, known.shifted, known.mask_id) == (family.licence, family.shifted, family.special_tokens.mask)
+    assert (ids.get("begin"), ids.get("expand")) == (family.special_tokens.begin, family.special_tokens.expand)
+    assert ids.get("end", family.special_tokens.end) == family.special_tokens.end
+    if family.context_tokens is not None:
+        assert known.context_tokens == family.context_tokens
 
 
 def test_the_embedded_model_starts_without_transformers() -> None:
     program = (
-        "import sys; from engine.models.registry import load; load('embedded', threads=1, device='cpu');"
+        "import sys; from engine.models.load import load; load('embedded', threads=1, device='cpu');"
         "sys.exit('transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -31,7 +31,7 @@ def run_through(family: MaskedModel, canvas: Canvas) -> None:
 def plain(loaded: Loaded, layout: Layout, item: MaskedPass) -> Tensor:
     """Return what `run` should for a pass, by the stock network's forward over all tokens of each middle."""
     found: list[Tensor] = []
-    anchor = len(item.sides.anchor)
+    anchor = len(item.surrounding.anchor)
     for middle in item.middles:
         logits = loaded.checkpoint.logits([*layout.before, *middle, *layout.after])
         first = len(layout.before) - anchor

@@ -12,17 +12,18 @@ from engine.library.quantized_tensors import is_of_images, is_quantized
 from engine.models.quantization import int4_kernel
 from engine.models.quantization.experts import QuantizedExperts
 from engine.models.quantization.fp8 import Fp8Matrix
-from engine.models.quantization.holder import count_parameters, quantized
 from engine.models.quantization.int4 import Int4Matrix
 from engine.models.quantization.int4_kernel import Int4KernelMatrix
 from engine.models.quantization.int8 import FEW_ROWS, Int8Matrix
-from engine.models.quantization.linear import QuantizedLinear
 from engine.models.quantization.matrix import Matrix
+from engine.models.quantization.quantizer import QuantizedLinear, count_parameters, quantized
 
 Make = Callable[[Tensor], Matrix]
 ROUNDED_TO_BF16 = 0.006
 """The most that rounding rows and results to bf16 makes of a difference, relative RMS."""
-has_kernel = pytest.mark.skipif(not int4_kernel.takes(torch.empty(16, 64)), reason="no int4 kernel on this processor")
+has_kernel = pytest.mark.skipif(
+    not int4_kernel.has_kernel_for(torch.empty(16, 64)), reason="no int4 kernel on this processor"
+)
 FORMATS = [
     pytest.param(Int8Matrix.of, 0.012, id="int8"),
     pytest.param(Int4Matrix.of, 0.11, id="int4"),
@@ -139,7 +140,7 @@ def test_quantized_experts_are_the_stock_ones_with_the_same_weights(precision: s
     assert error(held(hidden, chosen, shares), exact) < (0.08 if precision == "fp8" else 2 * ROUNDED_TO_BF16)
     order = chosen.flatten().argsort(stable=True)
     rows = hidden[order // 2]
-    one_by_one, whole = held.one_by_one(rows, chosen), held.whole(rows, chosen)  # the latter is what a GPU takes
+    one_by_one, whole = held.one_by_one(rows, chosen), held.grouped(rows, chosen)  # the latter is what a GPU takes
     assert error(one_by_one, whole) < (0.08 if precision == "fp8" else 2 * ROUNDED_TO_BF16)
     assert count_parameters(held) == 6 * 3 * 64 * 32
 

@@ -30,7 +30,7 @@ from engine.library.weights_header import read_folder
 from engine.models.load import load
 from engine.models.quantization.choice import choose
 from engine.models.quantization.experts import QuantizedExperts
-from engine.models.quantization.linear import QuantizedLinear
+from engine.models.quantization.quantizer import QuantizedLinear
 from engine.models.stock.tensors import read_tensors, weight_files
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
