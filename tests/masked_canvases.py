@@ -1,4 +1,4 @@
-"""Tiny masked families in fp32, and fills at their start, for the tests of what a step computes."""
+"""Tiny masked models in fp32, and fills at their start, for tests of single steps."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from engine.protocol.messages import Fill, RuleName
 
 FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n")
 PLENTY = 1 << 20
-"""Steps left in a budget that never runs out."""
+"""The steps left in an unlimited budget."""
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class Loaded:
 
 
 def load_tiny(name: str, folder: Path) -> Loaded:
-    """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
+    """Save the checkpoint of a family in a new folder and load it in fp32, also on a processor with bf16."""
     checkpoint = save_checkpoint(name, folder)
     family = load(str(folder), threads=1, device="cpu", precision="fp32")
     assert isinstance(family, MaskedModel)

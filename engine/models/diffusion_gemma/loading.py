@@ -36,7 +36,7 @@ def load(
     Raises ModelError with one line that a user can act on.
     """
     files = weight_files(folder)
-    choice = choose(folder, precision, device)
+    choice = choose(files, precision, device)
     try:
         tokenizer = load_tokenizer(folder / "tokenizer.json")
     except Exception as error:

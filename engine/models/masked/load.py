@@ -15,6 +15,7 @@ from engine.models.masked.special_tokens import special_tokens_of
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
+from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
@@ -32,7 +33,7 @@ def load(
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)
-    choice = choose(folder, precision, device)
+    choice = choose(weight_files(folder), precision, device)
     stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
     network = MaskedNetwork(stock)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)

@@ -1,6 +1,7 @@
 """In which precision a released model is loaded: the user's setting, within the limits of memory and hardware."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -10,7 +11,6 @@ from engine.errors import ModelError
 from engine.library.memory import Room, gigabytes, room_on
 from engine.library.precision_names import Precision, PrecisionSetting
 from engine.library.weights_header import WeightsHeader, read_files
-from engine.models.stock.tensors import weight_files
 
 _log = logging.getLogger(__name__)
 _AUTOMATIC: tuple[Precision, ...] = ("fp32", "bf16", "int8", "int4")
@@ -30,8 +30,10 @@ class Choice:
         return str(self.dtype).removeprefix("torch.") if unquantized else self.precision
 
 
-def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room: Room | None = None) -> Choice:
-    """Choose the precision of the checkpoint in `folder` from the headers of its files; no weights are loaded.
+def choose(
+    files: Sequence[Path], precision: PrecisionSetting, device: torch.device, room: Room | None = None
+) -> Choice:
+    """Choose the precision of the checkpoint in these safetensors files from their headers; no weights are loaded.
 
     "auto" takes the best precision that fits the free memory: bf16, else int8, else int4. On a processor without bf16
     instructions fp32 comes first. `room` is the memory to fit; None takes the device's own. Raises ModelError when
@@ -40,7 +42,7 @@ def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room
     room = room or room_on(device.type)
     if precision == "fp8" and "fp8" not in room.precisions:
         raise ModelError("fp8 needs a GPU of compute capability 8.9 or newer; use int8")
-    header = read_files(weight_files(folder))
+    header, folder = read_files(files), files[0].parent
     candidates = [name for name in room.precisions if name in _AUTOMATIC] if precision == "auto" else [precision]
     best = candidates[0]
     for candidate in candidates:

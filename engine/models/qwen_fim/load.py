@@ -18,6 +18,7 @@ from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.special_tokens import fim_tokens_of
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
+from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
@@ -49,7 +50,7 @@ def load(
         )
     tokenizer = tokenizer_of(checkpoint)
     special_tokens = fim_tokens_of(checkpoint, tokenizer)
-    choice = choose(folder, precision, device)
+    choice = choose(weight_files(folder), precision, device)
     stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
     network = CausalNetwork(stock)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)

@@ -1,4 +1,4 @@
-"""The steps that a GPU replays as captured graphs, run over the same fixed memory: they equal the plain path."""
+"""Steps that a GPU replays as captured graphs equal the plain path. Here they run uncaptured over the same memory."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ def holes(count: int, rule: RuleName) -> list[Fill]:
 
 
 async def fills(family: EmbeddedModel | MaskedModel | DiffusionGemmaModel, asked: list[Fill]) -> list[list[str]]:
-    """Return the texts of holes that are filled together, and then once more one by one."""
+    """Fill holes together and then one by one; return all texts."""
     scheduler = Scheduler(family)
     await scheduler.start()
     together = await asyncio.gather(*(answer(scheduler, hole) for hole in asked))
@@ -51,7 +51,7 @@ async def fills(family: EmbeddedModel | MaskedModel | DiffusionGemmaModel, asked
 
 
 def stream_passes(family: EmbeddedModel) -> list[StreamPass]:
-    """Return passes over contexts of several lengths: with and without rows that stay, and with a canvas or none."""
+    """Return passes over contexts of several lengths, with and without appended rows and a canvas."""
     passes = []
     for number, tokens in enumerate(CONTEXTS):
         context = family.new_context()
@@ -88,9 +88,7 @@ def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embed
 
 
 @pytest.mark.parametrize("rule", ["threshold", "verify"])
-async def test_the_embedded_family_fills_in_fixed_memory_what_it_fills_plainly(
-    embedded: EmbeddedModel, rule: RuleName
-) -> None:
+async def test_the_embedded_model_fills_the_same_in_fixed_memory(embedded: EmbeddedModel, rule: RuleName) -> None:
     asked = [attrs.evolve(hole, candidates=2, temperature=1.0) for hole in holes(4, rule)]
     expected = await fills(embedded, asked)
     embedded.captured = CapturedStreams(embedded._network, CPU)
@@ -121,7 +119,7 @@ def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedMo
             assert torch.allclose(one, other, atol=1e-4)
 
 
-async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(masked: MaskedModel) -> None:
+async def test_a_masked_model_fills_the_same_in_fixed_memory(masked: MaskedModel) -> None:
     asked = holes(3, "threshold")
     expected = await fills(masked, asked)
     masked.captured = CapturedMiddles(masked._network)
@@ -133,7 +131,7 @@ async def test_a_masked_family_fills_in_fixed_memory_what_it_fills_plainly(maske
 
 
 def denoised(denoiser: Denoiser, family: DiffusionGemmaModel, turns: int) -> list[CanvasState]:
-    """Return where canvases of two holes are, one of which tries two lengths, after passes of three and two steps."""
+    """Return the canvases of two holes after `turns` passes of three and two steps; one hole tries two lengths."""
     contexts = [family.new_context() for _ in range(2)]
     family.run([CanvasPass(context, [2, *tokens]) for context, tokens in zip(contexts, CONTEXTS[1:], strict=True)])
     rule = by_entropy(6.0)
@@ -154,7 +152,7 @@ def denoised(denoiser: Denoiser, family: DiffusionGemmaModel, turns: int) -> lis
 def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
     gemma: DiffusionGemmaModel, confident: float
 ) -> None:
-    """Also where canvases become stable, and stop, between two looks."""
+    """With the high threshold canvases also become stable and stop in the middle of a pass."""
     noise = SeededNoise(VOCABULARY, CPU)
     captured = CapturedCanvases(gemma._network, noise, confident, gemma.never)
     plain = Denoiser(gemma._network, noise, confident, gemma.never)
@@ -173,9 +171,7 @@ def test_diffusion_gemmas_steps_in_fixed_memory_equal_the_plain_ones(
 
 
 @pytest.mark.parametrize("rule", ["entropy", "threshold"])
-async def test_diffusion_gemma_fills_in_fixed_memory_what_it_fills_plainly(
-    gemma: DiffusionGemmaModel, rule: RuleName
-) -> None:
+async def test_diffusion_gemma_fills_the_same_in_fixed_memory(gemma: DiffusionGemmaModel, rule: RuleName) -> None:
     asked = [attrs.evolve(hole, steps=3, candidates=2) for hole in holes(3, rule)]
     expected = await fills(gemma, asked)
     noise, confident = gemma._denoiser._noise, gemma._denoiser._confident
@@ -188,10 +184,10 @@ async def test_diffusion_gemma_fills_in_fixed_memory_what_it_fills_plainly(
 
 
 @pytest.mark.parametrize("window", [None, 3])
-def test_attention_over_slots_is_attention_over_what_each_row_sees(window: int | None) -> None:
+def test_attention_over_slots_equals_attention_over_the_keys_that_each_row_sees(window: int | None) -> None:
     torch.manual_seed(0)
     slots = Slots([SlotShape(2, 8)], 2, 16, torch.float32, CPU)
-    keys, values = torch.randn(2, 2, 2, 16, 8)  # of contexts 5 and 9 long
+    keys, values = torch.randn(2, 2, 2, 16, 8)  # contexts of 5 and 9 tokens
     for slot, length in enumerate((5, 9)):
         slots.load(slot, [*range(length)], [torch.stack((keys[slot], values[slot]))])
     lengths = torch.tensor([5, 9])
@@ -214,7 +210,7 @@ def test_slots_copy_only_what_they_lack_and_forget_what_a_step_overwrote() -> No
     slots = Slots([SlotShape(1, 2)], 2, 8, torch.float32, CPU)
     first, second = torch.ones(2, 1, 8, 2), torch.full((2, 1, 8, 2), 2.0)
     slots.load(0, [1, 2, 3, 4], [first])
-    assert slots.assign([[9], [1, 2, 7]], 2) == [0, 1] or slots.assign([[1, 2, 7], [9]], 2) == [0, 1]
+    assert slots.assign([[1, 2, 7], [9]], 2) == [0, 1]
     slots.load(0, [1, 2, 5, 6], [second])
     assert slots.layers[0][0, 0, 0, :5, 0].tolist() == [1, 1, 2, 2, 0]
     slots.forget()

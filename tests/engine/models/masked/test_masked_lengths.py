@@ -1,4 +1,4 @@
-"""How long a middle becomes: the best of several lengths, cut at an end, or by DreamOn's expand and delete."""
+"""The length of a middle: the best of several lengths, cut at an end, or found by DreamOn's expand and delete."""
 
 import pytest
 import torch
@@ -43,14 +43,14 @@ def test_the_first_end_that_is_committed_cuts_the_middle(loaded: dict[str, Loade
 
 
 def peaks(**tokens: int) -> Tensor:
-    """Return logits of DreamOn's first eight masks, sure of the tokens named p0 to p7 and of nothing else."""
+    """Return logits of DreamOn's first eight masks with peaks at the given tokens. p0 is the first mask."""
     logits = torch.zeros(8, VOCABULARY)
     for name, token in tokens.items():
         logits[int(name[1:]), token] = 40.0
     return logits
 
 
-def test_an_expanded_mask_becomes_two_and_a_deleted_one_goes_with_those_behind_it(loaded: dict[str, Loaded]) -> None:
+def test_an_expanded_mask_becomes_two_and_a_deleted_one_removes_the_masks_after_it(loaded: dict[str, Loaded]) -> None:
     family = loaded["dreamon"].family
     canvas = begin(family)
     a, b, c = family.texts_of([70]), family.texts_of([71]), family.texts_of([72])
@@ -92,7 +92,7 @@ def test_a_fill_ends_though_it_expands_and_deletes_in_turn(loaded: dict[str, Loa
     assert len(canvas.tokens) <= 9
 
 
-def test_dreamons_hole_stands_between_begin_and_end(loaded: dict[str, Loaded]) -> None:
+def test_dreamons_hole_is_between_begin_and_end(loaded: dict[str, Loaded]) -> None:
     layout = loaded["dreamon"].family.lay_out(FILL)
     assert layout.before[0] == BEGIN
     assert layout.after[-1] == END

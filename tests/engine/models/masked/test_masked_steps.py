@@ -1,4 +1,4 @@
-"""What a step of a masked family computes: cached sides, moved suffixes, shifted rows, several lengths at once."""
+"""What a step of a masked model computes: cached surroundings, moved suffixes, shifted rows, several lengths."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def run_through(family: MaskedModel, canvas: Canvas) -> None:
 
 
 def plain(loaded: Loaded, layout: Layout, item: MaskedPass) -> Tensor:
-    """Return what `run` should for a pass, by the stock network's forward over all tokens of each middle."""
+    """Return the expected logits of a pass, from the stock network's forward over all tokens of each middle."""
     found: list[Tensor] = []
     anchor = len(item.surrounding.anchor)
     for middle in item.middles:
@@ -40,7 +40,7 @@ def plain(loaded: Loaded, layout: Layout, item: MaskedPass) -> Tensor:
 
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy", "left-to-right"])
-def test_sides_read_in_every_step_are_no_cache_at_all(
+def test_surroundings_read_in_every_step_give_the_fill_of_an_uncached_forward(
     loaded: Loaded, rule: RuleName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = loaded
@@ -54,41 +54,41 @@ def test_sides_read_in_every_step_are_no_cache_at_all(
     assert cached.confidence == pytest.approx(uncached.confidence, abs=1e-4)
 
 
-def wanted_of(family: MaskedModel, middle: list[int], reads_sides: bool, canvas: Canvas) -> Tensor:
+def logits_of(family: MaskedModel, middle: list[int], reads_sides: bool, canvas: Canvas) -> Tensor:
     sides = canvas._sides
     rows = range(len(sides.anchor) + len(middle))
     (found,) = family.run([MaskedPass(sides, [middle], rows, reads_sides)])
     return found
 
 
-def test_a_step_over_cached_sides_costs_the_middle_alone_and_finds_the_same(loaded: Loaded) -> None:
+def test_a_step_over_cached_surroundings_has_only_the_rows_of_the_middle_and_the_same_logits(loaded: Loaded) -> None:
     family = loaded.family
     canvas = begin(family)
     middle = [MASK, 70, MASK, 71]
-    read = wanted_of(family, middle, True, canvas)
-    kept = wanted_of(family, middle, False, canvas)
+    read = logits_of(family, middle, True, canvas)
+    kept = logits_of(family, middle, False, canvas)
     assert torch.allclose(read, kept, atol=1e-4)
     item = MaskedPass(canvas._sides, [middle], [0], False)
     assert item.rows == len(middle) + (1 if family.trait.shifted else 0)
 
 
-def test_sides_kept_while_tokens_are_committed_are_near_but_stale(loaded: Loaded) -> None:
+def test_cached_surroundings_are_stale_after_a_commit_until_they_are_read_again(loaded: Loaded) -> None:
     family = loaded.family
     canvas = begin(family)
-    wanted_of(family, [MASK] * 4, True, canvas)
-    kept = wanted_of(family, [70, 71, MASK, MASK], False, canvas)
-    read = wanted_of(family, [70, 71, MASK, MASK], True, canvas)
+    logits_of(family, [MASK] * 4, True, canvas)
+    kept = logits_of(family, [70, 71, MASK, MASK], False, canvas)
+    read = logits_of(family, [70, 71, MASK, MASK], True, canvas)
     assert float((kept - read).abs().max()) > 1e-4
-    kept = wanted_of(family, [70, 71, MASK, MASK], False, canvas)
+    kept = logits_of(family, [70, 71, MASK, MASK], False, canvas)
     assert torch.allclose(read, kept, atol=1e-4)
 
 
 def test_the_suffix_moves_with_the_length_of_the_middle(loaded: Loaded) -> None:
     family = loaded.family
     canvas, other = begin(family), begin(family)
-    wanted_of(family, [MASK] * 4, True, canvas)
-    wanted_of(family, [MASK] * 11, False, canvas)
-    wanted_of(family, [MASK] * 11, True, other)
+    logits_of(family, [MASK] * 4, True, canvas)
+    logits_of(family, [MASK] * 11, False, canvas)
+    logits_of(family, [MASK] * 11, True, other)
     assert canvas._sides.buffer is not None
     assert other._sides.buffer is not None
     # Keys of the first layer depend on a token and its position alone.
@@ -96,7 +96,7 @@ def test_the_suffix_moves_with_the_length_of_the_middle(loaded: Loaded) -> None:
     assert torch.allclose(canvas._sides.buffer[0, 0, :, :fixed], other._sides.buffer[0, 0, :, :fixed], atol=1e-4)
 
 
-def test_lengths_tried_together_see_what_each_would_see_over_the_same_sides(loaded: Loaded) -> None:
+def test_lengths_tried_together_get_the_logits_that_each_gets_alone(loaded: Loaded) -> None:
     family = loaded.family
     if family.trait.marks.expand is not None:
         pytest.skip("finds its length by expanding")
@@ -106,14 +106,14 @@ def test_lengths_tried_together_see_what_each_would_see_over_the_same_sides(load
     assert lengths == [16, 8, 32, 40]
     (together,) = family.run([item])
     for number, length in enumerate(lengths):
-        found = wanted_of(family, [MASK] * length, number == 0, single)
+        found = logits_of(family, [MASK] * length, number == 0, single)
         rows = [single._sides.row_of(at, family.trait.shifted) for at in range(length)]
         assert torch.allclose(together.split(lengths)[number], found[rows], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_each_place_is_predicted_by_the_row_that_predicts_it(tmp_path: Path, name: str) -> None:
-    """Layers that add nothing, and a head that says "the next id": a row predicts one more than its own token."""
+def test_each_position_is_predicted_by_the_right_row(tmp_path: Path, name: str) -> None:
+    """The layers add nothing and the head predicts the next id, so a row predicts its own token plus one."""
     checkpoint = save_checkpoint(name, tmp_path / name, tie_word_embeddings=False, weight_tying=False)
     family = load(str(checkpoint.folder), threads=1, device="cpu")
     assert isinstance(family, MaskedModel)
