@@ -16,7 +16,7 @@ class Sight:
     begins, ends: [slots, rows], the range of the step's own rows that a row sees, besides the context
     anchors: [slots, rows], where a sliding window ends; a row sees nothing a window or more before its anchor
 
-    Every row must see at least one row, padding too: a softmax over nothing is not a number.
+    Every row must see at least one row, padding too: a softmax over nothing gives NaN.
     """
 
     lengths: Tensor

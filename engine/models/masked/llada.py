@@ -47,7 +47,7 @@ def llama(config: JsonObject) -> Stock:
     """Return config.json as a Llama config. Raises ModelError if no Llama can have these values."""
     for key, value in _AS_LLAMA.items():
         if (configured := config.get(key, value)) != value:
-            raise ModelError(f"config.json says {key} {configured!r}; only {value!r} is known of LLaDA")
+            raise ModelError(f"config.json has {key} {configured!r}; for a LLaDA only {value!r} is supported")
     if missing := [key for key in _FIELDS if key not in config]:
         raise ModelError(f"config.json of a LLaDA lacks {', '.join(missing)}")
     fields: JsonObject = {stock: config[key] for key, stock in _FIELDS.items()}

@@ -40,8 +40,10 @@ def family_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily:
     family = MASKED_FAMILIES.get(name) if name else _by_files(checkpoint, tokenizer)
     if family is None:
         said = f"of family {name!r}" if name else f"of model_type {model_type!r}"
-        remedy = f'{NOTES} beside it may say "family": one of {", ".join((*MASKED_FAMILIES, QWEN_FIM))}'
-        raise ModelError(f"the model in {checkpoint.folder} is {said}, which no family here is; {remedy}")
+        remedy = f'or set "family" in {NOTES} there to one of {", ".join((*MASKED_FAMILIES, QWEN_FIM))}'
+        raise ModelError(
+            f"the model in {checkpoint.folder} is {said}, which is not supported; use another model, {remedy}"
+        )
     if model_type not in family.model_types:
         raise ModelError(
             f"the model in {checkpoint.folder} is said to be of family {family.name}, but its config.json has "

@@ -39,7 +39,7 @@ def quantized(weights: Tensor, precision: Precision) -> Matrix:
         case "fp8":
             return Fp8Matrix.of(weights)
         case _:
-            raise ValueError(f"{precision} is no precision of few bits")
+            raise ValueError(f"{precision} is not a precision of few bits")
 
 
 class Quantizer:

@@ -30,8 +30,8 @@ def fim_tokens_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
     if prefix is None or suffix is None or middle is None:
         raise ModelError(
             f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {_PREFIX}, {_SUFFIX} and "
-            f"{_MIDDLE}, which no family here is; take one that was trained to fill in, as Qwen2.5-Coder, "
-            f'or name its family in {NOTES} beside it as "family"'
+            f"{_MIDDLE}, so it cannot fill holes; use one that was trained for that, such as Qwen2.5-Coder, "
+            f'or set "family" in {NOTES} there'
         )
     named = [tokenizer.token_to_id(text) for text in _ENDS]
     configured = [_ids(source.get("eos_token_id")) for source in (checkpoint.config, checkpoint.generation)]

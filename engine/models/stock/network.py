@@ -74,7 +74,9 @@ def _empty(checkpoint: Checkpoint, family: ModelFamily) -> tuple[Any, Any]:
         raise ModelError(f"{error} ({path})") from None
     except Exception as error:  # a wrong value can raise anything in transformers' constructors
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelError(f"{path} cannot be made a network: {reason}") from None
+        raise ModelError(f"{path} does not describe a network: {reason}") from None
     if {"full_attention"} != set(getattr(config, "layer_types", None) or {"full_attention"}):
-        raise ModelError(f"{path} asks for sliding windows, through which a middle cannot see all of its sides")
+        raise ModelError(
+            f"{path} asks for sliding windows, which are not supported: a middle must see all text around it"
+        )
     return config, network

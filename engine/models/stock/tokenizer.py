@@ -26,7 +26,7 @@ def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
 def token_bytes_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> TokenBytes:
     """Return the bytes of a tokenizer's tokens.
 
-    Raises ModelError if it has more tokens than the network's `vocabulary`, or is no byte-level BPE.
+    Raises ModelError if it has more tokens than the network's `vocabulary`, or is not a byte-level BPE.
     """
     folder = checkpoint.folder
     if (tokens := 1 + max(tokenizer.get_vocab().values())) > vocabulary:
@@ -36,7 +36,7 @@ def token_bytes_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int
     try:
         return TokenBytes(tokenizer)
     except KeyError:
-        raise ModelError(f"the tokenizer in {folder} is no byte-level BPE, which all families here have") from None
+        raise ModelError(f"the tokenizer in {folder} is not a byte-level BPE, the only supported kind") from None
 
 
 def _from_merges(checkpoint: Checkpoint) -> Tokenizer:

@@ -156,10 +156,10 @@ def changed(folder: Path, name: str, content: object) -> None:
     [
         ("config.json", {"model_type": "gpt2"}, "of model_type 'gpt2'"),
         ("config.json", {"model_type": "llada"}, "lacks d_model"),
-        ("config.json", {"model_type": "qwen2", "mask_token_id": None}, "which no family here is"),
+        ("config.json", {"model_type": "qwen2", "mask_token_id": None}, "so it cannot fill holes"),
         ("config.json", {"hidden_size": 48}, "do not fit its config.json"),
         ("config.json", {"num_hidden_layers": 3}, "lack model.layers.2"),
-        ("config.json", {"num_hidden_layers": "two"}, "cannot be made a network"),
+        ("config.json", {"num_hidden_layers": "two"}, "does not describe a network"),
         ("config.json", {"mask_token_id": 151666}, "mask token 151666"),
         ("config.json", {"quantization_config": {"bits": 4}}, "quantized"),
         ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding"),
