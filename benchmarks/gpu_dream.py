@@ -13,7 +13,7 @@ from engine.library.memory import BYTES_A_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import SurroundingCache
+from engine.models.masked.surrounding_cache import SurroundingCache
 from engine.models.predict import predict
 
 MIDDLE = 16
@@ -33,7 +33,10 @@ class _Bench:
         self.after = [9 + number % 1000 for number in range(after)]
         self.model = dream_of(self.shape, run.device, run.precision, WINDOW)
         self.network = MaskedNetwork(self.model)
-        self.network.captured = self.network.captured or CapturedMiddles(self.network)
+        self.captured = CapturedMiddles(self.network)
+
+    def logits(self, passes: list[MaskedPass]) -> list[Tensor]:
+        return self.captured.run(passes) or self.network.run(passes)
 
     def cached_fill(self) -> int:
         """Fill MIDDLE places in STEPS steps, the sides read in the first; return how many tokens were committed."""
@@ -46,7 +49,7 @@ class _Bench:
                 break
             shown = [MASK if token is None else token for token in places]
             wanted = [sides.row_of(at, shifted=True) for at in masks]
-            (logits,) = self.network.run([MaskedPass(sides, [shown], wanted, step == 0)])
+            (logits,) = self.logits([MaskedPass(sides, [shown], wanted, step == 0)])
             (predictions,) = predict(logits, [Query()], [len(masks)], forbidden)
             proposal = Sampler().propose(predictions, masks)
             for rank in by_threshold(proposal, min_commits(len(masks), STEPS - step)):
@@ -86,8 +89,6 @@ def fill(run: Run) -> None:
     Figure(f"Dream fill, {MIDDLE} tokens over {sides}", own, least, other, note=note).show(run)
     kept = SurroundingCache(bench.before, bench.after, shifted=True, room=MIDDLE)
     rows = range(MIDDLE)
-    bench.network.run([MaskedPass(kept, [[MASK] * MIDDLE], rows, True)])
+    bench.logits([MaskedPass(kept, [[MASK] * MIDDLE], rows, True)])
     step = [MaskedPass(kept, [[MASK] * MIDDLE], rows, False)]
-    Figure("Dream step over kept sides", milliseconds(lambda: bench.network.run(step), run.device), step_floor).show(
-        run
-    )
+    Figure("Dream step over kept sides", milliseconds(lambda: bench.logits(step), run.device), step_floor).show(run)

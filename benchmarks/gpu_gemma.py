@@ -12,6 +12,7 @@ from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass
 from engine.models.diffusion_gemma.context import RollingContext
+from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
@@ -36,12 +37,8 @@ class _Bench:
         self.contexts: list[RollingContext] = []
 
     def denoiser(self, captured: bool) -> Denoiser:
-        denoiser = Denoiser(self.network, self.noise, confident=0.0)
-        if captured and denoiser.captured is None:
-            denoiser.capture()
-        if not captured:
-            denoiser.captured = None
-        return denoiser
+        runner = CapturedCanvases(self.network, self.noise, confident=0.0) if captured else None
+        return Denoiser(self.network, self.noise, confident=0.0, captured=runner)
 
     def context(self, number: int = 0) -> RollingContext:
         """Return one of several contexts, read when it is first asked for."""
@@ -120,8 +117,8 @@ def fill(run: Run) -> None:
             for item, (state,) in zip(passes, denoiser.run(passes, [bench.length]), strict=True):
                 (canvas,) = item.canvases
                 canvas.state, canvas.step = state, canvas.step + 2
-                assert state.found is not None
-                state.found.likeliest.tolist()
+                assert state.result is not None
+                state.result.likeliest.tolist()
 
     ms = milliseconds(whole, run.device)
     Figure(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from benchmarks.gpu_floor import DenseShape, GemmaShape
 from engine.library.precision_names import Precision
 from engine.models.diffusion_gemma.loading import HALVES
-from engine.models.quantization.holder import Holder
+from engine.models.quantization.quantizer import Quantizer
 
 TINY_GEMMA = GemmaShape(2048, 64, 128, 6, 4, 2, 1, 16, 32, 64, 8, 2, 32)
 FULL_GEMMA = GemmaShape(262_144, 2816, 2112, 30, 16, 8, 2, 256, 512, 1024, 128, 8, 704)
@@ -52,7 +52,7 @@ def dream_of(shape: DenseShape, device: torch.device, precision: Precision, wind
 def _fill_in(model: nn.Module, device: torch.device, precision: Precision) -> None:
     """Give a network on the meta device random weights; what two halves share is made once."""
     dtype = torch.float32 if precision == "fp32" else torch.bfloat16
-    holder = Holder(model, precision)
+    holder = Quantizer(model, precision)
     made: dict[str, Tensor] = {}
     torch.manual_seed(0)
     for name, weight in model.state_dict().items():

@@ -21,7 +21,7 @@ from engine.library.quantized_tensors import is_of_images
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.loading import HALVES
-from engine.models.quantization.holder import Holder, quantized
+from engine.models.quantization.quantizer import Quantizer, quantized
 
 LAYERS = {"7B down": (3584, 18944), "expert gate, up": (1408, 2816), "expert down": (2816, 704)}
 ROWS = (1, 16, 64)
@@ -90,7 +90,7 @@ def _models(family: str, build: Callable[[], Any], logits_of: Callable[[Any, Ten
 
 
 def _held(model: nn.Module, precision: Precision) -> nn.Module:
-    holder = Holder(model, precision)
+    holder = Quantizer(model, precision)
     for name, weight in model.named_parameters():
         if not is_of_images(name):
             holder.take(name, weight, name.replace(*HALVES))

@@ -1,4 +1,4 @@
-"""Drafters that a test knows all about, and tiny families that drafts are verified by."""
+"""Drafters with known output, and tiny models that verify their drafts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,29 +12,29 @@ from engine.models.load import load
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.filling import DraftedFilling
 from engine.models.qwen_fim.model import QwenFimModel
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill
 
 
 def load_fim(folder: Path) -> QwenFimModel:
-    """Load a checkpoint in fp32, where the processor has bf16 as well."""
+    """Load a checkpoint in fp32, also on a processor with bf16."""
     family = load(str(folder), threads=1, device="cpu", precision="fp32")
     assert isinstance(family, QwenFimModel)
     return family
 
 
 def fim_family(folder: Path, drafter: str = "none") -> tuple[FimCheckpoint, QwenFimModel]:
-    """Save a checkpoint into a new folder and load it with the drafter of that name or folder."""
+    """Save a checkpoint into a new folder and load it. `drafter` is a name or a folder."""
     checkpoint = save_fim_checkpoint(folder, {"drafter": drafter})
     return checkpoint, load_fim(folder)
 
 
 class Prophet:
-    """Drafts what is certain to be written, from where the tokens that are written already end."""
+    """Drafts the tokens that the fill will have, from the end of the written text on."""
 
     def __init__(self, tokens: list[int], tokenizer: Tokenizer) -> None:
         self.name, self.tokenizer = "prophet", tokenizer
-        self._tokens, self._pieces = tokens, Pieces(tokenizer)
+        self._tokens, self._token_bytes = tokens, TokenBytes(tokenizer)
         self.asked: list[int] = []
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
@@ -45,19 +45,21 @@ class Prophet:
         known = "".join(self.texts_of(self._tokens))
         assert known.startswith(hole.text)
         rest = self.tokenizer.encode(known[len(hole.text) :], add_special_tokens=False).ids
-        starts = [at for at in range(len(self._tokens)) if "".join(self.texts_of(self._tokens[:at])) == hole.text]
+        starts = [
+            index for index in range(len(self._tokens)) if "".join(self.texts_of(self._tokens[:index])) == hole.text
+        ]
         return (self._tokens[starts[0] :] if starts else rest)[: hole.length]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
 
 class Fool:
-    """Drafts one token over and over, or fails."""
+    """Drafts the same token again and again, or fails."""
 
     def __init__(self, token: int, tokenizer: Tokenizer, failure: Exception | None = None) -> None:
         self.name, self.tokenizer = "fool", tokenizer
-        self._token, self._failure, self._pieces = token, failure, Pieces(tokenizer)
+        self._token, self._failure, self._token_bytes = token, failure, TokenBytes(tokenizer)
         self.asked: list[int] = []
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
@@ -67,13 +69,13 @@ class Fool:
         return [[self._token] * hole.length for hole in holes]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
 
 def with_drafter(family: QwenFimModel, drafter: Drafter | None) -> QwenFimModel:
-    """Return the family with another drafter; the network is shared."""
+    """Return the same model with another drafter; both share the network."""
     return QwenFimModel(
-        family.info, family.marks, family._network, family._tokenizer, family._pieces, drafter, family.threads
+        family.info, family.marks, family._network, family._tokenizer, family._token_bytes, drafter, family.threads
     )
 
 

@@ -1,4 +1,4 @@
-"""Tiny random checkpoints of Qwen2.5-Coder, in the files and under the names in which it is released."""
+"""Tiny random checkpoints of Qwen2.5-Coder, with the files and names of the release."""
 
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,16 @@ from masked_checkpoints import tiny_tokenizer, write_json
 from safetensors.torch import save_file
 from tokenizers import AddedToken
 
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-PLAIN = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
-"""Marks that the released tokenizer does not call special."""
+FLAGGED = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+UNFLAGGED = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
+"""Special tokens that the released tokenizer does not flag as special."""
 TEXT_TOKENS, VOCABULARY, WINDOW = 384, 400, 2048
-MARKS = {text: TEXT_TOKENS + at for at, text in enumerate((*SPECIAL, *PLAIN))}
+SPECIAL_TOKENS = {text: TEXT_TOKENS + index for index, text in enumerate((*FLAGGED, *UNFLAGGED))}
 _CONFIG: dict[str, Any] = {
     "architectures": ["Qwen2ForCausalLM"],
     "attention_dropout": 0.0,
-    "bos_token_id": MARKS["<|endoftext|>"],
-    "eos_token_id": MARKS["<|endoftext|>"],
+    "bos_token_id": SPECIAL_TOKENS["<|endoftext|>"],
+    "eos_token_id": SPECIAL_TOKENS["<|endoftext|>"],
     "hidden_act": "silu",
     "hidden_size": 32,
     "initializer_range": 0.02,
@@ -45,13 +45,13 @@ _NO_FIELDS = ("architectures", "model_type", "torch_dtype", "transformers_versio
 
 @attrs.frozen
 class FimCheckpoint:
-    """A checkpoint's folder, and the stock network whose weights lie in it."""
+    """A checkpoint's folder, and the transformers network with the same weights."""
 
     folder: Path
     network: Any
 
     def greedy(self, prompt: list[int], most: int, ends: tuple[int, ...], never: tuple[int, ...]) -> list[int]:
-        """Return what transformers' own generate() writes behind a prompt, without the end."""
+        """Return what transformers' own generate() writes after a prompt, without the end token."""
         if not most:
             return []
         tokens = torch.tensor([prompt])
@@ -68,7 +68,7 @@ class FimCheckpoint:
 
 
 def save_fim_checkpoint(folder: Path, notes: dict[str, object] | None = None, **changed: object) -> FimCheckpoint:
-    """Write a checkpoint into a new folder, with `notes` as midspan.json; `changed` overrules keys of config.json."""
+    """Write a checkpoint into a new folder. `notes` become midspan.json; `changed` overrides keys of config.json."""
     folder.mkdir(parents=True)
     config = {**_CONFIG, **changed}
     torch.manual_seed(11)
@@ -79,12 +79,12 @@ def save_fim_checkpoint(folder: Path, notes: dict[str, object] | None = None, **
             weight.normal_(std=0.3) if weight.ndim > 1 else weight.uniform_(0.5, 1.5)
     weights = {name: weight.clone() for name, weight in network.state_dict().items() if name != "lm_head.weight"}
     write_json(folder / "config.json", config)
-    write_json(folder / "generation_config.json", {"do_sample": False, "eos_token_id": MARKS["<|endoftext|>"]})
+    write_json(folder / "generation_config.json", {"do_sample": False, "eos_token_id": SPECIAL_TOKENS["<|endoftext|>"]})
     write_json(folder / "tokenizer_config.json", {"eos_token": "<|endoftext|>", "tokenizer_class": "Qwen2Tokenizer"})
     save_file(weights, folder / "model.safetensors")
     tokenizer = tiny_tokenizer()
-    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
-    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in PLAIN])
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in FLAGGED])
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in UNFLAGGED])
     tokenizer.save(str(folder / "tokenizer.json"))
     if notes is not None:
         write_json(folder / "midspan.json", notes)

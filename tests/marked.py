@@ -1,4 +1,4 @@
-"""Documents for the tests, written as text with the cursor drawn in it: "¦"."""
+"""Test documents from text that marks the cursor with "¦"."""
 
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.hole.hole import Hole, cut_hole

@@ -18,7 +18,7 @@ from engine.protocol.messages import Fill, RuleName
 
 FILL = Fill(id=1, prefix="def area(width, height):\n    total = ", suffix="\n    return total\n", extent="lines")
 PLENTY = 1 << 20
-"""Steps left in a budget that never runs out."""
+"""The steps left in an unlimited budget."""
 
 
 @attrs.frozen
@@ -28,7 +28,7 @@ class Loaded:
 
 
 def load_tiny(name: str, folder: Path) -> Loaded:
-    """Save the checkpoint of a family in a new folder and load it in fp32, where the processor has bf16 as well."""
+    """Save the checkpoint of a family in a new folder and load it in fp32, also on a processor with bf16."""
     checkpoint = save_checkpoint(name, folder)
     model = load(str(folder), threads=1, device="cpu", precision="fp32")
     assert isinstance(model, MaskedModel)

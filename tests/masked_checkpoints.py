@@ -1,4 +1,4 @@
-"""Tiny random checkpoints of the masked families, in the files and under the names in which they are released."""
+"""Tiny random checkpoints of the masked families, with the files and names of their releases."""
 
 import json
 from pathlib import Path
@@ -92,20 +92,20 @@ _INSIDE = {
 
 @attrs.frozen
 class TinyCheckpoint:
-    """A checkpoint's folder, and the stock network whose weights lie in it."""
+    """A checkpoint's folder, and the transformers network with the same weights."""
 
     folder: Path
     network: Any
 
     def logits(self, tokens: list[int]) -> Tensor:
-        """Return the stock network's logits [tokens, vocabulary], with every token told to see all others."""
+        """Return the network's logits [tokens, vocabulary]; every token sees all others."""
         visible = torch.ones(1, 1, len(tokens), len(tokens), dtype=torch.bool)
         with torch.inference_mode():
             return self.network(torch.tensor([tokens]), attention_mask=visible).logits[0]
 
 
 def tiny_tokenizer() -> Tokenizer:
-    """Return a byte-level BPE as Qwen's that has read this project's sources, with marks at small ids."""
+    """Return a byte-level BPE like Qwen's, trained on this project's sources."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     split = pre_tokenizers.Split(Regex(PRETOKENIZE_REGEX), behavior="isolated")
@@ -120,7 +120,7 @@ def tiny_tokenizer() -> Tokenizer:
 
 
 def save_checkpoint(family: str, folder: Path, **changed: object) -> TinyCheckpoint:
-    """Write a family's checkpoint into a new folder; `changed` overrules keys of its config.json."""
+    """Write a family's checkpoint into a new folder. `changed` overrides keys of config.json."""
     folder.mkdir(parents=True)
     torch.manual_seed(7)
     config, network = _network(family, changed)
@@ -179,13 +179,13 @@ def _write_weights(folder: Path, weights: dict[str, Tensor], shards: int) -> Non
     if shards == 1:
         save_file({name: weight.clone() for name, weight in weights.items()}, folder / "model.safetensors")
         return
-    where: dict[str, str] = {}
+    weight_map: dict[str, str] = {}
     for number in range(shards):
         file = f"model-{number + 1:05}-of-{shards:05}.safetensors"
         part = {name: weights[name].clone() for name in sorted(weights)[number::shards]}
         save_file(part, folder / file)
-        where |= dict.fromkeys(part, file)
-    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": 0}, "weight_map": where})
+        weight_map |= dict.fromkeys(part, file)
+    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": 0}, "weight_map": weight_map})
 
 
 def _write_tokenizer(family: str, folder: Path) -> None:

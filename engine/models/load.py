@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -52,8 +53,11 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
         from engine.models.qwen_fim.load import load as load_left_to_right
         from engine.models.stock.checkpoint import Checkpoint
 
+        def load_drafter(folder: Path) -> Model:
+            return load(str(folder), threads=threads, device=device, precision=precision)
+
         if reads_left_to_right(Checkpoint.of(folder, config)):
-            return load_left_to_right(folder, config, count, place, precision)
+            return load_left_to_right(folder, config, count, place, load_drafter, precision)
         return load_masked(folder, config, count, place, precision)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 

@@ -11,7 +11,7 @@ from engine.corpus.holes import TrainingHole, as_edited
 from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
 from engine.models.embedded.ngram_lookup import Hints
 from engine.models.embedded.token_healing import Agreement, unfinished
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.training import objective
 from engine.training import packed_batch as wire
 from engine.training.config import Config
@@ -28,7 +28,7 @@ class LineEncoder:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer, pieces = tokenizer, Pieces(tokenizer)
+        self._tokenizer, pieces = tokenizer, TokenBytes(tokenizer)
         self._breaks = np.array([pieces.breaks_line(token) for token in range(tokenizer.get_vocab_size())])
         self._known: dict[str, bytes] = {}
 
@@ -68,7 +68,7 @@ class Collator:
     def __init__(self, config: Config, tokenizer: Tokenizer, marks: SpecialTokens, seed: int) -> None:
         self._holes, self._objective, self._marks = config.holes, config.objective, marks
         self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
-        self._agreement = Agreement(Pieces(tokenizer).bytes)
+        self._agreement = Agreement(TokenBytes(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
         lengths = config.objective.canvas_lengths

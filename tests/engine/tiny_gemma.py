@@ -1,4 +1,4 @@
-"""A tiny random DiffusionGemma in the released file layout, with a tokenizer that is made as Gemma's is."""
+"""A tiny random DiffusionGemma in the released file layout, with a tokenizer like Gemma's."""
 
 import json
 from pathlib import Path
@@ -16,31 +16,33 @@ WINDOW = 16
 CANVAS = 32
 CONTEXT = 1024
 VOCABULARY = 700
-MARKS = ["<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>"]
+SPECIAL_TOKENS = ["<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>"]
 END, TURN_END = 1, 5
 
 
 def tokenizer_of_sources() -> Tokenizer:
-    """Return a tokenizer that has read this project's own sources; its vocabulary is smaller than the model's."""
+    """Return a tokenizer trained on this project's sources. Its vocabulary is smaller than the model's."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     octets = [f"<0x{octet:02X}>" for octet in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY - 20, special_tokens=MARKS, initial_alphabet=["\n", "▁"])
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - 20, special_tokens=SPECIAL_TOKENS, initial_alphabet=["\n", "▁"]
+    )
     lines = [line for path in source_paths() for line in path.read_text().splitlines(True)]
     tokenizer.train_from_iterator(lines, trainer)
     learned = json.loads(tokenizer.to_str())
     model = learned["model"]
-    learned_texts = [text for text in model["vocab"] if text not in MARKS]
-    room = VOCABULARY - 20 - len(MARKS) - len(octets)
-    kept = [*MARKS, *octets, *learned_texts[:room]]
+    learned_texts = [text for text in model["vocab"] if text not in SPECIAL_TOKENS]
+    room = VOCABULARY - 20 - len(SPECIAL_TOKENS) - len(octets)
+    kept = [*SPECIAL_TOKENS, *octets, *learned_texts[:room]]
     model["vocab"] = {text: number for number, text in enumerate(kept)}
     model["merges"] = [pair for pair in model["merges"] if "".join(pair) in model["vocab"]]
     return Tokenizer.from_str(json.dumps(learned))
 
 
 def save_tiny_gemma(folder: Path, window: int = CONTEXT) -> Path:
-    """Save 0.5 million random weights in several shards, with the files that a released checkpoint has."""
+    """Save 0.5 million random weights in several shards, with the other files of a release."""
     from transformers.models.diffusion_gemma import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
     text = {
@@ -74,11 +76,11 @@ def save_tiny_gemma(folder: Path, window: int = CONTEXT) -> Path:
     model = DiffusionGemmaForBlockDiffusion(configuration)
     for name, weight in model.named_parameters():
         torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.2 if "embed" not in name else 0.5)
-    # A random network feeds differences in the last bit back from step to step until they are other tokens.
+    # In a random network rounding differences grow from step to step until tokens change; this damps them.
     model.model.decoder.self_conditioning.down_proj.weight.data *= 0.1
     for half in (model.model.encoder.language_model, model.model.decoder):
         for layer in half.layers:
-            layer.layer_scalar.fill_(0.8)  # not the 1 of a fresh model, so that a lost one is noticed
+            layer.layer_scalar.fill_(0.8)  # not 1, the default, so that a lost one is noticed
     model.save_pretrained(folder, max_shard_size="400KB")
     tokenizer_of_sources().save(str(folder / "tokenizer.json"))
     return folder
@@ -92,6 +94,6 @@ def stock_model(folder: Path) -> Any:
 
 
 def exact_family(folder: Path) -> DiffusionGemmaModel:
-    """Load the checkpoint as the engine does, but in fp32 on every processor, so that equality can be asked for."""
+    """Load the checkpoint as the engine does, but always in fp32, so that tests can compare results exactly."""
     config = json.loads((folder / "config.json").read_text())
     return diffusion_gemma.load(folder, config, 1, torch.device("cpu"), "fp32")

@@ -1,7 +1,7 @@
-"""Steps of fixed shapes over fixed memory, which a GPU can replay as one captured graph.
+"""Steps of fixed shapes in fixed memory, which a GPU can replay as one captured graph.
 
-A step of a small batch is thousands of kernels of some microseconds, and launching them one by one takes longer than
-they run. So on CUDA a family pads its rows to a bucket, copies its contexts into slots, and replays the bucket's graph.
-What is padded is masked and changes no answer. Elsewhere the same functions run uncaptured, and the tests hold them to
-the plain path; a processor is faster without padding and does not take this way.
+A step of a small batch launches thousands of kernels of a few microseconds each. One by one, the launches take longer
+than the kernels. So on CUDA a model pads its rows to a bucket, copies its contexts into slots, and replays the graph of
+that bucket. Padding is masked and changes no result. Without CUDA the same functions run uncaptured, and tests compare
+them with the plain path. A CPU is faster without padding, so it takes the plain path.
 """

@@ -1,4 +1,4 @@
-"""The pieces of a layer between two attentions, compiled on CUDA: norms, rotations and gates become few kernels."""
+"""Compiles the parts of a layer between two attentions on CUDA: norms, rotations and gates become few kernels."""
 
 import logging
 from collections.abc import Callable
@@ -12,15 +12,15 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-def fused(piece: Callable[Arguments, Result], device: torch.device) -> Callable[Arguments, Result]:
-    """Return a function that computes what `piece` does, compiled where there is CUDA.
+def fused(function: Callable[Arguments, Result], device: torch.device) -> Callable[Arguments, Result]:
+    """Return `function`, compiled if the device is CUDA.
 
-    A piece takes a layer and tensors, and touches no memory but its own, so that all layers of a kind share what was
-    compiled. Where the compiler fails, as without a C compiler, that is one line in the log and `piece` runs as it is.
+    `function` takes a layer and tensors and writes to no other memory, so all layers of one class share the compiled
+    code. If compilation fails, for example without a C compiler, one line is logged and `function` runs uncompiled.
     """
     if device.type != "cuda":
-        return piece
-    compiled: Callable[Arguments, Result] | None = torch.compile(piece)
+        return function
+    compiled: Callable[Arguments, Result] | None = torch.compile(function)
 
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         nonlocal compiled
@@ -28,8 +28,10 @@ def fused(piece: Callable[Arguments, Result], device: torch.device) -> Callable[
             try:
                 return compiled(*args, **kwargs)
             except TorchDynamoException as error:
-                _log.warning("%s could not be compiled (%s); it runs uncompiled", piece.__name__, type(error).__name__)
+                _log.warning(
+                    "%s could not be compiled (%s); it runs uncompiled", function.__name__, type(error).__name__
+                )
                 compiled = None
-        return piece(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return run

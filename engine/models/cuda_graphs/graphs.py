@@ -1,4 +1,4 @@
-"""One captured graph a bucket; where there is no CUDA, the same function over the same memory."""
+"""One captured graph per bucket. Without CUDA the same function runs over the same memory."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -9,16 +9,38 @@ import torch
 from torch import Tensor
 
 MOST_GRAPHS = 32
-"""More are never kept: the one that was not used for the longest leaves. Their intermediate results share one pool, so
-what each costs is the memory of the largest, its own launch records (some MiB) and its small inputs."""
+"""Beyond this number the least recently used graph is dropped. All graphs share one pool for intermediate results, so
+a graph costs only its launch records (some MiB) and its small inputs."""
 _log = logging.getLogger(__name__)
 
 
+@attrs.frozen
+class RowBucket:
+    """The shape of a step: slots, rows per slot, positions that the rows see, and rows per slot whose logits are asked
+    for."""
+
+    slots: int
+    rows: int
+    capacity: int
+    wanted: int
+
+
+def rounded(number: int, least: int = 1) -> int:
+    """Return the smallest power of two that is at least `number` and `least`: few sizes need few graphs."""
+    return 1 << (max(number, least) - 1).bit_length()
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has done all that was queued. Once per pass, because the time of a pass is measured."""
+    if device.type == "cuda":
+        torch.cuda.current_stream(device).synchronize()
+
+
 class Step(Protocol):
-    """A computation over memory of its own, whose shapes never change and which never waits for the device."""
+    """A computation over its own memory. Its shapes never change and it never waits for the device."""
 
     def compute(self) -> Tensor:
-        """Run once. What comes back may be overwritten by any later step."""
+        """Run once. Any later step may overwrite the result."""
         ...
 
 
@@ -27,15 +49,18 @@ AnyStep = TypeVar("AnyStep", bound=Step)
 
 @attrs.frozen
 class Captured(Generic[AnyStep]):
-    """A step whose memory is to be filled, and how it is then run."""
+    """A step, whose memory the caller fills, and the function that then runs it."""
 
     step: AnyStep
     run: Callable[[], Tensor]
 
 
 class Graphs(Generic[AnyStep]):
-    """The steps of one model, by bucket. `on_capture` hears that a new step has just run over whatever its memory and
-    the slots held."""
+    """The steps of one model, by bucket.
+
+    A capture runs the step over the current contents of its memory and slots. `on_capture` is called first, so that the
+    owner of the slots can forget what they hold.
+    """
 
     def __init__(self, device: torch.device, on_capture: Callable[[], None], most: int = MOST_GRAPHS) -> None:
         self._device, self._on_capture, self._most = device, on_capture, most
@@ -43,9 +68,10 @@ class Graphs(Generic[AnyStep]):
         self._pool: Any = None
 
     def of(self, bucket: Hashable, make: Callable[[], AnyStep]) -> Captured[AnyStep] | None:
-        """Return the step of a bucket, made and captured when it is first asked for; None where it cannot be captured.
+        """Return the step of a bucket; None if it cannot be captured.
 
-        The failure is one line in the log, and is not tried again: such shapes take the plain way.
+        The first call makes and captures it. A failure logs one line and is not tried again: passes of this shape then
+        take the plain path.
         """
         if bucket in self._known:
             self._known[bucket] = known = self._known.pop(bucket)
@@ -68,19 +94,19 @@ class Graphs(Generic[AnyStep]):
             return Captured(step, step.compute)
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         self._on_capture()
-        # Twice on another stream first: libraries choose their kernels and take their workspaces, which no graph may.
-        beside = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        beside.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(beside):
+        # Two warm-up runs on another stream: libraries choose kernels and allocate workspaces, which no capture allows.
+        warm_up = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        warm_up.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(warm_up):
             step.compute()
             step.compute()
-        torch.cuda.current_stream(self._device).wait_stream(beside)
+        torch.cuda.current_stream(self._device).wait_stream(warm_up)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            found = step.compute()
+            result = step.compute()
 
         def replay() -> Tensor:
             graph.replay()
-            return found
+            return result
 
         return Captured(step, replay)

@@ -1,4 +1,4 @@
-"""The keys and values of several contexts at addresses that never change."""
+"""Keys and values of several contexts at fixed addresses, as captured graphs need them."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,18 @@ import attrs
 import torch
 from torch import Tensor
 
+from engine.models.cuda_graphs.graphs import rounded
 from engine.schedule.context_cache import common_prefix
 
 LEAST_CAPACITY = 256
 SHARE = 4
-"""Slots take at most one part in so many of the memory that the weights leave free; the rest is for cached contexts,
-the graphs' intermediate results and reading long contexts."""
+"""Slots take at most a quarter of the memory that the weights leave free. The rest is for cached contexts, the graphs'
+intermediate results and reading long contexts."""
 
 
 @attrs.frozen
 class SlotShape:
-    """Heads and their width in the keys and values of one layer."""
+    """The number of heads and their width in the keys and values of one layer."""
 
     heads: int
     width: int
@@ -25,7 +26,7 @@ class SlotShape:
 class Slots:
     """`layers` holds keys and values [2, slots, heads, capacity, width] of every layer.
 
-    All is zeros at first, and not whatever memory held: a masked value is multiplied by 0, which leaves NaN as it is.
+    Memory starts as zeros: a masked value is multiplied by 0, and a NaN in uninitialized memory would stay NaN.
     """
 
     def __init__(
@@ -38,49 +39,57 @@ class Slots:
         self._held: list[list[int]] = [[] for _ in range(count)]
 
     def assign(self, names: Sequence[list[int]], among: int) -> list[int]:
-        """Return a slot for each context, of the first `among`: the free one that holds most of it already.
+        """Choose a slot for each context from the first `among` slots: the free one that shares the longest prefix.
 
-        `names` say what stands at each position: token numbers, where keys and values depend on nothing but those.
+        `names` identify the keys and values at each position. They are token ids where keys and values depend on the
+        tokens alone.
         """
         free = list(range(among))
         chosen = []
-        for own in names:
-            best = max(free, key=lambda slot: common_prefix(self._held[slot], own))
+        for context_names in names:
+            best = max(free, key=lambda slot: common_prefix(self._held[slot], context_names))
             free.remove(best)
             chosen.append(best)
         return chosen
 
     def load(self, slot: int, names: list[int], layers: Sequence[Tensor]) -> None:
-        """Copy into a slot what it lacks of a context's keys and values, each layer's [2, heads, positions, width].
+        """Copy the keys and values that a slot lacks from a context: `layers` are [2, heads, positions, width] each.
 
-        Whatever the slot holds behind them is given up: the step writes its rows there.
+        Later positions of the slot become free: the step writes its rows there.
         """
         first, last = common_prefix(self._held[slot], names), len(names)
         self._held[slot] = list(names)
         if first < last:
-            for own, other in zip(self.layers, layers, strict=True):
-                own[:, slot, :, first:last] = other[:, :, first:last]
+            for slot_layer, context_layer in zip(self.layers, layers, strict=True):
+                slot_layer[:, slot, :, first:last] = context_layer[:, :, first:last]
 
     def store(self, slot: int, names: list[int], layers: Sequence[Tensor]) -> None:
-        """Copy rows that a step has written behind a context into that context's own memory; they stand for `names`."""
+        """Copy the rows that a step wrote after a context into the context's own memory. `names` identify them."""
         first, last = len(self._held[slot]), len(self._held[slot]) + len(names)
         self._held[slot] += names
         if names:
-            for own, other in zip(self.layers, layers, strict=True):
-                other[:, :, first:last] = own[:, slot, :, first:last]
+            for slot_layer, context_layer in zip(self.layers, layers, strict=True):
+                context_layer[:, :, first:last] = slot_layer[:, slot, :, first:last]
 
     def forget(self) -> None:
-        """Hold nothing: a step has run over rows of no meaning."""
+        """Treat all slots as empty, because a step has run over meaningless rows."""
         self._held = [[] for _ in range(self.count)]
 
 
 def affordable_capacity(
     shapes: Sequence[SlotShape], count: int, wanted: int, dtype: torch.dtype, device: torch.device
 ) -> int:
-    """Return how many positions `count` slots can have, at most `wanted`, in a SHARE of the free memory; 0 for none."""
+    """Return how many positions each of `count` slots can have within the memory share, at most `wanted`."""
     if device.type != "cuda":
         return wanted
-    position = 2 * dtype.itemsize * sum(shape.heads * shape.width for shape in shapes)
+    bytes_per_position = 2 * dtype.itemsize * sum(shape.heads * shape.width for shape in shapes)
     free, _ = torch.cuda.mem_get_info(device)
-    capacity = min(wanted, free // SHARE // (position * count)) // LEAST_CAPACITY * LEAST_CAPACITY
+    capacity = min(wanted, free // SHARE // (bytes_per_position * count)) // LEAST_CAPACITY * LEAST_CAPACITY
     return int(capacity)
+
+
+def capacity_for(length: int, least: int, most: int) -> int | None:
+    """Return the bucket's capacity for a step over `length` positions; None if it exceeds `most`."""
+    if length > most:
+        return None
+    return min(rounded(length, least), most)

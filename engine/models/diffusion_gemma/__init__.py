@@ -1,6 +1,6 @@
-"""DiffusionGemma (google/diffusiongemma-26B-A4B-it and its kin), filling holes on a canvas that ends in the suffix.
+"""DiffusionGemma (google/diffusiongemma-26B-A4B-it and related models). The canvas of a hole ends with the suffix.
 
-transformers is imported when such a model is loaded, and not before: the embedded model starts without it.
+transformers is imported only when such a model is loaded, because the embedded model must start without it.
 """
 
 from engine.models.diffusion_gemma.loading import MODEL_TYPE, load

@@ -1,4 +1,4 @@
-"""Which positions of a canvas a step accepts; the others are renoised, also ones that were accepted before."""
+"""Which positions of a canvas a step accepts. All others are renoised, even if an earlier step accepted them."""
 
 from functools import cache
 
@@ -7,15 +7,15 @@ from torch import Tensor
 
 from engine.models.diffusion_gemma.canvas import AcceptRule
 
-SURE = 0.9
+MIN_CONFIDENCE = 0.9
 
 
 @cache
 def by_entropy(bound: float) -> AcceptRule:
-    """Accept the most decided positions as long as the entropies of those before each add up to at most `bound` nats.
+    """Accept positions from low to high entropy, while the entropies of those before sum to at most `bound` nats.
 
-    That bounds what accepting them together loses against one by one (EB-Sampler, arXiv 2505.24857). The same bound is
-    the same rule: graphs are kept by it.
+    The sum bounds the loss against accepting them one by one (EB-Sampler, arXiv 2505.24857). Cached because captured
+    graphs are looked up by their rule: the same bound must be the same object.
     """
 
     def accept(entropy: Tensor, confidence: Tensor) -> Tensor:
@@ -27,5 +27,5 @@ def by_entropy(bound: float) -> AcceptRule:
 
 
 def by_threshold(entropy: Tensor, confidence: Tensor) -> Tensor:
-    """Accept every position whose likeliest token is at least SURE, and the surest one (arXiv 2505.22618)."""
-    return (confidence >= SURE) | (confidence >= confidence.amax(-1, keepdim=True))
+    """Accept positions with at least MIN_CONFIDENCE, and always the most confident one (arXiv 2505.22618)."""
+    return (confidence >= MIN_CONFIDENCE) | (confidence >= confidence.amax(-1, keepdim=True))

@@ -1,4 +1,4 @@
-"""Attention of many holes in one forward: rows of all of them stand one behind the other, each sees its own context."""
+"""Attention of many holes in one forward: their rows are concatenated, and each row sees its own hole's context."""
 
 import attrs
 import torch
@@ -10,7 +10,7 @@ from engine.models.diffusion_gemma.context import RollingContext
 
 @attrs.define(eq=False)
 class ContextSegment:
-    """Rows `first_row` up to `last_row` (not included) of a forward. They stand behind `start` tokens of `context`."""
+    """Rows `first_row` up to `last_row` (exclusive) of a forward. They follow the first `start` tokens of `context`."""
 
     context: RollingContext
     start: int
@@ -20,15 +20,15 @@ class ContextSegment:
 
     @property
     def stop(self) -> int:
-        """The position behind the last row."""
+        """The position after the last row."""
         return self.start + self.last_row - self.first_row
 
     def first_seen(self, window: int | None) -> int:
-        """Return the first position that the first row sees; a window counts the row itself."""
+        """Return the first position that the first row sees. A window includes the row itself."""
         return 0 if window is None else max(0, self.start - window + 1)
 
     def causal_mask(self, window: int | None, device: torch.device) -> Tensor | None:
-        """Return which keys each row sees, bool [rows, positions from first_seen to stop]; None when all see all."""
+        """Return which keys each row sees, bool [rows, positions from first_seen to stop]; None if all see all."""
         if self.last_row - self.first_row == 1:
             return None
         if window not in self._masks:
@@ -41,8 +41,11 @@ class ContextSegment:
 
 @attrs.frozen
 class SegmentAttention:
-    """Attention of a forward's segments. Rows that are `causal`, the encoder's, are written into their contexts; the
-    others see the context and each other, and leave nothing behind."""
+    """The attention of a forward over its segments.
+
+    With `causal` (the encoder) keys and values are written into the contexts. Without (the decoder) the rows of a
+    segment see its context and each other, and nothing is kept.
+    """
 
     segments: list[ContextSegment]
     causal: bool
@@ -50,8 +53,8 @@ class SegmentAttention:
     def mix(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float | None, window: int | None
     ) -> Tensor:
-        """Return the mixed values [rows, heads, width] of query, key and value, the latter two of fewer heads."""
-        query, key, value = (each.transpose(0, 1) for each in (query, key, value))
+        """Return the mixed values [rows, heads, width]. `key` and `value` have fewer heads than `query`."""
+        query, key, value = (heads.transpose(0, 1) for heads in (query, key, value))
         mixed = []
         for segment in self.segments:
             rows, start, stop = slice(segment.first_row, segment.last_row), segment.start, segment.stop
@@ -65,8 +68,8 @@ class SegmentAttention:
             else:
                 keys = torch.cat([keys[:, first:start], key[:, rows]], dim=1)
                 values = torch.cat([values[:, first:start], value[:, rows]], dim=1)
-            found = F.scaled_dot_product_attention(
+            attended = F.scaled_dot_product_attention(
                 query[None, :, rows], keys[None], values[None], mask, scale=scale, enable_gqa=True
             )
-            mixed.append(found[0].transpose(0, 1))
+            mixed.append(attended[0].transpose(0, 1))
         return torch.cat(mixed)

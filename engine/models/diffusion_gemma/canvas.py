@@ -1,4 +1,4 @@
-"""A canvas between two passes, and the pass that takes it some steps further."""
+"""A canvas between two passes, and the pass that runs some denoising steps on it."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,13 +8,17 @@ from torch import Tensor
 from engine.models.diffusion_gemma.context import RollingContext
 
 AcceptRule = Callable[[Tensor, Tensor], Tensor]
-"""From the entropy (nats) and confidence of a canvas's positions, each [..., middle], to which are accepted, bool."""
+"""From entropy (nats) and confidence, both [..., middle], to the accepted positions, bool [..., middle]."""
 
 
 @attrs.frozen
-class Found:
-    """What one step says of each position of the middle, each [middle]: the likeliest token, its probability at
-    temperature 1, the entropy (nats) at the step's own, and whether what was drawn there was accepted."""
+class StepResult:
+    """The result of one step, each [middle].
+
+    likeliest, confidence: the most likely token and its probability at temperature 1
+    entropy: in nats, at the temperature of the step
+    accepted: whether the rule accepted the drawn token
+    """
 
     likeliest: Tensor
     confidence: Tensor
@@ -24,22 +28,27 @@ class Found:
 
 @attrs.frozen
 class CanvasState:
-    """A canvas on the device: its noisy tokens [middle], the tokens that stay [after], the embeddings that the last
-    step expected [middle, width] (None before the first), what it found, and whether the canvas is done, bool []."""
+    """The state of a canvas, on the device.
+
+    tokens: the noisy middle [middle]; after: the fixed tokens after it [after]
+    signal: the embeddings that the last step expects [middle, width], for self-conditioning; None before the first step
+    result: of the last step; None before the first
+    stopped: whether the canvas is done, bool []
+    """
 
     tokens: Tensor
     after: Tensor
     signal: Tensor | None
-    found: Found | None
+    result: StepResult | None
     stopped: Tensor
 
 
 @attrs.define(eq=False)
 class Canvas:
-    """`length` tokens of a middle that starts at the fill's token `first`, followed by `after`, tokens that stay.
+    """A middle of `length` tokens that starts at the fill's token `first`, and the fixed tokens `after` it.
 
-    `accept` says what a step keeps. `greedy` takes the likeliest tokens; else they are drawn from the likeliest ones
-    that share `top_p`.
+    `accept` chooses the positions that a step keeps. `greedy` takes the most likely tokens; otherwise they are drawn,
+    with `top_p`. `step` counts the steps taken.
     """
 
     length: int
@@ -59,8 +68,8 @@ class Canvas:
 
 @attrs.define
 class CanvasPass:
-    """Implements fill.interface.Pass. Reads `append` into the context, then takes each of `canvases` one step further
-    for each of `temperatures`, without looking up in between.
+    """Implements interface.Pass. Reads `append` into the context. Then every canvas takes one step per temperature; the
+    host sees only the state after the last one.
 
     The result is a canvas_result.CanvasResult.
     """

@@ -47,8 +47,8 @@ def _result(packed: NDArray[np.float32], states: Sequence[CanvasState]) -> Canva
 
 def _packed(state: CanvasState) -> Tensor:
     """Return what the host needs of a canvas, fp32 [5, middle]. Token ids are exact in it up to 2**24."""
-    found = state.found
-    if found is None:
+    result = state.result
+    if result is None:
         raise ValueError("a canvas was run for no step")
-    stopped = state.stopped.expand_as(found.accepted)
-    return torch.stack([found.likeliest, found.confidence, found.entropy, found.accepted, stopped]).float()
+    stopped = state.stopped.expand_as(result.accepted)
+    return torch.stack([result.likeliest, result.confidence, result.entropy, result.accepted, stopped]).float()

@@ -1,7 +1,7 @@
-"""One denoising step of a batch of canvases in fixed memory: forward, middle rows' logits, draw, accept, renoise.
+"""One denoising step of a batch of canvases in fixed memory: forward, logits of the middles, draw, accept, renoise.
 
-Nothing in it asks the device for anything, and no shape depends on what it finds, so it can be captured and replayed:
-what one step writes the next one reads.
+A step never waits for the device, and no shape depends on a value, so a graph can capture it. Each step reads what the
+one before has written.
 """
 
 import math
@@ -20,16 +20,20 @@ from engine.models.diffusion_gemma.noise import Noise, key_of
 from engine.models.diffusion_gemma.read_logits import Draws, read_logits
 
 STEPS_A_PASS = 8
-"""More in one pass take the plain way."""
-_NEVER_DECIDED = 1e9
-"""The entropy (nats) of padding: rules that take the most decided positions come to it last."""
+"""A pass with more steps takes the plain path."""
+_PADDING_ENTROPY = 1e9
+"""In nats. Rules that accept low entropies first come to padding last."""
 
 
 @attrs.frozen
 class CanvasBucket:
-    """A shape that graphs are captured for: `slots` contexts with `rows` canvas rows each, which see `capacity`
-    positions; `canvases` with middles of at most `middle` tokens; and what the steps do with what they find: the rule,
-    whether any token is drawn, and whether from the likeliest ones only."""
+    """The shape of a captured step.
+
+    slots, rows, capacity: contexts, canvas rows per context, and positions that these see
+    canvases, middle: the number of canvases, and the tokens of their longest middle
+    accept: the rule of all canvases
+    draws: whether any canvas draws its tokens; with_top_p: whether any of them has a top-p below 1
+    """
 
     slots: int
     rows: int
@@ -37,26 +41,26 @@ class CanvasBucket:
     canvases: int
     middle: int
     accept: AcceptRule
-    some: bool
-    cut: bool
+    draws: bool
+    with_top_p: bool
 
 
 @attrs.define
 class StepInputs:
-    """What the host says of a pass, int64; bools are 0 and 1.
+    """The host's inputs to a pass, all int64; bools are 0 and 1.
 
-    positions: [slots * rows], as the rotary embedding counts
-    lengths [slots], begins and ends [slots, rows]: what the rows see, see captured.attention.Sight
-    places: [canvases, middle], the row of each position of the middles; for padding the row behind all others
-    seeds, firsts, steps, counts: [canvases], the steps taken before this pass and those to take in it
-    greedy, begun: [canvases], as in canvas.Canvas, and whether a step was taken before
+    positions: [slots * rows], for the rotary embedding
+    lengths [slots], begins and ends [slots, rows]: which keys the rows see, as in cuda_graphs.attention.Sight
+    middle_rows: [canvases, middle], the row of each position of the middles; for padding the row after all others
+    seeds, firsts, steps, counts: [canvases]; steps taken before this pass, and steps to take in it
+    greedy, begun: [canvases], as in canvas.Canvas, and whether any step was taken before this pass
     """
 
     positions: NDArray[np.int64]
     lengths: NDArray[np.int64]
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
-    places: NDArray[np.int64]
+    middle_rows: NDArray[np.int64]
     seeds: NDArray[np.int64]
     firsts: NDArray[np.int64]
     steps: NDArray[np.int64]
@@ -65,8 +69,8 @@ class StepInputs:
     begun: NDArray[np.int64]
 
     @classmethod
-    def nothing(cls, bucket: CanvasBucket) -> "StepInputs":
-        """Return what says that all is padding, which sees the rows of its slot."""
+    def padding(cls, bucket: CanvasBucket) -> "StepInputs":
+        """Return inputs in which everything is padding. Padding sees the rows of its slot."""
         shape = (bucket.slots, bucket.rows)
         rows = bucket.slots * bucket.rows
         return cls(
@@ -83,20 +87,21 @@ class StepInputs:
 
 
 class CanvasMemory:
-    """What a step reads and writes.
+    """The memory that a step reads and writes.
 
-    told: StepInputs, one after the other
-    heat: fp32 [canvases, STEPS_A_PASS], the temperatures; top_p: fp32 [canvases]
+    inputs: the fields of StepInputs, concatenated
+    temperatures: fp32 [canvases, STEPS_A_PASS]; top_p: fp32 [canvases]
     tokens, signals: [slots * rows + 1], [slots * rows + 1, width]; the last row takes the padding of middles
     taken: int64 [], the steps taken in this pass; stopped: bool [canvases]
-    likeliest int64, confidence and entropy fp32, accepted bool: [canvases, middle], as in canvas.Found
+    likeliest int64, confidence and entropy fp32, accepted bool: [canvases, middle], as in canvas.StepResult
     """
 
     def __init__(self, bucket: CanvasBucket, width: int, dtype: torch.dtype, device: torch.device) -> None:
         rows, count, shape = bucket.slots * bucket.rows, bucket.canvases, (bucket.canvases, bucket.middle)
-        self._shapes = [part.shape for part in StepInputs.nothing(bucket).parts()]
-        self.told = torch.zeros(sum(math.prod(shape) for shape in self._shapes), dtype=torch.long, device=device)
-        self.heat, self.top_p = torch.ones(count, STEPS_A_PASS, device=device), torch.ones(count, device=device)
+        self._shapes = [part.shape for part in StepInputs.padding(bucket).parts()]
+        self.inputs = torch.zeros(sum(math.prod(shape) for shape in self._shapes), dtype=torch.long, device=device)
+        self.temperatures = torch.ones(count, STEPS_A_PASS, device=device)
+        self.top_p = torch.ones(count, device=device)
         self.tokens = torch.zeros(rows + 1, dtype=torch.long, device=device)
         self.signals = torch.zeros(rows + 1, width, dtype=dtype, device=device)
         self.taken = torch.zeros((), dtype=torch.long, device=device)
@@ -104,20 +109,20 @@ class CanvasMemory:
         self.likeliest = torch.zeros(shape, dtype=torch.long, device=device)
         self.accepted = torch.zeros(shape, dtype=torch.bool, device=device)
         self.confidence, self.entropy = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
-        self.tell(StepInputs.nothing(bucket))
+        self.set_inputs(StepInputs.padding(bucket))
 
-    def tell(self, told: StepInputs) -> None:
-        """Take what the host says, in one copy."""
-        self.told.copy_(torch.from_numpy(np.concatenate([part.ravel() for part in told.parts()])))
+    def set_inputs(self, inputs: StepInputs) -> None:
+        """Send the host's inputs to the device, in one copy."""
+        self.inputs.copy_(torch.from_numpy(np.concatenate([part.ravel() for part in inputs.parts()])))
 
-    def parts(self) -> list[Tensor]:
-        """Return the tensors of `told`, in the order of StepInputs's fields."""
+    def input_parts(self) -> list[Tensor]:
+        """Return the tensors in `inputs`, in the order of the fields of StepInputs."""
         sizes = [math.prod(shape) for shape in self._shapes]
-        return [part.view(shape) for part, shape in zip(torch.split(self.told, sizes), self._shapes, strict=True)]
+        return [part.view(shape) for part, shape in zip(torch.split(self.inputs, sizes), self._shapes, strict=True)]
 
 
 class CanvasStep:
-    """Implements graphs.Step. captured_canvases fills its memory, and reads it after the last step."""
+    """Implements graphs.Step. CapturedCanvases fills its memory, and reads it after the last step of a pass."""
 
     def __init__(
         self,
@@ -133,44 +138,47 @@ class CanvasStep:
         self.memory = CanvasMemory(bucket, network.width, network.dtype, network.device)
 
     def compute(self) -> Tensor:
-        """Take every canvas that has steps left and has not stopped one step further; return which have stopped."""
+        """Run one step of every canvas that has steps left and has not stopped; return which have stopped."""
         bucket, memory = self.bucket, self.memory
-        positions, lengths, begins, ends, places, seeds, firsts, steps, counts, greedy, begun = memory.parts()
+        parts = memory.input_parts()
+        positions, lengths, begins, ends, middle_rows, seeds, firsts, steps, counts, greedy, begun = parts
         hidden = self._forward(positions, Sight(lengths, begins, ends, lengths[:, None].expand_as(begins)))
-        present = places < len(hidden)
+        present = middle_rows < len(hidden)
         keys = key_of(
             seeds[:, None],
             (steps + memory.taken)[:, None] + 1,
-            firsts[:, None] + torch.arange(bucket.middle, device=places.device),
+            firsts[:, None] + torch.arange(bucket.middle, device=middle_rows.device),
         )
         draws = Draws(
             keys=keys.flatten(),
-            temperature=self._spread(memory.heat.index_select(1, memory.taken[None])[:, 0]),
-            top_p=self._spread(memory.top_p),
-            greedy=self._spread(greedy != 0),
-            some=bucket.some,
-            cut=bucket.cut,
+            temperature=self._per_position(memory.temperatures.index_select(1, memory.taken[None])[:, 0]),
+            top_p=self._per_position(memory.top_p),
+            greedy=self._per_position(greedy != 0),
+            any_drawn=bucket.draws,
+            any_top_p=bucket.with_top_p,
         )
-        middles = hidden[places.clamp(max=len(hidden) - 1).flatten()]
-        seen = read_logits(self._network, self._noise, self._forbidden, middles, draws)
+        middles = hidden[middle_rows.clamp(max=len(hidden) - 1).flatten()]
+        readings = read_logits(self._network, self._noise, self._forbidden, middles, draws)
         likeliest, confidence, entropy, drawn = (
-            each.view(places.shape) for each in (seen.likeliest, seen.confidence, seen.entropy, seen.drawn)
+            values.view(middle_rows.shape)
+            for values in (readings.likeliest, readings.confidence, readings.entropy, readings.drawn)
         )
-        decided = torch.where(present, entropy, _NEVER_DECIDED)
-        accepted = bucket.accept(decided, torch.where(present, confidence, -1.0)) & present
-        over = memory.stopped | (memory.taken >= counts)
-        self._renew_rows(places, over, torch.where(accepted, drawn, self._noise.uniform(keys)), seen.signal)
+        ranked = torch.where(present, entropy, _PADDING_ENTROPY)
+        accepted = bucket.accept(ranked, torch.where(present, confidence, -1.0)) & present
+        done = memory.stopped | (memory.taken >= counts)
+        renoised = torch.where(accepted, drawn, self._noise.uniform(keys))
+        self._renew_rows(middle_rows, done, renoised, readings.signal)
         same = ((likeliest == memory.likeliest) | ~present).all(-1)
         mean = torch.where(present, entropy, 0.0).sum(-1) / present.sum(-1).clamp(min=1)
         settled = same & (mean < self._confident) & (begun + memory.taken > 0)
-        for known, now in (
+        for stored, new in (
             (memory.likeliest, likeliest),
             (memory.confidence, confidence),
             (memory.entropy, entropy),
             (memory.accepted, accepted),
         ):
-            known.copy_(torch.where(over[:, None], known, now))
-        memory.stopped.logical_or_(settled & ~over)
+            stored.copy_(torch.where(done[:, None], stored, new))
+        memory.stopped.logical_or_(settled & ~done)
         memory.taken.add_(1)
         return memory.stopped
 
@@ -180,14 +188,16 @@ class CanvasStep:
         tokens, signals = self.memory.tokens[:-1], self.memory.signals[:-1]
         return self._network.denoise_over(tokens, signals, positions, attention.mix)
 
-    def _spread(self, values: Tensor) -> Tensor:
-        """Return one value a position from one a canvas."""
+    def _per_position(self, values: Tensor) -> Tensor:
+        """Return [canvases * middle] from one value per canvas."""
         return values[:, None].expand(-1, self.bucket.middle).flatten()
 
-    def _renew_rows(self, places: Tensor, over: Tensor, tokens: Tensor, signals: Tensor) -> None:
-        """Put new tokens [canvases, middle] and signals [canvases * middle, width] into the rows of middles that are
-        not `over`. What stands behind a middle is its own signal from the second step on."""
-        memory, rows, kept = self.memory, places.flatten(), self._spread(over)
+    def _renew_rows(self, middle_rows: Tensor, done: Tensor, tokens: Tensor, signals: Tensor) -> None:
+        """Write tokens [canvases, middle] and signals [canvases * middle, width] to the middles that are not `done`.
+
+        From the second step on, the signal of the fixed tokens after a middle is their own embedding.
+        """
+        memory, rows, kept = self.memory, middle_rows.flatten(), self._per_position(done)
         tokens = torch.where(kept, memory.tokens[rows], tokens.flatten())
         signals = torch.where(kept[:, None], memory.signals[rows], signals)
         memory.signals.copy_(self._network.embed(memory.tokens))

@@ -1,8 +1,8 @@
-"""A context that rolls back exactly: the keys and values of all its tokens, also where a layer sees only the last ones.
+"""A context that can be truncated at any token: all layers keep the keys and values of all tokens.
 
-Stock caches drop what has left a sliding layer's window and so cannot go back past it. Keeping everything costs memory
-(225 kB a token for the 26B checkpoint in bf16, nine tenths of it in sliding layers), and saves a prefill each time an
-edit lands further up in the file.
+The caches of transformers drop what has left the window of a sliding layer, so they cannot roll back past it. Keeping
+all costs memory (225 kB per token for the 26B checkpoint in bf16, 90 % of it in sliding layers). It saves a prefill
+whenever the user edits further up in the file.
 """
 
 from collections.abc import Sequence
@@ -12,19 +12,19 @@ import torch
 from torch import Tensor
 
 SMALLEST = 256
-"""Positions of the smallest buffer. Buffers double, so that there are few sizes for a captured graph to be made for."""
+"""Positions of the smallest buffer. Each next size is twice as large."""
 
 
 @attrs.frozen
 class LayerShape:
-    """Heads and their width in the keys and values of one layer."""
+    """The number of heads and their width in the keys and values of one layer."""
 
     heads: int
     width: int
 
 
 class RollingContext:
-    """Implements models.base.Context. `layers` holds keys and values [2, heads, capacity, width] of every layer."""
+    """Implements interface.Context. `layers` holds keys and values [2, heads, capacity, width] of every layer."""
 
     def __init__(self, shapes: Sequence[LayerShape], dtype: torch.dtype, device: torch.device) -> None:
         self.tokens: list[int] = []
@@ -43,19 +43,19 @@ class RollingContext:
         copy = RollingContext(self._shapes, self._dtype, self._device)
         copy.tokens = self.tokens[:length]
         copy.reserve(length)
-        for mine, other in zip(self.layers, copy.layers, strict=True):
-            other[:, :, :length] = mine[:, :, :length]
+        for source, target in zip(self.layers, copy.layers, strict=True):
+            target[:, :, :length] = source[:, :, :length]
         return copy
 
     def reserve(self, length: int) -> None:
-        """Make room for `length` positions; what is stored stays."""
+        """Make room for `length` positions. Stored keys and values stay."""
         if length <= self.capacity:
             return
-        held, old = self.capacity, self.layers
+        old_capacity, old_layers = self.capacity, self.layers
         self.capacity = max(SMALLEST, 1 << (length - 1).bit_length())
         self.layers = self._buffers(self.capacity)
-        for before, after in zip(old, self.layers, strict=True):
-            after[:, :, :held] = before
+        for source, target in zip(old_layers, self.layers, strict=True):
+            target[:, :, :old_capacity] = source
 
     def _buffers(self, capacity: int) -> list[Tensor]:
         return [

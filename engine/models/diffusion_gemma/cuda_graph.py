@@ -1,44 +1,42 @@
-"""Denoising as captured steps: canvases go into fixed memory, steps are replayed, and what came of it is copied out."""
+"""Runs denoising as captured steps: copy canvases into fixed memory, replay steps, copy the states out."""
 
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
-from engine.models.cuda_graphs.graphs import Graphs
-from engine.models.cuda_graphs.sizes import capacity_for, rounded
-from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity
-from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, Found
+from engine.models.cuda_graphs.graphs import Graphs, rounded
+from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, StepResult
 from engine.models.diffusion_gemma.canvas_step import STEPS_A_PASS, CanvasBucket, CanvasMemory, CanvasStep, StepInputs
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.noise import LARGEST, Noise
+from engine.models.diffusion_gemma.noise import MOST_SEED, Noise
 
 MOST_SLOTS = 8
 MOST_CAPACITY = 8192
-"""Positions of a hole that a graph serves; larger holes take the plain way."""
+"""Positions of a hole that a graph serves. Larger holes take the plain path."""
 MOST_ROWS = 512
 LEAST_ROWS = 16
 LEAST_MIDDLE = 8
 
 
 class CapturedCanvases:
-    """Runs passes as captured steps where they fit a bucket."""
+    """Implements denoiser.StepRunner: runs the steps of passes as captured graphs, if they fit a bucket."""
 
     def __init__(
-        self, network: DiffusionNetwork, noise: Noise, forbidden: Tensor, confident: float, capacity: int
+        self, network: DiffusionNetwork, noise: Noise, confident: float, forbidden: Sequence[int] = ()
     ) -> None:
-        self._network, self._noise, self._forbidden, self._confident = network, noise, forbidden, confident
+        self._network, self._noise, self._confident = network, noise, confident
+        self._forbidden = torch.tensor(forbidden, dtype=torch.long, device=network.device)
         shapes = [SlotShape(shape.heads, shape.width) for shape in network.shapes]
         dtype, device = network.dtype, network.device
-        self._slots = Slots(
-            shapes, MOST_SLOTS, affordable_capacity(shapes, MOST_SLOTS, capacity, dtype, device), dtype, device
-        )
+        capacity = affordable_capacity(shapes, MOST_SLOTS, MOST_CAPACITY, dtype, device)
+        self._slots = Slots(shapes, MOST_SLOTS, capacity, dtype, device)
         self._graphs: Graphs[CanvasStep] = Graphs(device, self._slots.forget)
 
     def run(
         self, passes: Sequence[CanvasPass], lengths: Sequence[int], states: Sequence[Sequence[CanvasState]]
     ) -> list[list[CanvasState]] | None:
-        """Return where the canvases are after their steps, from `states`; None where no graph serves these passes."""
+        """Return the states of the canvases after their steps; None if no graph serves these passes."""
         bucket = self._bucket(passes, lengths)
         if bucket is None:
             return None
@@ -48,22 +46,22 @@ class CapturedCanvases:
         )
         if captured is None:
             return None
-        names = [[*item.context.tokens, *item.append][:length] for item, length in zip(passes, lengths, strict=True)]
+        names = [[*each.context.tokens, *each.append][:length] for each, length in zip(passes, lengths, strict=True)]
         slots = self._slots.assign(names, bucket.slots)
-        for item, own, slot in zip(passes, names, slots, strict=True):
-            self._slots.load(slot, own, item.context.layers)
+        for each, context_names, slot in zip(passes, names, slots, strict=True):
+            self._slots.load(slot, context_names, each.context.layers)
         memory = captured.step.memory
         self._fill(memory, bucket, passes, lengths, slots, states)
-        for _ in range(max(len(item.temperatures) for item in passes)):
+        for _ in range(max(len(each.temperatures) for each in passes)):
             captured.run()
         return self._states(memory, passes, slots, bucket, states)
 
     def _bucket(self, passes: Sequence[CanvasPass], lengths: Sequence[int]) -> CanvasBucket | None:
-        canvases = [canvas for item in passes for canvas in item.canvases]
-        rows = rounded(max(sum(canvas.rows for canvas in item.canvases) for item in passes), LEAST_ROWS)
+        canvases = [canvas for each in passes for canvas in each.canvases]
+        rows = rounded(max(sum(canvas.rows for canvas in each.canvases) for each in passes), LEAST_ROWS)
         capacity = capacity_for(max(lengths) + rows, LEAST_CAPACITY, self._slots.capacity)
         rules = {canvas.accept for canvas in canvases}
-        steps = max(len(item.temperatures) for item in passes)
+        steps = max(len(each.temperatures) for each in passes)
         if capacity is None or len(passes) > MOST_SLOTS or rows > MOST_ROWS or len(rules) > 1 or steps > STEPS_A_PASS:
             return None
         drawn = [canvas for canvas in canvases if not canvas.greedy]
@@ -74,8 +72,8 @@ class CapturedCanvases:
             canvases=rounded(len(canvases)),
             middle=rounded(max(canvas.length for canvas in canvases), LEAST_MIDDLE),
             accept=rules.pop(),
-            some=bool(drawn),
-            cut=any(canvas.top_p < 1 for canvas in drawn),
+            draws=bool(drawn),
+            with_top_p=any(canvas.top_p < 1 for canvas in drawn),
         )
 
     def _fill(
@@ -87,50 +85,50 @@ class CapturedCanvases:
         slots: Sequence[int],
         states: Sequence[Sequence[CanvasState]],
     ) -> None:
-        """Put the canvases where the step finds them; those of one pass stand behind each other in its slot."""
-        told = StepInputs.nothing(bucket)
-        heat = torch.ones(bucket.canvases, STEPS_A_PASS)
+        """Copy the canvases into the step's memory. The canvases of one pass follow each other in its slot."""
+        inputs = StepInputs.padding(bucket)
+        temperatures = torch.ones(bucket.canvases, STEPS_A_PASS)
         top_p = torch.ones(bucket.canvases)
-        number = 0
-        for item, length, slot, of_pass in zip(passes, lengths, slots, states, strict=True):
-            told.lengths[slot] = length
-            told.begins[slot], told.ends[slot] = length, length + bucket.rows
+        index = 0
+        for each, length, slot, pass_states in zip(passes, lengths, slots, states, strict=True):
+            inputs.lengths[slot] = length
+            inputs.begins[slot], inputs.ends[slot] = length, length + bucket.rows
             row = 0
-            for canvas, state in zip(item.canvases, of_pass, strict=True):
+            for canvas, state in zip(each.canvases, pass_states, strict=True):
                 first = slot * bucket.rows + row
-                told.begins[slot, row : row + canvas.rows] = length + row
-                told.ends[slot, row : row + canvas.rows] = length + row + canvas.rows
-                told.positions[first : first + canvas.rows] = range(length, length + canvas.rows)
-                told.places[number, : canvas.length] = range(first, first + canvas.length)
-                told.seeds[number], told.firsts[number] = canvas.seed & LARGEST, canvas.first
-                told.steps[number], told.counts[number] = canvas.step, len(item.temperatures)
-                told.greedy[number], told.begun[number] = canvas.greedy, state.signal is not None
-                heat[number, : len(item.temperatures)] = torch.tensor(item.temperatures)
-                top_p[number] = canvas.top_p
-                self._put(memory, canvas, state, first, number)
-                row, number = row + canvas.rows, number + 1
-        memory.tell(told)
-        memory.heat.copy_(heat)
+                inputs.begins[slot, row : row + canvas.rows] = length + row
+                inputs.ends[slot, row : row + canvas.rows] = length + row + canvas.rows
+                inputs.positions[first : first + canvas.rows] = range(length, length + canvas.rows)
+                inputs.middle_rows[index, : canvas.length] = range(first, first + canvas.length)
+                inputs.seeds[index], inputs.firsts[index] = canvas.seed & MOST_SEED, canvas.first
+                inputs.steps[index], inputs.counts[index] = canvas.step, len(each.temperatures)
+                inputs.greedy[index], inputs.begun[index] = canvas.greedy, state.signal is not None
+                temperatures[index, : len(each.temperatures)] = torch.tensor(each.temperatures)
+                top_p[index] = canvas.top_p
+                self._put(memory, canvas, state, first, index)
+                row, index = row + canvas.rows, index + 1
+        memory.set_inputs(inputs)
+        memory.temperatures.copy_(temperatures)
         memory.top_p.copy_(top_p)
         memory.taken.zero_()
 
-    def _put(self, memory: CanvasMemory, canvas: Canvas, state: CanvasState, first: int, number: int) -> None:
-        """Copy a canvas's state into rows from `first` on and into the place of canvas `number`."""
+    def _put(self, memory: CanvasMemory, canvas: Canvas, state: CanvasState, first: int, index: int) -> None:
+        """Copy the state of a canvas into the rows from `first` on, and its last result to canvas `index`."""
         middle, stop = first + canvas.length, first + canvas.rows
         memory.tokens[first:middle], memory.tokens[middle:stop] = state.tokens, state.after
-        memory.stopped[number] = state.stopped
-        if state.signal is None or state.found is None:
+        memory.stopped[index] = state.stopped
+        if state.signal is None or state.result is None:
             memory.signals[first:stop] = 0
             return
         memory.signals[first:middle] = state.signal
         memory.signals[middle:stop] = self._network.embed(state.after)
-        for own, known in (
-            (memory.likeliest, state.found.likeliest),
-            (memory.confidence, state.found.confidence),
-            (memory.entropy, state.found.entropy),
-            (memory.accepted, state.found.accepted),
+        for stored, last in (
+            (memory.likeliest, state.result.likeliest),
+            (memory.confidence, state.result.confidence),
+            (memory.entropy, state.result.entropy),
+            (memory.accepted, state.result.accepted),
         ):
-            own[number, : canvas.length] = known
+            stored[index, : canvas.length] = last
 
     def _states(
         self,
@@ -140,27 +138,26 @@ class CapturedCanvases:
         bucket: CanvasBucket,
         states: Sequence[Sequence[CanvasState]],
     ) -> list[list[CanvasState]]:
-        """Return copies of what the memory holds of each canvas."""
-        # All at once: other steps will overwrite the memory, and a copy for each canvas would be many.
+        """Return the new states, copied out of the memory."""
+        # One copy of everything, because other steps overwrite the memory: a copy per canvas would be many launches.
         tokens, signals, stopped = memory.tokens.clone(), memory.signals.clone(), memory.stopped.clone()
-        parts = (memory.likeliest, memory.confidence, memory.entropy, memory.accepted)
-        likeliest, confidence, entropy, accepted = (part.clone() for part in parts)
-        number = 0
-        found: list[list[CanvasState]] = []
-        for item, slot, of_pass in zip(passes, slots, states, strict=True):
+        parts = [part.clone() for part in (memory.likeliest, memory.confidence, memory.entropy, memory.accepted)]
+        index = 0
+        new_states: list[list[CanvasState]] = []
+        for each, slot, pass_states in zip(passes, slots, states, strict=True):
             row = slot * bucket.rows
-            own = []
-            for canvas, state in zip(item.canvases, of_pass, strict=True):
+            new_pass_states = []
+            for canvas, state in zip(each.canvases, pass_states, strict=True):
                 rows, middle = slice(row, row + canvas.length), slice(0, canvas.length)
-                own.append(
+                new_pass_states.append(
                     CanvasState(
                         tokens=tokens[rows],
                         after=state.after,
                         signal=signals[rows],
-                        found=Found(*(part[number, middle] for part in (likeliest, confidence, entropy, accepted))),
-                        stopped=stopped[number],
+                        result=StepResult(*(part[index, middle] for part in parts)),
+                        stopped=stopped[index],
                     )
                 )
-                row, number = row + canvas.rows, number + 1
-            found.append(own)
-        return found
+                row, index = row + canvas.rows, index + 1
+            new_states.append(new_pass_states)
+        return new_states

@@ -1,7 +1,8 @@
-"""The released layers, run over the rows of many holes at once.
+"""The layers of the released model, run over the rows of many holes at once.
 
-Attention is passed in: over each hole's own context (SegmentAttention), or over slots in a captured step
-(captured.attention.SlotAttention). Everything else has the shapes of its rows and never waits for the device.
+The caller passes the attention: over each hole's own context (SegmentAttention), or over slots in a captured step
+(cuda_graphs.attention.SlotAttention). The rest never waits for the device, and its shapes depend only on the number of
+rows.
 """
 
 from collections.abc import Callable
@@ -14,19 +15,19 @@ from engine.models.cuda_graphs.fused import fused
 from engine.models.diffusion_gemma.attention import ContextSegment, SegmentAttention
 from engine.models.diffusion_gemma.context import LayerShape, RollingContext
 from engine.models.diffusion_gemma.layer import after_attention, before_attention
-from engine.models.quantization.holder import count_parameters
+from engine.models.quantization.quantizer import count_parameters
 
 Mix = Callable[[int, Tensor, Tensor, Tensor, float | None, int | None], Tensor]
-"""From the number of a layer, queries, keys and values [rows, heads, width], a scale and a window to mixed values."""
+"""Attention: from layer index, queries, keys and values [rows, heads, width], scale and window to mixed values."""
 
 
 class DiffusionNetwork:
-    """Wraps a DiffusionGemmaForBlockDiffusion, whose attention it replaces; images are left out."""
+    """Runs a DiffusionGemmaForBlockDiffusion with its own attention, and without its image part."""
 
     def __init__(self, model: Any) -> None:
         self._decoder, self._encoder = model.model.decoder, model.model.encoder.language_model
         self._head, self._softcap = model.lm_head, model.config.text_config.final_logit_softcapping
-        self._kinds: list[str] = model.config.text_config.layer_types
+        self._layer_types: list[str] = model.config.text_config.layer_types
         self.shapes = [
             LayerShape(layer.self_attn.k_proj.out_features // layer.self_attn.head_dim, layer.self_attn.head_dim)
             for layer in self._decoder.layers
@@ -39,39 +40,39 @@ class DiffusionNetwork:
 
     @property
     def parameters(self) -> int:
-        """How many weights there are, tied ones counted once."""
+        """The number of weights; tied ones count once."""
         return count_parameters(self._decoder, self._encoder, self._head)
 
     def new_context(self) -> RollingContext:
         return RollingContext(self.shapes, self.dtype, self.device)
 
     def read(self, tokens: Tensor, positions: Tensor, segments: list[ContextSegment]) -> None:
-        """Write the keys and values of tokens [rows] into the contexts of their segments."""
+        """Write the keys and values of tokens [rows] into the contexts of the segments."""
         mix = SegmentAttention(segments, causal=True).mix
         self._layers(self._encoder, self._encoder.embed_tokens(tokens), positions, mix)
 
     def denoise(self, tokens: Tensor, signals: Tensor, positions: Tensor, segments: list[ContextSegment]) -> Tensor:
         """Return the last hidden states [rows, width] of canvas tokens [rows].
 
-        `signals` [rows, width] are the embeddings that the last step expected; zeros in the first one.
+        `signals` [rows, width] are the embeddings that the last step expects; zeros in the first step.
         """
         return self.denoise_over(tokens, signals, positions, SegmentAttention(segments, causal=False).mix)
 
     def denoise_over(self, tokens: Tensor, signals: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Return what `denoise` does, with any attention."""
+        """As `denoise`, with any attention."""
         inputs = self._decoder.self_conditioning(self._decoder.embed_tokens(tokens), signals)
         hidden: Tensor = self._decoder.norm(self._layers(self._decoder, inputs, positions, mix))
         return hidden
 
     def _layers(self, half: Any, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        turns = {}
-        for kind in sorted(set(self._kinds)):
-            cosine, sine = half.rotary_emb(rows[None], positions[None], kind)
-            turns[kind] = cosine[0][:, None], sine[0][:, None]
-        for number, (layer, kind) in enumerate(zip(half.layers, self._kinds, strict=True)):
-            query, key, value = self._before(layer, rows, *turns[kind])
+        rotations = {}
+        for layer_type in sorted(set(self._layer_types)):
+            cosine, sine = half.rotary_emb(rows[None], positions[None], layer_type)
+            rotations[layer_type] = cosine[0][:, None], sine[0][:, None]
+        for index, (layer, layer_type) in enumerate(zip(half.layers, self._layer_types, strict=True)):
+            query, key, value = self._before(layer, rows, *rotations[layer_type])
             attention = layer.self_attn
-            mixed = mix(number, query, key, value, attention.scaling, attention.sliding_window)
+            mixed = mix(index, query, key, value, attention.scaling, attention.sliding_window)
             rows = self._after(layer, rows, mixed)
         return rows
 
@@ -81,7 +82,7 @@ class DiffusionNetwork:
         return embeddings
 
     def expected_embedding(self, probabilities: Tensor) -> Tensor:
-        """Return the mean embeddings [rows, width] under probabilities [rows, vocabulary]."""
+        """Return the expected embeddings [rows, width] for probabilities [rows, vocabulary]."""
         table = self._decoder.embed_tokens
         mean: Tensor = (probabilities.to(self.dtype) @ table.weight) * table.embed_scale.to(self.dtype)
         return mean

@@ -1,4 +1,4 @@
-"""From a folder in the released layout to a family: config.json, safetensors, tokenizer.json; nothing is executed."""
+"""Loads a model from the files of a release: config.json, safetensors, tokenizer.json. No code from it runs."""
 
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.pieces import GemmaPieces
-from engine.models.diffusion_gemma.prompt import Prompt, TurnMarks
+from engine.models.diffusion_gemma.prompt import Prompt, TurnTokens
 from engine.models.diffusion_gemma.settings import read_settings
+from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
 from engine.models.quantization.choice import Choice, choose
-from engine.models.quantization.holder import Holder
+from engine.models.quantization.quantizer import Quantizer
 from engine.models.stock.tensors import read_tensors, weight_files
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import ModelInfo
@@ -31,12 +31,12 @@ HALVES = ("model.decoder.", "model.encoder.language_model.")
 def load(
     folder: Path, config: dict[str, Any], threads: int, device: torch.device, precision: PrecisionSetting = "auto"
 ) -> DiffusionGemmaModel:
-    """Load a checkpoint in the precision that is wished for.
+    """Load the checkpoint in `folder`. `config` is its config.json.
 
     Raises ModelError with one line that a user can act on.
     """
     files = weight_files(folder)
-    choice = choose(folder, precision, device)
+    choice = choose(files, precision, device)
     try:
         tokenizer = load_tokenizer(folder / "tokenizer.json")
     except Exception as error:
@@ -64,20 +64,20 @@ def load(
         device=device.type,
         dtype=choice.name,
     )
-    pieces = GemmaPieces(tokenizer)
+    token_bytes = GemmaTokenBytes(tokenizer)
     prompt = Prompt(
-        encode=pieces.encode,
+        encode=token_bytes.encode,
         begin=text.bos_token_id,
         window=info.context_tokens,
         canvas=info.canvas_tokens,
-        turns=_turns(folder, tokenizer),
+        turns=_turn_tokens(folder, tokenizer),
     )
-    return DiffusionGemmaModel(info, network, pieces, prompt, read_settings(folder, text.eos_token_id), threads)
+    return DiffusionGemmaModel(info, network, token_bytes, prompt, read_settings(folder, text.eos_token_id), threads)
 
 
 def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the configuration, and the model without memory for its weights and without its image half."""
-    # Seconds of import that nobody who runs another model should wait for.
+    """Return the configuration and a model on the meta device, without its image part."""
+    # The import takes seconds, so only users of this model pay for it.
     from transformers.models.diffusion_gemma import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
     try:
@@ -97,23 +97,23 @@ def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, choice: Choice) -> None:
-    """Give the model its weights, tie what is tied, and recompute what no file holds."""
-    wanted = {name: weight.shape for name, weight in model.state_dict().items()}
+    """Load the weights into the model, tie the tied ones, and compute the tables that no file holds."""
+    shapes = {name: weight.shape for name, weight in model.state_dict().items()}
     tensors: dict[str, torch.Tensor] = {}
-    holder = Holder(model, choice.precision)
+    quantizer = Quantizer(model, choice.precision)
     for name, tensor in read_tensors(files, str(device)):
-        if name not in wanted:
+        if name not in shapes:
             continue
-        if tensor.shape != wanted[name]:
+        if tensor.shape != shapes[name]:
             raise ModelError(
                 f"the weights in {folder} do not fit its config.json: "
-                f"{name} is {list(tensor.shape)}, and {list(wanted[name])} is needed"
+                f"{name} is {list(tensor.shape)}, and {list(shapes[name])} is needed"
             )
-        if not holder.take(name, tensor, *_twins(name)):
+        if not quantizer.take(name, tensor, *_names_in_other_half(name)):
             tensors[name] = tensor.to(choice.dtype)
     model.load_state_dict(tensors, strict=False, assign=True)
     model.tie_weights()
-    holder.place()
+    quantizer.place()
     for half in (model.model.decoder, model.model.encoder.language_model):
         half.rotary_emb = type(half.rotary_emb)(half.rotary_emb.config).to(device)
         half.embed_tokens.embed_scale = torch.tensor(half.embed_tokens.scalar_embed_scale, device=device)
@@ -122,8 +122,8 @@ def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, 
         raise ModelError(f"the weights in {folder} lack {len(missing)} tensors, {missing[0]} first; install it again")
 
 
-def _twins(name: str) -> list[str]:
-    """Return what the same tensor is called in the other half: both have the same layers, a checkpoint one of them."""
+def _names_in_other_half(name: str) -> list[str]:
+    """Return the name of the same tensor in the other half. Encoder and decoder share layers; a file has them once."""
     return [name.replace(half, other, 1) for half, other in (HALVES, HALVES[::-1]) if name.startswith(half)]
 
 
@@ -131,13 +131,13 @@ def _all_tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [*model.named_parameters(), *model.named_buffers()]
 
 
-def _turns(folder: Path, tokenizer: Tokenizer) -> TurnMarks | None:
-    """Return the marks of a conversation, for a model that was tuned to one: it comes with a template."""
+def _turn_tokens(folder: Path, tokenizer: Tokenizer) -> TurnTokens | None:
+    """Return the tokens of a conversation's turns, if the model is instruction-tuned: then it has a chat template."""
     tuned = (folder / "chat_template.jinja").exists() or '"chat_template"' in _text(folder / "tokenizer_config.json")
     for first, last in _TURNS:
         opening, closing = tokenizer.token_to_id(first), tokenizer.token_to_id(last)
         if tuned and opening is not None and closing is not None:
-            return TurnMarks(opening, closing)
+            return TurnTokens(opening, closing)
     return None
 
 

@@ -13,13 +13,14 @@ from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass
 from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.context import RollingContext
+from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
 from engine.models.diffusion_gemma.denoiser import Denoiser
 from engine.models.diffusion_gemma.filling import CanvasFilling, Pace
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import SeededNoise
-from engine.models.diffusion_gemma.pieces import GemmaPieces
 from engine.models.diffusion_gemma.prompt import Prompt
 from engine.models.diffusion_gemma.settings import SamplerSettings
+from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 DEFAULT = FillStrategy("entropy", 8)
@@ -35,17 +36,19 @@ class DiffusionGemmaModel:
         self,
         info: ModelInfo,
         network: DiffusionNetwork,
-        pieces: GemmaPieces,
+        token_bytes: GemmaTokenBytes,
         prompt: Prompt,
         settings: SamplerSettings,
         threads: int,
     ) -> None:
         self.info, self.prompt, self.threads = info, prompt, threads
         self.default, self.end = DEFAULT, settings.ends[0]
-        self.never = tuple(sorted(pieces.without_text(network.vocabulary) - set(settings.ends)))
-        self._network, self._pieces, self._settings = network, pieces, settings
+        self.never = tuple(sorted(token_bytes.without_text(network.vocabulary) - set(settings.ends)))
+        self._network, self._token_bytes, self._settings = network, token_bytes, settings
         noise = SeededNoise(network.vocabulary, network.device)
-        self._denoiser = Denoiser(network, noise, settings.confident, self.never)
+        on_gpu = network.device.type == "cuda"
+        captured = CapturedCanvases(network, noise, settings.confident, self.never) if on_gpu else None
+        self._denoiser = Denoiser(network, noise, settings.confident, self.never, captured)
         self._steps_a_pass = STEPS_A_PASS if network.device.type == "cuda" else 1
 
     def lay_out(self, fill: Fill) -> Layout:
@@ -106,10 +109,10 @@ class DiffusionGemmaModel:
         self._network.read(torch.tensor(tokens, device=device), torch.tensor(positions, device=device), segments)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
     def bytes_of(self, token: int) -> bytes:
-        return self._pieces.bytes_of(token)
+        return self._token_bytes.bytes_of(token)
 
     def breaks_line(self, token: int) -> bool:
-        return self._pieces.breaks_line(token)
+        return self._token_bytes.breaks_line(token)

@@ -8,9 +8,8 @@ from torch import Tensor
 
 from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
-from engine.models.cuda_graphs.graphs import Graphs
-from engine.models.cuda_graphs.sizes import RowBucket, capacity_for, rounded
-from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity
+from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded
+from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
 from engine.models.embedded.network import Network
 from engine.models.embedded.rows import FIELDS, PackedRows, rows_of
 from engine.models.stock.key_values import KeyValues

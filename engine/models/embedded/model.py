@@ -12,7 +12,7 @@ from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expe
 from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
-from engine.models.cuda_graphs.waiting import synchronize
+from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.embedded.attention import ContextAttention
 from engine.models.embedded.card import FAMILY, Card
 from engine.models.embedded.cuda_graph import CapturedStreams
@@ -23,7 +23,7 @@ from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.predict import predict
 from engine.models.stock.key_values import KeyValues
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo
 
 CLIP = 16_384
@@ -68,8 +68,8 @@ class EmbeddedModel:
             device=device.type,
             dtype=str(self._dtype).removeprefix("torch."),
         )
-        self._pieces = Pieces(tokenizer)
-        self._agreement = Agreement(self._pieces.bytes)
+        self._token_bytes = TokenBytes(tokenizer)
+        self._agreement = Agreement(self._token_bytes.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         # Not on a GPU: each linked token would have to be waited for.
         link = network.link if device.type == "cpu" else None
@@ -167,13 +167,13 @@ class EmbeddedModel:
         return self._agreement.tokens(typed)
 
     def bytes_of(self, token: int) -> bytes:
-        return self._pieces.bytes[token]
+        return self._token_bytes.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
-        return self._pieces.breaks_line(token)
+        return self._token_bytes.breaks_line(token)
 
 
 def _clip(prefix: str) -> str:

@@ -1,2 +1,3 @@
-"""Masked diffusion families on stock transformers classes: Dream-Coder, DreamOn, DiffuCoder, Open-dCoder, dLLM's
-converted Qwen, LLaDA. `load.py` is the way in; transformers is imported when a model is loaded, not before."""
+"""Masked diffusion models on the classes of transformers: Dream-Coder, DreamOn, DiffuCoder, Open-dCoder, dLLM's
+converted Qwen, LLaDA. `load.py` is the entry. It is imported with the first such model, because transformers is slow to
+import."""

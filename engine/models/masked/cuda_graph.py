@@ -1,62 +1,59 @@
-"""Steps over kept sides as captured steps; a step that reads the sides has rows enough to take the plain way."""
+"""Runs steps over cached surroundings as captured steps. A step that reads the surroundings takes the plain path: it
+has so many rows that launches do not count."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
-from engine.models.cuda_graphs.graphs import Graphs
-from engine.models.cuda_graphs.sizes import RowBucket, capacity_for, rounded
-from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, affordable_capacity
+from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded, synchronize
+from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, affordable_capacity, capacity_for
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-
-if TYPE_CHECKING:
-    from engine.models.masked.passes import MaskedNetwork
 
 MOST_SLOTS = 16
 MOST_CAPACITY = 8192
-"""Positions of a hole that a graph serves; larger holes take the plain way."""
+"""Positions of a hole that a graph serves. Larger holes take the plain path."""
 MOST_ROWS = 128
 LEAST_ROWS = 8
 
 
 class MiddleStep:
-    """Implements graphs.Step: the logits [slots * wanted, vocabulary] in fp32 of one step."""
+    """Implements graphs.Step. One step gives the logits [slots * wanted, vocabulary] in fp32."""
 
     def __init__(self, network: MaskedNetwork, slots: Slots, bucket: RowBucket) -> None:
         self._network, self._slots, self._bucket = network, slots, bucket
         rows = bucket.slots * bucket.rows
         self._sizes = [rows, rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
-        self._numbers = torch.zeros(sum(self._sizes), dtype=torch.long, device=network.device)
+        self._inputs = torch.zeros(sum(self._sizes), dtype=torch.long, device=network.device)
 
-    def fill(self, passes: Sequence[MaskedPass], places: Sequence[int]) -> None:
-        """Take the rows of passes that stand in slots `places`. Padding sees all rows of its slot and is token 0."""
+    def fill(self, passes: Sequence[MaskedPass], slots: Sequence[int]) -> None:
+        """Copy the rows of each pass into its slot. Padding is token 0 and sees all rows of its slot."""
         bucket = self._bucket
         tokens, positions, begins = np.zeros((3, bucket.slots, bucket.rows), np.int64)
         ends = np.full((bucket.slots, bucket.rows), bucket.rows, np.int64)
         lengths = np.zeros(bucket.slots, np.int64)
         wanted = np.zeros((bucket.slots, bucket.wanted), np.int64)
-        for item, place in zip(passes, places, strict=True):
-            (middle,) = item.middles
-            fixed, rows = len(item.sides.fixed), item.rows
-            _, live = item.sides.positions(len(middle))
-            tokens[place, :rows] = [*item.sides.anchor, *middle]
-            positions[place, :rows] = live
-            lengths[place] = begins[place] = fixed
-            ends[place, :rows] = fixed + rows
-            ends[place, rows:] = fixed + bucket.rows
-            wanted[place, : len(item.wanted)] = [place * bucket.rows + row for row in item.wanted]
-        told = np.concatenate([part.ravel() for part in (tokens, positions, begins, ends, lengths, wanted)])
-        self._numbers.copy_(torch.from_numpy(told))
+        for each, slot in zip(passes, slots, strict=True):
+            (middle,) = each.middles
+            fixed, rows = len(each.surrounding.fixed), each.rows
+            _, live = each.surrounding.positions(len(middle))
+            tokens[slot, :rows] = [*each.surrounding.anchor, *middle]
+            positions[slot, :rows] = live
+            lengths[slot] = begins[slot] = fixed
+            ends[slot, :rows] = fixed + rows
+            ends[slot, rows:] = fixed + bucket.rows
+            wanted[slot, : len(each.wanted)] = [slot * bucket.rows + row for row in each.wanted]
+        inputs = np.concatenate([part.ravel() for part in (tokens, positions, begins, ends, lengths, wanted)])
+        self._inputs.copy_(torch.from_numpy(inputs))
 
     def compute(self) -> Tensor:
         bucket = self._bucket
-        tokens, positions, begins, ends, lengths, wanted = torch.split(self._numbers, self._sizes)
+        tokens, positions, begins, ends, lengths, wanted = torch.split(self._inputs, self._sizes)
         shape = (bucket.slots, bucket.rows)
         begins = begins.view(shape)
         attention = SlotAttention(self._slots, Sight(lengths, begins, ends.view(shape), begins), bucket.capacity)
@@ -64,7 +61,7 @@ class MiddleStep:
 
 
 class CapturedMiddles:
-    """Runs steps over kept sides as captured steps where they fit a bucket."""
+    """Runs steps over cached surroundings as captured steps, if they fit a bucket."""
 
     def __init__(self, network: MaskedNetwork) -> None:
         shapes, device = network.slot_shapes, network.device
@@ -73,28 +70,32 @@ class CapturedMiddles:
         self._slots = Slots(shapes, MOST_SLOTS, capacity, network.dtype, device)
         self._graphs: Graphs[MiddleStep] = Graphs(device, self._slots.forget)
 
+    @torch.inference_mode()
     def run(self, passes: Sequence[MaskedPass]) -> list[Tensor] | None:
-        """Return each pass's logits [wanted, vocabulary] on the device; None where no graph serves these passes."""
+        """Return each pass's logits [wanted, vocabulary] on the device; None if no graph serves these passes."""
         bucket = self._bucket(passes)
         if bucket is None:
             return None
         captured = self._graphs.of(bucket, lambda: MiddleStep(self._network, self._slots, bucket))
         if captured is None:
             return None
-        names = [[item.sides.reading] * len(item.sides.fixed) for item in passes]
-        places = self._slots.assign(names, bucket.slots)
-        for item, own, place in zip(passes, names, places, strict=True):
-            assert item.sides.buffer is not None
-            self._slots.load(place, own, item.sides.buffer.unbind(0))
-        captured.step.fill(passes, places)
+        self._network.prepare(passes)
+        names = [[each.surrounding.reading] * len(each.surrounding.fixed) for each in passes]
+        slots = self._slots.assign(names, bucket.slots)
+        for each, context_names, slot in zip(passes, names, slots, strict=True):
+            assert each.surrounding.buffer is not None
+            self._slots.load(slot, context_names, each.surrounding.buffer.unbind(0))
+        captured.step.fill(passes, slots)
         logits = captured.run().view(bucket.slots, bucket.wanted, -1)
-        return [logits[place, : len(item.wanted)].clone() for item, place in zip(passes, places, strict=True)]
+        results = [logits[slot, : len(each.wanted)].clone() for each, slot in zip(passes, slots, strict=True)]
+        synchronize(self._network.device)
+        return results
 
     def _bucket(self, passes: Sequence[MaskedPass]) -> RowBucket | None:
-        if any(item.reads_sides or len(item.middles) > 1 for item in passes) or len(passes) > self._slots.count:
+        if any(each.reads_surrounding or len(each.middles) > 1 for each in passes) or len(passes) > self._slots.count:
             return None
-        rows = rounded(max(item.rows for item in passes), LEAST_ROWS)
-        longest = max(len(item.sides.fixed) for item in passes) + rows
+        rows = rounded(max(each.rows for each in passes), LEAST_ROWS)
+        longest = max(len(each.surrounding.fixed) for each in passes) + rows
         capacity = capacity_for(longest, LEAST_CAPACITY, self._slots.capacity)
-        wanted = rounded(max(len(item.wanted) for item in passes), LEAST_ROWS)
+        wanted = rounded(max(len(each.wanted) for each in passes), LEAST_ROWS)
         return None if capacity is None or rows > MOST_ROWS else RowBucket(rounded(len(passes)), rows, capacity, wanted)

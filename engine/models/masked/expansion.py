@@ -1,6 +1,6 @@
 """DreamOn's way to find the length of a middle: masks that multiply and vanish."""
 
-from engine.models.stock.kind import MaskedTokens
+from engine.models.stock.family import MaskedTokens
 
 START = 8
 """Masks at first. Half of all fills of one line have at most 7 tokens."""

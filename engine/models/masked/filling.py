@@ -72,11 +72,11 @@ class MaskedFilling(BaseFilling):
     def next_pass(self) -> MaskedPass:
         traits, surroundings = self._traits, self._surroundings
         mask = traits.special.mask
-        reads_surroundings = self.steps % traits.refresh_steps == 0
+        reads_surrounding = self.steps % traits.refresh_steps == 0
         if not self._tries_lengths:
             shown = [mask if token is None else token for token in self._middle]
             wanted = [surroundings.row_of(position, traits.shifted) for position in self._masked()]
-            return MaskedPass(surroundings, [shown], wanted, reads_surroundings, self._query())
+            return MaskedPass(surroundings, [shown], wanted, reads_surrounding, self._query())
         wanted, first = [], 0
         for length in self._lengths:
             wanted += [first + surroundings.row_of(position, traits.shifted) for position in range(length)]
@@ -120,7 +120,7 @@ class MaskedFilling(BaseFilling):
     def _budget(self, steps_left: int) -> int:
         """Return how many steps are left in the budgets of time and of steps, the one just taken included."""
         taken = self.next_pass()
-        if taken.reads_sides:
+        if taken.reads_surrounding:
             steps_left = self._traits.steps_left(steps_left, taken.rows, taken.rows - len(self._surroundings.fixed))
         return max(1, min(steps_left, self._most_steps - self.steps))
 

@@ -1,9 +1,9 @@
-"""LLaDA: a Llama under other names, in config.json (model_type "llada", OLMo's keys) and in its tensors."""
+"""LLaDA: a Llama with other names in config.json (model_type "llada", OLMo's keys) and for its tensors."""
 
 import re
 
 from engine.errors import ModelError
-from engine.models.stock.kind import JsonObject, Kind, MaskedTokens, Stock
+from engine.models.stock.family import JsonObject, MaskedTokens, ModelFamily, Stock
 
 _FIELDS = {
     "d_model": "hidden_size",
@@ -44,10 +44,10 @@ _IN_BLOCK = re.compile(r"model\.transformer\.blocks\.(\d+)\.(\w+)\.weight")
 
 
 def llama(config: JsonObject) -> Stock:
-    """Return what config.json says, as a Llama. Raises ModelError where no Llama is like it."""
+    """Return config.json as a Llama config. Raises ModelError if no Llama can have these values."""
     for key, value in _AS_LLAMA.items():
-        if (found := config.get(key, value)) != value:
-            raise ModelError(f"config.json says {key} {found!r}; only {value!r} is known of LLaDA")
+        if (configured := config.get(key, value)) != value:
+            raise ModelError(f"config.json has {key} {configured!r}; for a LLaDA only {value!r} is supported")
     if missing := [key for key in _FIELDS if key not in config]:
         raise ModelError(f"config.json of a LLaDA lacks {', '.join(missing)}")
     fields: JsonObject = {stock: config[key] for key, stock in _FIELDS.items()}
@@ -58,18 +58,18 @@ def llama(config: JsonObject) -> Stock:
 
 
 def renamed(name: str) -> str:
-    """Return Llama's name of a LLaDA tensor; a name that no rule knows stays, and is told of as one too many."""
+    """Return Llama's name of a LLaDA tensor. An unknown name stays as it is; loading then reports it."""
     if (block := _IN_BLOCK.fullmatch(name)) and (part := _BLOCK.get(block[2])):
         return f"model.layers.{block[1]}.{part}.weight"
     return _OUTSIDE.get(name, name)
 
 
-LLADA = Kind(
+LLADA = ModelFamily(
     name="llada",
     model_types=("llada",),
     licence="MIT",
     shifted=False,
-    marks=MaskedTokens(mask=126336, end=126081, padding=(126348,)),
+    special_tokens=MaskedTokens(mask=126336, end=126081, padding=(126348,)),
     stock=llama,
     rename=renamed,
 )

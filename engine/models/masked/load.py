@@ -1,4 +1,4 @@
-"""Load a masked family from a released checkpoint's folder."""
+"""Loads a masked model from the folder of a released checkpoint."""
 
 from pathlib import Path
 
@@ -8,46 +8,44 @@ from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.masked.filling import LENGTHS
-from engine.models.masked.marks import marks_of
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
-from engine.models.masked.recognise import kind_of
+from engine.models.masked.recognise import family_of
+from engine.models.masked.special_tokens import special_tokens_of
 from engine.models.masked.traits import MaskedTraits
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
-from engine.models.stock.tokens import pieces_of, tokenizer_of
+from engine.models.stock.tensors import weight_files
+from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
 LEAST_WINDOW = 64
 READING_TOKENS = {"cuda": 2048, "cpu": 512}
-"""Both sides are read anew with every key: for 7B parameters 2,048 tokens are 40 ms of a GPU that does 800 TFLOP/s, and
-512 are half a second of a processor for half a billion."""
+"""Every key press reads prefix and suffix again. 2,048 tokens take a 7B model 40 ms on a GPU with 800 TFLOP/s, and 512
+tokens take a 0.5B model half a second on a CPU."""
 
 
 def load(
     folder: Path, config: object, threads: int, device: torch.device, precision: PrecisionSetting = "auto"
 ) -> MaskedModel:
-    """Load the model in `folder`, whose config.json says `config`, in the precision that is wished for.
-
-    Raises ModelError with one line.
-    """
+    """Load the model in `folder`. `config` is its config.json. Raises ModelError with one line."""
     checkpoint = Checkpoint.of(folder, config)
     tokenizer = tokenizer_of(checkpoint)
-    kind = kind_of(checkpoint, tokenizer)
-    marks = marks_of(checkpoint, kind, tokenizer)
-    choice = choose(folder, precision, device)
-    stock = stock_network(checkpoint, kind, device, choice.dtype, choice.precision)
+    family = family_of(checkpoint, tokenizer)
+    special_tokens = special_tokens_of(checkpoint, family, tokenizer)
+    choice = choose(weight_files(folder), precision, device)
+    stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
     network = MaskedNetwork(stock)
-    pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
+    token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
-    window = min(stock.config.max_position_embeddings, notes.context_tokens or kind.context_tokens or 1 << 30)
+    window = min(stock.config.max_position_embeddings, notes.context_tokens or family.context_tokens or 1 << 30)
     if window < LEAST_WINDOW:
         raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
     info = ModelInfo(
         name=notes.name or (folder.name if known is None else known.name),
-        family=kind.name,
-        licence=notes.licence or (kind.licence if known is None else known.licence),
+        family=family.name,
+        licence=notes.licence or (family.licence if known is None else known.licence),
         parameters=network.parameters,
         context_tokens=window,
         canvas_tokens=max(LENGTHS["line"]),
@@ -56,4 +54,5 @@ def load(
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
-    return MaskedModel(info, MaskedTraits(marks, kind.shifted, window), network, tokenizer, pieces, threads)
+    traits = MaskedTraits(special_tokens, family.shifted, window)
+    return MaskedModel(info, traits, network, tokenizer, token_bytes, threads)

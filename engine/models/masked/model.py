@@ -11,13 +11,14 @@ from torch import Tensor
 from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
+from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.traits import MaskedTraits
 from engine.models.predict import predict
 from engine.models.stock.snippets import heading, related_tokens
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo
 
 _TOKEN_CHARACTERS = 8
@@ -47,7 +48,7 @@ class MaskedModel:
         traits: MaskedTraits,
         network: MaskedNetwork,
         tokenizer: Tokenizer,
-        pieces: Pieces,
+        token_bytes: TokenBytes,
         threads: int,
     ) -> None:
         self.info, self.traits, self.threads = info, traits, threads
@@ -59,7 +60,9 @@ class MaskedModel:
         self.never = tuple(sorted((set(tokenizer.get_added_tokens_decoder()) | without_text) - allowed))
         """Tokens that no fill may hold."""
         self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
-        self._network, self.tokenizer, self._pieces = network, tokenizer, pieces
+        self._network, self.tokenizer, self._token_bytes = network, tokenizer, token_bytes
+        self.captured = CapturedMiddles(network) if network.device.type == "cuda" else None
+        """Runs steps as CUDA graphs, where there is CUDA."""
 
     def lay_out(self, fill: Fill) -> Layout:
         special = self.traits.special
@@ -99,16 +102,17 @@ class MaskedModel:
 
     def logits(self, passes: Sequence[MaskedPass]) -> list[Tensor]:
         """Run passes and return for each its logits [wanted, vocabulary], fp32, on the model's device."""
-        return self._network.run(passes)
+        captured = None if self.captured is None else self.captured.run(passes)
+        return self._network.run(passes) if captured is None else captured
 
     def bytes_of(self, token: int) -> bytes:
-        return self._pieces.bytes[token]
+        return self._token_bytes.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
-        return self._pieces.breaks_line(token)
+        return self._token_bytes.breaks_line(token)
 
 
 def cut_to_room(before: list[int], after: list[int], room: int) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""The network of a masked family: the stock modules' own layers, run bidirectionally over the rows of several holes."""
+"""The network of a masked model: the layers of transformers, run bidirectionally over the rows of several holes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.models.cuda_graphs.fused import fused
+from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.cuda_graphs.slots import SlotShape
-from engine.models.cuda_graphs.waiting import synchronize
-from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.rows import MaskedPass, MiddleSegment, segments_of
-from engine.models.masked.sides import turned
-from engine.models.quantization.holder import count_parameters
-from engine.models.stock.layer import after_attention, before_attention
+from engine.models.quantization.quantizer import count_parameters
+from engine.models.stock.layer import after_attention, before_attention, rotate
 
 Mix = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
-"""From the number of a layer, queries, keys and values [rows, heads, width] and a scale to mixed values likewise."""
+"""Attention: from a layer's index, queries, keys and values [rows, heads, width] and a scale to mixed values."""
 
 
 class MaskedNetwork:
-    """Rows of all holes share the matrix products; attention is each middle's own, so nothing is padded and shapes need
-    not agree."""
+    """Rows of all holes share the matrix products. Each middle has its own attention, so nothing is padded."""
 
     def __init__(self, stock: Any) -> None:
         self._trunk, self._head = stock.model, stock.lm_head
@@ -38,23 +35,12 @@ class MaskedNetwork:
         self.vocabulary, self.device, self.dtype = weight.shape[0], weight.device, weight.dtype
         self.parameters = count_parameters(stock)
         self._before, self._after = fused(before_attention, self.device), fused(after_attention, self.device)
-        self.captured = CapturedMiddles(self) if self.device.type == "cuda" else None
-        """How steps over kept sides run where there are graphs to capture them in."""
 
     @torch.inference_mode()
     def run(self, passes: Sequence[MaskedPass]) -> list[Tensor]:
-        """Return for each pass its logits [wanted, vocabulary] in fp32: of the asked rows, not shifted."""
-        for item in passes:
-            self._prepare(item)
-        found = None if self.captured is None else self.captured.run(passes)
-        if found is None:
-            found = self._run_plainly(passes)
-        synchronize(self.device)
-        return found
-
-    def _run_plainly(self, passes: Sequence[MaskedPass]) -> list[Tensor]:
-        """Return each pass's logits [wanted, vocabulary], with shapes as they come."""
-        segments = [segments_of(item) for item in passes]
+        """Return for each pass the logits [wanted, vocabulary] of its wanted rows, in fp32 and not shifted."""
+        self.prepare(passes)
+        segments = [segments_of(each) for each in passes]
         flat = [segment for group in segments for segment in group]
 
         def mix(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
@@ -67,20 +53,26 @@ class MaskedNetwork:
         )
         wanted: list[int] = []
         start = 0
-        for item, group in zip(passes, segments, strict=True):
+        for each, group in zip(passes, segments, strict=True):
             live = start + group[0].fixed
-            wanted += [live + row for row in item.wanted]
-            start += item.rows
+            wanted += [live + row for row in each.wanted]
+            start += each.rows
         logits = self.logits(rows[self._integers(wanted)])
-        return list(torch.split(logits, [len(item.wanted) for item in passes]))
+        synchronize(self.device)
+        return list(torch.split(logits, [len(each.wanted) for each in passes]))
+
+    def prepare(self, passes: Sequence[MaskedPass]) -> None:
+        """Make the buffers of the passes ready for the length of their first middle."""
+        for each in passes:
+            self._prepare(each)
 
     def layers(self, tokens: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Return the last hidden states [rows, width] of tokens [rows] at positions [rows]."""
         rows: Tensor = self._trunk.embed_tokens(tokens)
         cosine, sine = self._rotary(rows, positions)
-        for number, layer in enumerate(self._layers):
+        for index, layer in enumerate(self._layers):
             query, key, value = self._before(layer, rows, cosine, sine)
-            rows = self._after(layer, rows, mix(number, query, key, value, layer.self_attn.scaling))
+            rows = self._after(layer, rows, mix(index, query, key, value, layer.self_attn.scaling))
         return rows
 
     def logits(self, rows: Tensor) -> Tensor:
@@ -89,59 +81,60 @@ class MaskedNetwork:
         return logits
 
     def _mix(
-        self, number: int, segments: list[MiddleSegment], query: Tensor, key: Tensor, value: Tensor, scale: float
+        self, layer: int, segments: list[MiddleSegment], query: Tensor, key: Tensor, value: Tensor, scale: float
     ) -> Tensor:
-        """Attend with each middle's rows to its own keys and values, which are written behind its sides."""
-        query, key, value = (each.transpose(0, 1) for each in (query, key, value))
-        mixed, at = [], 0
+        """Return the mixed values [rows, heads, width]. The rows of a middle attend to its surroundings and itself."""
+        query, key, value = (heads.transpose(0, 1) for heads in (query, key, value))
+        mixed, start = [], 0
         for segment in segments:
-            own = slice(at, at + len(segment.tokens))
-            keys, values = self._seen(number, segment, key[:, own], value[:, own])
-            found = F.scaled_dot_product_attention(
-                query[None, :, own], keys[None], values[None], scale=scale, enable_gqa=True
+            rows = slice(start, start + len(segment.tokens))
+            keys, values = self._visible(layer, segment, key[:, rows], value[:, rows])
+            attended = F.scaled_dot_product_attention(
+                query[None, :, rows], keys[None], values[None], scale=scale, enable_gqa=True
             )
-            mixed.append(found[0].transpose(0, 1))
-            at = own.stop
+            mixed.append(attended[0].transpose(0, 1))
+            start = rows.stop
         return torch.cat(mixed)
 
-    def _seen(self, number: int, segment: MiddleSegment, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the keys and values [heads, seen, width] that a middle's rows see, their own among them."""
-        sides = segment.sides
-        assert sides.buffer is not None
-        keys, values = sides.buffer[number].unbind(0)
-        fixed = len(sides.fixed)
-        if segment.aside:
-            behind = self._moved(keys[:, sides.suffix], segment.length - sides.length)
-            beside = keys[:, : sides.suffix.start]
-            return torch.cat((beside, behind, key), 1), torch.cat((values[:, :fixed], value), 1)
+    def _visible(self, layer: int, segment: MiddleSegment, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and values [heads, seen, width] that the rows of a middle see, including their own."""
+        surrounding = segment.surrounding
+        assert surrounding.buffer is not None
+        keys, values = surrounding.buffer[layer].unbind(0)
+        fixed = len(surrounding.fixed)
+        if segment.moves_suffix:
+            suffix = self._moved(keys[:, surrounding.suffix], segment.length - surrounding.length)
+            prefix = keys[:, : surrounding.suffix.start]
+            return torch.cat((prefix, suffix, key), 1), torch.cat((values[:, :fixed], value), 1)
         start = fixed - segment.fixed
         stop = start + key.shape[1]
         keys[:, start:stop], values[:, start:stop] = key, value
         return keys[:, :stop], values[:, :stop]
 
     def _prepare(self, item: MaskedPass) -> None:
-        """See that the buffer stands for the first middle's length."""
-        sides, length = item.sides, len(item.middles[0])
-        if sides.buffer is None:
-            size = (len(self._layers), 2, self._key_heads, len(sides.fixed) + 1 + sides.room, self._head_width)
-            sides.buffer = torch.empty(size, dtype=self.dtype, device=self.device)
-        elif sides.length != length and not item.reads_sides:
-            keys = sides.buffer[:, 0]
-            keys[:, :, sides.suffix] = self._moved(keys[:, :, sides.suffix], length - sides.length)
-            sides.renew()
-        if item.reads_sides:
-            sides.renew()
-        sides.length = length
+        surrounding, length = item.surrounding, len(item.middles[0])
+        if surrounding.buffer is None:
+            capacity = len(surrounding.fixed) + 1 + surrounding.room
+            size = (len(self._layers), 2, self._key_heads, capacity, self._head_width)
+            surrounding.buffer = torch.empty(size, dtype=self.dtype, device=self.device)
+        elif surrounding.length != length and not item.reads_surrounding:
+            keys = surrounding.buffer[:, 0]
+            distance = length - surrounding.length
+            keys[:, :, surrounding.suffix] = self._moved(keys[:, :, surrounding.suffix], distance)
+            surrounding.renew()
+        if item.reads_surrounding:
+            surrounding.renew()
+        surrounding.length = length
 
     def _moved(self, keys: Tensor, distance: int) -> Tensor:
-        """Return keys [..., head width] as they are `distance` positions further on."""
+        """Return keys [..., head width] rotated to a position `distance` further on."""
         wide = keys.float()
         cosine, sine = self._rotary(wide[..., :1, :], self._integers([distance]))
         scaling = float(self._trunk.rotary_emb.attention_scaling)
-        return turned(wide, cosine[0] / scaling, sine[0] / scaling).to(keys.dtype)
+        return rotate(wide, cosine[0] / scaling, sine[0] / scaling).to(keys.dtype)
 
     def _rotary(self, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines [rows, 1, head width] of positions [rows] in the precision of `like`."""
+        """Return cosines and sines [rows, 1, head width] of positions [rows], in the dtype of `like`."""
         cosine, sine = self._trunk.rotary_emb(like, positions[None])
         return cosine[0][:, None], sine[0][:, None]
 

@@ -1,13 +1,13 @@
-"""Which masked family a checkpoint is of: the one place that says so.
+"""Which family a checkpoint belongs to. Only this module decides it.
 
-In this order: midspan.json's "family"; the catalog, for a model that `midspan models pull` brought; config.json's
-model_type; and where that is not enough, what the tokenizer knows.
+In this order: "family" in midspan.json; the catalog, for a model from `midspan models pull`; "model_type" in
+config.json; and if that is ambiguous, the tokens of the tokenizer.
 
     model_type "Dream"                        DreamOn with <|expand|>, DiffuCoder with <|dlm_pad|>, else Dream-Coder
     model_type "a2d-qwen2", -qwen3, -llama    dLLM's conversions
     model_type "llada"                        LLaDA
-    model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which reads left to right and
-                                              is no masked family: models/left_to_right/
+    model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which is not a masked model
+                                              but reads left to right: models/qwen_fim/
 """
 
 from tokenizers import Tokenizer
@@ -18,39 +18,41 @@ from engine.models.masked.dream import DIFFUCODER, DREAM, DREAMON
 from engine.models.masked.llada import LLADA
 from engine.models.masked.qwen import DLLM_QWEN, OPEN_DCODER
 from engine.models.stock.checkpoint import NOTES, Checkpoint
-from engine.models.stock.kind import Kind
+from engine.models.stock.family import ModelFamily
 
 QWEN_FIM = "qwen-fim"
-KINDS = {kind.name: kind for kind in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}
+MASKED_FAMILIES = {family.name: family for family in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}
 
 
 def reads_left_to_right(checkpoint: Checkpoint) -> bool:
-    """Tell whether a checkpoint is Qwen itself, or is said to be. Raises ModelError where its folder is damaged."""
+    """Return whether a checkpoint is Qwen itself, or is named so. Raises ModelError if its folder is damaged."""
     known = known_model(checkpoint.folder)
     if name := checkpoint.notes.family or ("" if known is None else known.family):
         return name == QWEN_FIM
     return checkpoint.config.get("model_type") == "qwen2" and not _has_mask(checkpoint)
 
 
-def kind_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind:
-    """Return the family of a checkpoint. Raises ModelError where it is none of ours, or not what it is said to be."""
+def family_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily:
+    """Return the family of a checkpoint. Raises ModelError if it is unknown, or contradicts config.json."""
     known = known_model(checkpoint.folder)
     name = checkpoint.notes.family or ("" if known is None else known.family)
     model_type = checkpoint.config.get("model_type")
-    kind = KINDS.get(name) if name else _by_files(checkpoint, tokenizer)
-    if kind is None:
+    family = MASKED_FAMILIES.get(name) if name else _by_files(checkpoint, tokenizer)
+    if family is None:
         said = f"of family {name!r}" if name else f"of model_type {model_type!r}"
-        remedy = f'{NOTES} beside it may say "family": one of {", ".join((*KINDS, QWEN_FIM))}'
-        raise ModelError(f"the model in {checkpoint.folder} is {said}, which no family here is; {remedy}")
-    if model_type not in kind.model_types:
+        remedy = f'or set "family" in {NOTES} there to one of {", ".join((*MASKED_FAMILIES, QWEN_FIM))}'
         raise ModelError(
-            f"the model in {checkpoint.folder} is said to be of family {kind.name}, but its config.json has "
-            f"model_type {model_type!r} and not {' or '.join(kind.model_types)}"
+            f"the model in {checkpoint.folder} is {said}, which is not supported; use another model, {remedy}"
         )
-    return kind
+    if model_type not in family.model_types:
+        raise ModelError(
+            f"the model in {checkpoint.folder} is said to be of family {family.name}, but its config.json has "
+            f"model_type {model_type!r} and not {' or '.join(family.model_types)}"
+        )
+    return family
 
 
-def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Kind | None:
+def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily | None:
     match checkpoint.config.get("model_type"):
         case "Dream":
             configured = {**checkpoint.generation, **checkpoint.config}

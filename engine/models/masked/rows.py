@@ -1,4 +1,4 @@
-"""The rows of masked passes, one middle's behind the other's."""
+"""The rows of masked passes, concatenated over all middles."""
 
 from __future__ import annotations
 
@@ -7,55 +7,60 @@ from collections.abc import Sequence
 import attrs
 
 from engine.fill.predictions import Query
-from engine.models.masked.sides import SurroundingCache
+from engine.models.masked.surrounding_cache import SurroundingCache
 
 
 @attrs.define
 class MaskedPass:
-    """Implements models.base.Pass: middles shown between one hole's sides.
+    """Implements interface.Pass: one or several `middles` in the surroundings of one hole.
 
-    With `reads_sides` the sides are read around the first of the `middles`; the others, of other lengths, look at the
-    same keys and values, moved to where the suffix stands for them. `wanted` numbers the live rows, one middle's behind
-    the other's.
+    With `reads_surrounding` the pass computes the fixed rows too, around the first middle. Other middles, of other
+    lengths, see the same keys and values, moved to their own suffix positions. `wanted` are indexes into the live rows,
+    concatenated over the middles.
     """
 
-    sides: SurroundingCache
+    surrounding: SurroundingCache
     middles: list[list[int]]
     wanted: Sequence[int]
-    reads_sides: bool
+    reads_surrounding: bool
     query: Query = attrs.field(factory=Query)
 
     @property
     def rows(self) -> int:
-        live = sum(len(self.sides.anchor) + len(middle) for middle in self.middles)
-        return live + (len(self.sides.fixed) if self.reads_sides else 0)
+        live = sum(len(self.surrounding.anchor) + len(middle) for middle in self.middles)
+        return live + (len(self.surrounding.fixed) if self.reads_surrounding else 0)
 
 
 @attrs.define
 class MiddleSegment:
-    """One middle's rows in the batch, with the fixed ones before them where it reads those.
+    """The rows of one middle in the batch. `fixed` counts the fixed rows before them, 0 if they are not read.
 
-    `aside` tells whether the sides stand for another length than this middle's, so that a copy of them must be moved.
+    If `moves_suffix`, the buffer's suffix keys are for another length, so this middle needs a moved copy of them.
     """
 
-    sides: SurroundingCache
+    surrounding: SurroundingCache
     tokens: list[int]
     positions: list[int]
     length: int
     fixed: int
-    aside: bool
+    moves_suffix: bool
 
 
 def segments_of(item: MaskedPass) -> list[MiddleSegment]:
     """Return the segments of a pass, in the order of its middles."""
     segments: list[MiddleSegment] = []
-    sides = item.sides
-    for number, middle in enumerate(item.middles):
-        fixed, live = sides.positions(len(middle))
-        read = item.reads_sides and number == 0
-        tokens = [*(sides.fixed if read else ()), *sides.anchor, *middle]
-        positions = [*(fixed if read else ()), *live]
+    surrounding = item.surrounding
+    for index, middle in enumerate(item.middles):
+        fixed, live = surrounding.positions(len(middle))
+        reads = item.reads_surrounding and index == 0
         segments.append(
-            MiddleSegment(sides, tokens, positions, len(middle), len(sides.fixed) if read else 0, number > 0)
+            MiddleSegment(
+                surrounding,
+                tokens=[*(surrounding.fixed if reads else ()), *surrounding.anchor, *middle],
+                positions=[*(fixed if reads else ()), *live],
+                length=len(middle),
+                fixed=len(surrounding.fixed) if reads else 0,
+                moves_suffix=index > 0,
+            )
         )
     return segments

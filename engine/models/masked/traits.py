@@ -3,8 +3,8 @@
 import attrs
 
 from engine.fill.interface import Layout
-from engine.models.masked.sides import SurroundingCache
-from engine.models.stock.kind import MaskedTokens
+from engine.models.masked.surrounding_cache import SurroundingCache
+from engine.models.stock.family import MaskedTokens
 from engine.schedule.pass_timer import PassTimer
 
 REFRESH_STEPS = 8

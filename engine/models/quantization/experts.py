@@ -1,4 +1,4 @@
-"""A mixture's experts, whose matrices are held in few bits: stacks, not linear layers."""
+"""The experts of a mixture with quantized matrices. These are stacks of matrices, not linear layers."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ GATE_UP, DOWN = "gate_up_proj", "down_proj"
 
 
 class QuantizedExperts(nn.Module):
-    """Stands where transformers' experts with a gate stood. The stacks are set once they have been read."""
+    """Replaces the gated experts of transformers. The stacks are set after they have been read."""
 
     def __init__(self, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
@@ -28,33 +28,36 @@ class QuantizedExperts(nn.Module):
         return self.gate_up_proj, self.down_proj
 
     def forward(self, hidden: Tensor, chosen: Tensor, shares: Tensor) -> Tensor:
-        """Return the sum [rows, width] of what the `chosen` experts [rows, k] make of hidden [rows, width], by their
-        `shares` [rows, k].
+        """Return [rows, width]: for each row of hidden [rows, width] the sum of its experts' outputs.
 
-        On a GPU without a wait for the host, so that it can be captured in a graph.
+        Row i goes through the experts `chosen` [rows, k], weighted by `shares` [rows, k]. On a GPU nothing here waits
+        for the host, so a graph can capture it.
         """
         count = chosen.shape[-1]
         order = chosen.flatten().argsort(stable=True)
         rows = hidden[order // count]
-        found = self.whole(rows, chosen) if hidden.device.type == "cuda" else self.one_by_one(rows, chosen)
-        weighted = found * shares.flatten()[order, None].to(found.dtype)
-        back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
-        return weighted[back].view(len(hidden), count, -1).sum(1)
+        outputs = self.grouped(rows, chosen) if hidden.device.type == "cuda" else self.one_by_one(rows, chosen)
+        weighted = outputs * shares.flatten()[order, None].to(outputs.dtype)
+        inverse = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
+        return weighted[inverse].view(len(hidden), count, -1).sum(1)
 
     def one_by_one(self, rows: Tensor, chosen: Tensor) -> Tensor:
-        """Return what the experts make of `rows`, which are sorted by expert: one expert's matrices at a time."""
+        """Return the experts' outputs for `rows`, sorted by expert, with the matrices of one expert at a time."""
         gates, downs = self.stacks
         sizes = torch.bincount(chosen.flatten(), minlength=gates.shape[0]).tolist()
-        found, start = [], 0
+        outputs, start = [], 0
         for expert, size in enumerate(sizes):
             if size:
                 gate, up = gates.part(expert).product(rows[start : start + size]).chunk(2, dim=-1)
-                found.append(downs.part(expert).product(self.activation(gate) * up))
+                outputs.append(downs.part(expert).product(self.activation(gate) * up))
                 start += size
-        return torch.cat(found) if found else torch.empty_like(rows)
+        return torch.cat(outputs) if outputs else torch.empty_like(rows)
 
-    def whole(self, rows: Tensor, chosen: Tensor) -> Tensor:
-        """The same with grouped products of all experts' unpacked matrices: a step's rows use nearly all of them."""
+    def grouped(self, rows: Tensor, chosen: Tensor) -> Tensor:
+        """Return the same outputs from grouped products over the unpacked matrices of all experts.
+
+        The rows of one step use nearly all experts, so little of the unpacking is wasted.
+        """
         gates, downs = self.stacks
         numbers = torch.arange(gates.shape[0], device=rows.device)
         ends = (chosen.flatten()[None] <= numbers[:, None]).sum(1, dtype=torch.int32)

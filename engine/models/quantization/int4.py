@@ -1,4 +1,4 @@
-"""int4 in groups with a scale and a zero point each, two weights a byte; any device."""
+"""int4 in groups with a scale and a zero point each, two weights per byte, for any device."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from engine.models.quantization.matrix import by_chunks
 
 @attrs.frozen
 class Int4Matrix:
-    """Implements matrix.Matrix. `packed` uint8 [..., out, groups, group / 2]: the first half of a group's codes in the
-    low four bits, the other half in the high ones. `scales` and `zeros` bf16 [..., out, groups]: see codes.Codes."""
+    """Implements matrix.Matrix.
+
+    packed: uint8 [..., out, groups, group / 2]; the low four bits of the bytes hold the first half of a group's codes,
+        the high four bits the second half
+    scales, zeros: bf16 [..., out, groups], as in codes.Codes
+    """
 
     packed: Tensor
     scales: Tensor

@@ -1,4 +1,4 @@
-"""int4 as torch's own kernel for x86 processors wants it: the codes of int4.py in another order."""
+"""int4 for torch's own kernel on x86 processors: the codes of int4.py in another order."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.models.quantization.matrix import by_chunks
 
 _GROUPS = (32, 64)
 _FAST = ("AVX2", "AVX512")
-"""Elsewhere the kernel is a plain loop, slower than unpacking."""
+"""On other processors the kernel is a simple loop and slower than unpacking."""
 
 
 @attrs.frozen
 class Int4KernelMatrix:
-    """Implements matrix.Matrix, in bf16: rows are rounded to it. `packed` uint8 [..., out, in / 2] in the kernel's
-    order, `points` bf16 [..., groups, out, 2]: scales and zeros."""
+    """Implements matrix.Matrix in bf16: rows are rounded to it. `packed` is uint8 [..., out, in / 2] in the kernel's
+    order. `points` is bf16 [..., groups, out, 2]: scales and zeros."""
 
     packed: Tensor
     points: Tensor
@@ -35,8 +35,8 @@ class Int4KernelMatrix:
 
     def product(self, rows: Tensor) -> Tensor:
         group = self.shape[-1] // self.points.shape[-3]
-        found: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(rows.bfloat16(), self.packed, group, self.points)
-        return found.to(rows.dtype)
+        result: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(rows.bfloat16(), self.packed, group, self.points)
+        return result.to(rows.dtype)
 
     def dense(self, dtype: torch.dtype) -> Tensor:
         if len(self.shape) > 2:
@@ -47,8 +47,8 @@ class Int4KernelMatrix:
         return Int4KernelMatrix(self.packed[index], self.points[index])
 
 
-def takes(weights: Tensor) -> bool:
-    """Tell whether the kernel is there, is fast, and takes matrices like these."""
+def has_kernel_for(weights: Tensor) -> bool:
+    """Return whether this processor has a fast kernel, and the kernel accepts matrices of this shape."""
     fast = weights.device.type == "cpu" and torch.backends.cpu.get_cpu_capability() in _FAST
     return fast and group_of(weights.shape[-1]) in _GROUPS
 

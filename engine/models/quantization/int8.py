@@ -1,4 +1,4 @@
-"""int8 with one scale an output channel, symmetric."""
+"""int8 with one scale per output channel, symmetric around zero."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.models.quantization.matrix import by_chunks
-from engine.models.quantization.scaled import ScaledMatrix
+from engine.models.quantization.matrix import ScaledMatrix, by_chunks
 
 _LARGEST = 127
-_LEAST_SCALE = 1e-12
+_MIN_SCALE = 1e-12
 FEW_ROWS = 96
-"""On a CPU, torch's int8 kernel is the faster one up to about so many rows (benchmarks/precision.py)."""
+"""On a CPU, torch's int8 kernel is faster than a dense product up to about this many rows (benchmarks/precision.py)."""
 
 
 @attrs.frozen
@@ -24,7 +23,7 @@ class Int8Matrix(ScaledMatrix):
         return cls(*by_chunks(weights, _quantized))
 
     def product(self, rows: Tensor) -> Tensor:
-        """As Matrix says. On a CPU the rows are rounded to bf16, however many they are: see `FEW_ROWS`."""
+        """As Matrix.product. On a CPU the rows are rounded to bf16, so that their number does not change the result."""
         dtype = rows.dtype
         if rows.device.type == "cpu":
             rows = rows.bfloat16()
@@ -35,6 +34,6 @@ class Int8Matrix(ScaledMatrix):
 
 def _quantized(weights: Tensor) -> tuple[Tensor, Tensor]:
     wide = weights.float()
-    scales = (wide.abs().amax(-1) / _LARGEST).clamp(min=_LEAST_SCALE).bfloat16()
+    scales = (wide.abs().amax(-1) / _LARGEST).clamp(min=_MIN_SCALE).bfloat16()
     numbers = (wide / scales.float()[:, None]).round_().clamp_(-_LARGEST, _LARGEST)
     return numbers.to(torch.int8), scales

@@ -1,15 +1,16 @@
-"""A matrix held in few bits, or a stack of such matrices."""
+"""A quantized matrix, or a stack of such matrices."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
+import attrs
 import torch
 from torch import Tensor
 
 CHUNK_WEIGHTS = 1 << 20
-"""Weights that are quantized at once: what that takes besides, in fp32, is then some ten times 4 MB at the most."""
+"""Weights that are quantized at once. It limits the fp32 scratch memory to about ten times 4 MB."""
 _BLOCK_ROWS = 64
-"""The int4 kernel's order is one of blocks of so many rows."""
+"""The int4 kernel packs rows in blocks of this many."""
 _Part = TypeVar("_Part", bound=tuple[Tensor, ...])
 
 
@@ -20,11 +21,11 @@ class Matrix(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
     def product(self, rows: Tensor) -> Tensor:
-        """Return rows [rows, in] times the transposed matrix: [rows, out], in the rows' precision. For no stack."""
+        """Return rows [rows, in] times the transposed matrix: [rows, out], in the dtype of the rows. Not for stacks."""
         ...
 
     def dense(self, dtype: torch.dtype) -> Tensor:
-        """Return the weights themselves, in full."""
+        """Return the weights unpacked."""
         ...
 
     def part(self, index: int) -> "Matrix":
@@ -32,10 +33,29 @@ class Matrix(Protocol):
         ...
 
 
-def by_chunks(weights: Tensor, quantize: Callable[[Tensor], _Part]) -> list[Tensor]:
-    """Quantize weights [..., in] some rows at a time; return each kind of result with the leading sizes of `weights`.
+@attrs.frozen
+class ScaledMatrix:
+    """The common part of int8 and fp8. The matrix is `weights` [..., out, in] times `scales` [..., out]."""
 
-    `quantize` takes [rows, in] and returns tensors whose first size is rows.
+    weights: Tensor
+    scales: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.weights.shape)
+
+    def dense(self, dtype: torch.dtype) -> Tensor:
+        return self.weights.to(dtype).mul_(self.scales.to(dtype)[..., None])
+
+    def part(self, index: int) -> Self:
+        return type(self)(self.weights[index], self.scales[index])
+
+
+def by_chunks(weights: Tensor, quantize: Callable[[Tensor], _Part]) -> list[Tensor]:
+    """Quantize weights [..., in] some rows at a time, to save memory.
+
+    `quantize` takes [rows, in] and returns tensors whose first size is rows. Each result tensor has the leading sizes
+    of `weights` instead.
     """
     flat = weights.reshape(-1, weights.shape[-1])
     results: list[Tensor] = []

@@ -1,4 +1,4 @@
-"""Checkpoints that were released in few bits: told apart by their config.json, and not read."""
+"""Refuses checkpoints that were released quantized. Their config.json says so."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ _KEYS = ("quantization_config", "compression_config")
 
 
 def refuse_quantized(folder: Path, config: Mapping[str, object]) -> None:
-    """Raise ModelError where config.json says that the weights beside it are quantized (GPTQ, AWQ, ...)."""
+    """Raise ModelError if config.json says that the weights in `folder` are quantized (GPTQ, AWQ, ...)."""
     text = config.get("text_config")
     for fields in (config, text if isinstance(text, Mapping) else {}):
         for key in _KEYS:
@@ -20,9 +20,9 @@ def refuse_quantized(folder: Path, config: Mapping[str, object]) -> None:
                 )
 
 
-def _method(found: object) -> str:
-    fields = found if isinstance(found, Mapping) else {}
+def _method(config: object) -> str:
+    fields = config if isinstance(config, Mapping) else {}
     if method := fields.get("quant_method"):
         return str(method)
-    kinds = [kind for kind in ("load_in_4bit", "load_in_8bit") if fields.get(kind)]
-    return f"bitsandbytes ({kinds[0]})" if kinds else "a method that config.json does not name"
+    flags = [flag for flag in ("load_in_4bit", "load_in_8bit") if fields.get(flag)]
+    return f"bitsandbytes ({flags[0]})" if flags else "a method that config.json does not name"

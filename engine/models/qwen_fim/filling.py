@@ -8,7 +8,7 @@ from engine.fill.predictions import PassResult, Query
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Unfinished
 from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.marks import FimTokens
+from engine.models.qwen_fim.special_tokens import FimTokens
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Load a left-to-right model from a released checkpoint's folder."""
+"""Loads a left-to-right model from the folder of a released checkpoint."""
 
 from pathlib import Path
 
@@ -12,26 +12,33 @@ from engine.models.masked.qwen import OPEN_DCODER
 from engine.models.masked.recognise import QWEN_FIM
 from engine.models.quantization.choice import choose
 from engine.models.qwen_fim.draft_length import LONGEST
-from engine.models.qwen_fim.drafters import drafter_of
-from engine.models.qwen_fim.marks import fim_marks_of
+from engine.models.qwen_fim.drafters import LoadModel, drafter_of
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.passes import CausalNetwork
+from engine.models.qwen_fim.special_tokens import fim_tokens_of
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.network import stock_network
-from engine.models.stock.tokens import pieces_of, tokenizer_of
+from engine.models.stock.tensors import weight_files
+from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
 READING_TOKENS = {"cuda": 4096, "cpu": 1024}
-"""What is read of a file before its first fill takes time, and its keys and values memory: 230 MB at 7B for 4,096."""
+"""How much of a file is read. It takes time before the first fill, and memory for keys and values: 230 MB for 4,096
+tokens with 7B parameters."""
 LEAST_WINDOW = 64
 _QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
-"""Open-dCoder is this network, trained further: its tensors have the same names."""
+"""Open-dCoder is the same network with more training, so its tensors have the same names."""
 
 
 def load(
-    folder: Path, config: object, threads: int, device: torch.device, precision: PrecisionSetting = "auto"
+    folder: Path,
+    config: object,
+    threads: int,
+    device: torch.device,
+    load_drafter: LoadModel,
+    precision: PrecisionSetting = "auto",
 ) -> QwenFimModel:
-    """Load the model in `folder`, whose config.json says `config`, and its drafter, both in the precision wished for.
+    """Load the model in `folder`, and its drafter with `load_drafter`. `config` is its config.json.
 
     Raises ModelError with one line.
     """
@@ -42,11 +49,11 @@ def load(
             f"model_type {model_type!r} and not {' or '.join(_QWEN2.model_types)}"
         )
     tokenizer = tokenizer_of(checkpoint)
-    marks = fim_marks_of(checkpoint, tokenizer)
-    choice = choose(folder, precision, device)
+    special_tokens = fim_tokens_of(checkpoint, tokenizer)
+    choice = choose(weight_files(folder), precision, device)
     stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
     network = CausalNetwork(stock)
-    pieces = pieces_of(checkpoint, tokenizer, network.vocabulary)
+    token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
     window = min(stock.config.max_position_embeddings, notes.context_tokens or 1 << 30)
     if window < LEAST_WINDOW:
@@ -63,5 +70,5 @@ def load(
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
-    drafter = drafter_of(checkpoint, threads, device, precision)
-    return QwenFimModel(info, marks, network, tokenizer, pieces, drafter, threads)
+    drafter = drafter_of(checkpoint, load_drafter)
+    return QwenFimModel(info, special_tokens, network, tokenizer, token_bytes, drafter, threads)

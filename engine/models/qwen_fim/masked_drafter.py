@@ -7,7 +7,7 @@ import attrs
 
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.sides import SurroundingCache
+from engine.models.masked.surrounding_cache import SurroundingCache
 from engine.models.qwen_fim.drafter import ROOM, Unfinished
 
 

@@ -14,11 +14,11 @@ from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
 from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult
-from engine.models.qwen_fim.marks import FimTokens
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
+from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.models.stock.key_values import KeyValues
-from engine.models.stock.token_bytes import Pieces
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 _RULES = ("verify", "left-to-right")
@@ -33,7 +33,7 @@ class QwenFimModel:
         marks: FimTokens,
         network: CausalNetwork,
         tokenizer: Tokenizer,
-        pieces: Pieces,
+        token_bytes: TokenBytes,
         drafter: Drafter | None,
         threads: int,
     ) -> None:
@@ -45,8 +45,8 @@ class QwenFimModel:
         self.never = tuple(sorted((special | nothing).difference(marks.ends)))
         """Tokens that no fill may hold."""
         self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
-        self._network, self._tokenizer, self._pieces = network, tokenizer, pieces
-        self._prompt = FimPrompt(self._encode, pieces.breaks_line, marks, info.reading_tokens)
+        self._network, self._tokenizer, self._token_bytes = network, tokenizer, token_bytes
+        self._prompt = FimPrompt(self._encode, token_bytes.breaks_line, marks, info.reading_tokens)
 
     def lay_out(self, fill: Fill) -> PromptLayout:
         self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
@@ -95,10 +95,10 @@ class QwenFimModel:
         ]
 
     def bytes_of(self, token: int) -> bytes:
-        return self._pieces.bytes[token]
+        return self._token_bytes.bytes[token]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._pieces.texts_of(tokens)
+        return self._token_bytes.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
-        return self._pieces.breaks_line(token)
+        return self._token_bytes.breaks_line(token)

@@ -1,4 +1,4 @@
-"""The network of a left-to-right model: the stock modules' own layers, run causally over the rows of several holes."""
+"""The network of a left-to-right model: the layers of transformers, run causally over the rows of several holes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch.nn import functional as F
 
 from engine.fill.interface import expect_type
 from engine.fill.stream import StreamPass
-from engine.models.cuda_graphs.waiting import synchronize
+from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.layer import after_attention, before_attention
 
 _GROWTH = 256
-"""A context's buffer grows by so many tokens: what a whole window needs is a lot of memory in a large model."""
+"""A context's buffer grows by this many tokens: a buffer for the whole window takes much memory in a large model."""
 
 
 @attrs.frozen
 class _Segment:
-    """One pass's rows in the batch, and which keys each sees: bool [rows, seen], None where it sees all."""
+    """The rows of one pass in the batch. `visible` says which keys each row sees, bool [rows, seen]; None for all."""
 
     context: KeyValues
     start: int
@@ -31,7 +31,7 @@ class _Segment:
 
 
 class CausalNetwork:
-    """Rows of all holes share the matrix products; attention is each hole's own, so nothing is padded."""
+    """Rows of all holes share the matrix products. Each hole has its own attention, so nothing is padded."""
 
     def __init__(self, stock: Any) -> None:
         self._trunk, self._head = stock.model, stock.lm_head
@@ -50,28 +50,28 @@ class CausalNetwork:
 
     @torch.inference_mode()
     def run(self, passes: Sequence[StreamPass]) -> list[Tensor]:
-        """Add what passes append to their contexts; return for each its logits [wanted, vocabulary] in fp32."""
-        segments = [self._segment(item) for item in passes]
-        rows = self._trunk.embed_tokens(self._integers([token for item in passes for token in item.append]))
+        """Append the tokens of each pass to its context; return its logits [wanted, vocabulary] in fp32."""
+        segments = [self._segment(each) for each in passes]
+        rows = self._trunk.embed_tokens(self._integers([token for each in passes for token in each.append]))
         positions = [segment.start + row for segment in segments for row in range(segment.rows)]
         cosine, sine = (table[0][:, None] for table in self._trunk.rotary_emb(rows, self._integers(positions)[None]))
-        for number, layer in enumerate(self._layers):
+        for index, layer in enumerate(self._layers):
             query, key, value = before_attention(layer, rows, cosine, sine)
-            mixed = self._mix(number, segments, query, key, value, layer.self_attn.scaling)
+            mixed = self._mix(index, segments, query, key, value, layer.self_attn.scaling)
             rows = after_attention(layer, rows, mixed)
         wanted: list[int] = []
-        at = 0
-        for item in passes:
-            wanted += [at + row for row in item.wanted]
-            at += item.rows
+        start = 0
+        for each in passes:
+            wanted += [start + row for row in each.wanted]
+            start += each.rows
         logits: Tensor = self._head(self._trunk.norm(rows[self._integers(wanted)])).float()
-        for segment, item in zip(segments, passes, strict=True):
-            segment.context.tokens += item.append
+        for segment, each in zip(segments, passes, strict=True):
+            segment.context.tokens += each.append
         synchronize(self.device)
-        return list(torch.split(logits, [len(item.wanted) for item in passes]))
+        return list(torch.split(logits, [len(each.wanted) for each in passes]))
 
     def _segment(self, item: StreamPass) -> _Segment:
-        """See that a pass's rows have room in its context, and where they stand in it."""
+        """Make room for the rows of a pass in its context, and return where they go."""
         context, start = expect_type(item.context, KeyValues), len(item.context.tokens)
         stop = start + len(item.append)
         if stop > context.buffer.shape[3]:
@@ -84,25 +84,25 @@ class CausalNetwork:
         return _Segment(context, start, len(item.append), visible)
 
     def _mix(
-        self, number: int, segments: list[_Segment], query: Tensor, key: Tensor, value: Tensor, scale: float
+        self, layer: int, segments: list[_Segment], query: Tensor, key: Tensor, value: Tensor, scale: float
     ) -> Tensor:
-        """Attend with each hole's rows to its own keys and values, which are written behind its context."""
-        query, key, value = (each.transpose(0, 1) for each in (query, key, value))
-        mixed, at = [], 0
+        """Return the mixed values [rows, heads, width]. A hole's rows see its context and its own rows before them."""
+        query, key, value = (heads.transpose(0, 1) for heads in (query, key, value))
+        mixed, first = [], 0
         for segment in segments:
-            own, stop = slice(at, at + segment.rows), segment.start + segment.rows
-            keys, values = segment.context.buffer[number].unbind(0)
-            keys[:, segment.start : stop], values[:, segment.start : stop] = key[:, own], value[:, own]
-            found = F.scaled_dot_product_attention(
-                query[None, :, own],
+            rows, stop = slice(first, first + segment.rows), segment.start + segment.rows
+            keys, values = segment.context.buffer[layer].unbind(0)
+            keys[:, segment.start : stop], values[:, segment.start : stop] = key[:, rows], value[:, rows]
+            attended = F.scaled_dot_product_attention(
+                query[None, :, rows],
                 keys[None, :, :stop],
                 values[None, :, :stop],
                 segment.visible,
                 scale=scale,
                 enable_gqa=True,
             )
-            mixed.append(found[0].transpose(0, 1))
-            at = own.stop
+            mixed.append(attended[0].transpose(0, 1))
+            first = rows.stop
         return torch.cat(mixed)
 
     def _integers(self, numbers: list[int]) -> Tensor:

@@ -3,9 +3,9 @@
     <|repo_name|>name <|file_sep|>snippet ... <|file_sep|>path
     <|fim_prefix|>code above<|fim_suffix|>code below | <|fim_middle|>
 
-The prefix is typed at, and the suffix stands behind it: each keystroke reads the suffix anew, while everything before
-the cursor stays cached. The other order (SPM) would keep the suffix as well, but nothing says that the released models
-have seen it. So the suffix is kept short instead: its nearest lines tell most of what it can tell.
+Typing changes the end of the prefix, and the suffix comes after it. So each key press reads the suffix again, while
+everything before the cursor stays cached. The order suffix, prefix (SPM) would keep the suffix cached too, but nothing
+says that the released models were trained on it. So the suffix is short instead: its nearest lines matter most.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,50 +14,57 @@ import attrs
 
 from engine.fill.interface import Layout
 from engine.models.embedded.layout import Encoder, short_path
-from engine.models.qwen_fim.marks import FimTokens
+from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.protocol.messages import Fill, Snippet
 
 SUFFIX_TOKENS = 128
-"""Read anew with every key: about ten lines, some 0.1 s of a 0.5B model on two cores (inferred, not measured)."""
+"""About ten lines, read again with every key press: about 0.1 s with a 0.5B model on two cores (estimated)."""
 _TOKEN_CHARACTERS = 8
-"""Tokens are shorter than that on average: what lies further off than so many characters a token is not even read."""
+"""A generous bound for the characters per token. Text beyond it is cut before it is tokenized."""
 
 
 @attrs.frozen(kw_only=True)
 class PromptLayout(Layout):
-    """A laid-out hole with the fill that it stands for: a drafter lays it out in its own tokens."""
+    """A laid-out hole with its request, which a drafter lays out in its own tokens."""
 
     fill: Fill
 
 
 class FimPrompt:
-    """Lays holes out in at most `window` tokens, the middle among them, and at least 64."""
+    """Lays out holes in at most `window` tokens, including the middle. `window` is at least 64."""
 
-    def __init__(self, encode: Encoder, breaks_line: Callable[[int], bool], marks: FimTokens, window: int) -> None:
-        self._encode, self._breaks_line, self._marks, self._window = encode, breaks_line, marks, window
+    def __init__(
+        self, encode: Encoder, breaks_line: Callable[[int], bool], special_tokens: FimTokens, window: int
+    ) -> None:
+        self._encode, self._breaks_line, self._special_tokens, self._window = (
+            encode,
+            breaks_line,
+            special_tokens,
+            window,
+        )
 
     def lay_out(self, fill: Fill) -> PromptLayout:
-        """Return the tokens of a hole up to <|fim_middle|>, which is the first anchor."""
+        """Return the tokens of a hole before <|fim_middle|>, which is the first anchor."""
         room = self._window - min(fill.max_tokens, self._window // 2) - 3
         below = self._below(fill.suffix.replace("\r\n", "\n"), min(SUFFIX_TOKENS, room // 3))
         head = self._head(fill.path, fill.snippets, (room - len(below)) // 3)
         above = self._above(fill.prefix, room - len(below) - len(head))
-        context = [*head, self._marks.prefix, *above, self._marks.suffix, *below]
+        context = [*head, self._special_tokens.prefix, *above, self._special_tokens.suffix, *below]
         return PromptLayout(context=context, fill=fill)
 
     def _below(self, suffix: str, room: int) -> list[int]:
-        """Return the nearest lines of the suffix; of one that is too long, its start."""
+        """Return the first lines of the suffix that fit; if the first line is too long, its start."""
         tokens = self._encode(suffix[: room * _TOKEN_CHARACTERS])
         if len(tokens) <= room:
             return tokens
-        ends = [at + 1 for at, token in enumerate(tokens[:room]) if self._breaks_line(token)]
+        ends = [index + 1 for index, token in enumerate(tokens[:room]) if self._breaks_line(token)]
         return tokens[: ends[-1] if ends else room]
 
     def _above(self, prefix: str, room: int) -> list[int]:
-        """Return the nearest part of the prefix.
+        """Return the end of the prefix that fits.
 
-        Its left edge moves in strides, in characters as in tokens, so that most keystrokes leave the cached context as
-        it is.
+        Its left edge moves in strides, both in characters and in tokens, so that most key presses keep the cached
+        context.
         """
         reach = max(1, room) * _TOKEN_CHARACTERS
         if len(prefix) > 2 * reach:
@@ -69,22 +76,22 @@ class FimPrompt:
         return tokens[-(-(len(tokens) - room) // stride) * stride :]
 
     def _head(self, path: str, snippets: Sequence[Snippet], room: int) -> list[int]:
-        """Return the files that come before the prefix, and the name of the hole's own; [] where there is none of both.
+        """Return the snippets and the path of the hole's file; [] without both.
 
-        The folder that the path begins with stands for the name of the repository, which nobody tells us.
+        The first folder of the path serves as the name of the repository, which is not known.
         """
-        marks = self._marks
-        if marks.file is None or not (path or snippets):
+        special = self._special_tokens
+        if special.file is None or not (path or snippets):
             return []
-        own = [marks.file, *self._encode(f"{short_path(path)}\n")] if path else []
+        own = [special.file, *self._encode(f"{short_path(path)}\n")] if path else []
         name, folder, _ = short_path(path).partition("/")
-        head = [marks.repository, *self._encode(f"{name}\n")] if folder and marks.repository is not None else []
+        head = [special.repository, *self._encode(f"{name}\n")] if folder and special.repository is not None else []
         room -= len(head) + len(own)
         if room < 0:
             return []
         related: list[int] = []
-        for snippet in snippets:  # the first is the one that matters most: it comes last, nearest to the hole
-            block = [marks.file, *self._encode(f"{short_path(snippet.path)}\n{snippet.text}\n")]
+        for snippet in snippets:  # the first matters most, so it comes last, nearest to the hole
+            block = [special.file, *self._encode(f"{short_path(snippet.path)}\n{snippet.text}\n")]
             if len(related) + len(block) <= room:
                 related = [*block, *related]
         return [*head, *related, *own]

@@ -1,0 +1,1 @@
+"""Released checkpoints on the classes of transformers: files, tokenizer, tensors, network."""

@@ -1,4 +1,4 @@
-"""A released checkpoint's folder: its JSON files, and what a user notes beside them."""
+"""The folder of a released checkpoint: its JSON files, and the notes that a user may add."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import attrs
 
 from engine.errors import ModelError
-from engine.models.stock.kind import JsonObject
+from engine.models.stock.family import JsonObject
 
 NOTES = "midspan.json"
 
 
 @attrs.frozen
 class Notes:
-    """midspan.json, which a user may put beside a checkpoint: it overrules what the checkpoint's own files say."""
+    """midspan.json, which a user may add to a checkpoint's folder. It overrides the checkpoint's own files."""
 
     family: str = ""
     name: str = ""
@@ -30,7 +30,7 @@ class Notes:
 
 @attrs.frozen
 class Checkpoint:
-    """The folder with what its files say; {} for a file that is not there."""
+    """A folder and the contents of its JSON files; {} for a missing file."""
 
     folder: Path
     config: JsonObject
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, folder: Path, config: object) -> Checkpoint:
-        """Read the files beside config.json. Raises ModelError for one that is damaged."""
+        """Read the other JSON files of the folder. Raises ModelError for a damaged one."""
         if not isinstance(config, dict):
             raise ModelError(f"{folder / 'config.json'} holds no JSON object; install the model again")
         generation, tokenizer = (read_object(folder / f"{name}_config.json") for name in ("generation", "tokenizer"))
@@ -48,29 +48,28 @@ class Checkpoint:
 
 
 def read_object(path: Path) -> JsonObject:
-    """Return the JSON object in a file, {} where there is none. Raises ModelError for anything else."""
+    """Return the JSON object in a file, or {} if there is no file. Raises ModelError for any other content."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} is not valid JSON: {_line(error)}") from None
-    if not isinstance(found, dict):
+        raise ModelError(f"{path} is not valid JSON: {_first_line(error)}") from None
+    if not isinstance(content, dict):
         raise ModelError(f"{path} holds no JSON object")
-    return found
+    return content
 
 
 def _notes(path: Path) -> Notes:
-    found = read_object(path)
-    known = {field.name: str if field.default == "" else int for field in attrs.fields(Notes)}
-    for key, value in found.items():
-        if key not in known:
-            raise ModelError(f"{path} has an unknown key {key!r}; it may have {', '.join(known)}")
-        wanted = known[key]
-        if type(value) is not wanted:
-            raise ModelError(f"{path} says {key} {value!r}; a value of type {wanted.__name__} is needed")
-    return Notes(**found)
+    content = read_object(path)
+    types = {field.name: str if field.default == "" else int for field in attrs.fields(Notes)}
+    for key, value in content.items():
+        if key not in types:
+            raise ModelError(f"{path} has an unknown key {key!r}; it may have {', '.join(types)}")
+        if type(value) is not types[key]:
+            raise ModelError(f"{path} says {key} {value!r}; a value of type {types[key].__name__} is needed")
+    return Notes(**content)
 
 
-def _line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]

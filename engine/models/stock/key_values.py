@@ -1,13 +1,13 @@
-"""A context as keys and values in one buffer."""
+"""A context whose keys and values are in one buffer."""
 
 import torch
 from torch import Tensor
 
 
 class KeyValues:
-    """A context of the embedded family: keys and values [layers, 2, heads, capacity, head_width] of its tokens.
+    """Implements interface.Context. `buffer` [layers, 2, heads, capacity, head_width] has the keys and values.
 
-    Rows of a running canvas are written behind the tokens, where the next pass overwrites them.
+    The rows of a running canvas are written after those of `tokens`, and the next pass overwrites them.
     """
 
     def __init__(self, buffer: Tensor) -> None:

@@ -1,10 +1,9 @@
-"""A stock layer in two pieces, before and after its attention, which is the caller's."""
+"""A layer of transformers in two parts, before and after its attention. The caller computes the attention."""
 
 from typing import Any
 
+import torch
 from torch import Tensor
-
-from engine.models.masked.sides import turned
 
 
 def before_attention(layer: Any, rows: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -15,11 +14,17 @@ def before_attention(layer: Any, rows: Tensor, cosine: Tensor, sine: Tensor) -> 
     query, key = attention.q_proj(normed).view(shape), attention.k_proj(normed).view(shape)
     if hasattr(attention, "q_norm"):  # Qwen3
         query, key = attention.q_norm(query), attention.k_norm(key)
-    return turned(query, cosine, sine), turned(key, cosine, sine), attention.v_proj(normed).view(shape)
+    return rotate(query, cosine, sine), rotate(key, cosine, sine), attention.v_proj(normed).view(shape)
 
 
 def after_attention(layer: Any, rows: Tensor, mixed: Tensor) -> Tensor:
-    """Return the layer's rows [rows, width] from those that came in and its mixed values [rows, heads, head width]."""
+    """Return the layer's output [rows, width] from its input rows and mixed values [rows, heads, head width]."""
     rows = rows + layer.self_attn.o_proj(mixed.flatten(1))
     added: Tensor = layer.mlp(layer.post_attention_layernorm(rows))
     return rows + added
+
+
+def rotate(keys: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Apply rotary embeddings to keys or queries [..., head width]; `cosine` and `sine` broadcast to them."""
+    first, second = keys.chunk(2, dim=-1)
+    return keys * cosine + torch.cat((-second, first), dim=-1) * sine

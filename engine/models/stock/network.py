@@ -1,4 +1,4 @@
-"""A stock transformers network, filled with a checkpoint's tensors. No code of the checkpoint's is ever run."""
+"""A network of transformers with the tensors of a checkpoint. No code from the checkpoint ever runs."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.library.precision_names import Precision
-from engine.models.quantization.holder import Holder
+from engine.models.quantization.quantizer import Quantizer
 from engine.models.stock.checkpoint import Checkpoint
-from engine.models.stock.kind import JsonObject, Kind
+from engine.models.stock.family import JsonObject, ModelFamily
 from engine.models.stock.tensors import read_tensors, weight_files
 
 _NOT_CONFIG = {
@@ -26,42 +26,45 @@ _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 
 def stock_network(
-    checkpoint: Checkpoint, kind: Kind, device: torch.device, dtype: torch.dtype, precision: Precision = "bf16"
+    checkpoint: Checkpoint, family: ModelFamily, device: torch.device, dtype: torch.dtype, precision: Precision = "bf16"
 ) -> Any:
-    """Return a *ForCausalLM of transformers on `device`, in `dtype`; the matrices of its layers in `precision`, if that
-    is one of few bits. Raises ModelError where config.json or tensors do not fit."""
-    config, network = _empty(checkpoint, kind)
-    wanted = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
-    found: dict[str, Tensor] = {}
-    holder = Holder(network, precision)
-    for released, tensor in read_tensors(weight_files(checkpoint.folder)):
-        name = kind.rename(released)
-        if wanted.get(name) != tuple(tensor.shape):
-            needed = f"and {list(wanted[name])} is needed" if name in wanted else "and no such tensor is known"
+    """Return a *ForCausalLM of transformers on `device`, in `dtype`.
+
+    If `precision` has few bits, the matrices of the layers are quantized to it. Raises ModelError if config.json or the
+    tensors do not fit.
+    """
+    config, network = _empty(checkpoint, family)
+    shapes = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
+    tensors: dict[str, Tensor] = {}
+    quantizer = Quantizer(network, precision)
+    for released_name, tensor in read_tensors(weight_files(checkpoint.folder)):
+        name = family.rename(released_name)
+        if shapes.get(name) != tuple(tensor.shape):
+            needed = f"and {list(shapes[name])} is needed" if name in shapes else "and no such tensor is known"
             raise ModelError(
                 f"the weights in {checkpoint.folder} do not fit its config.json: "
-                f"{released} is {list(tensor.shape)}, {needed}"
+                f"{released_name} is {list(tensor.shape)}, {needed}"
             )
-        if not holder.take(name, tensor.to(device)):
-            found[name] = tensor.to(device, dtype)
-    if _HEAD not in found and _EMBEDDING in found and config.tie_word_embeddings:
-        found[_HEAD] = found[_EMBEDDING]
-    if missing := [name for name in wanted if name not in found and name not in holder.taken]:
+        if not quantizer.take(name, tensor.to(device)):
+            tensors[name] = tensor.to(device, dtype)
+    if _HEAD not in tensors and _EMBEDDING in tensors and config.tie_word_embeddings:
+        tensors[_HEAD] = tensors[_EMBEDDING]
+    if missing := [name for name in shapes if name not in tensors and name not in quantizer.taken]:
         others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
         raise ModelError(f"the weights in {checkpoint.folder} lack {missing[0]}{others}; install the model again")
-    holder.place()
-    network.load_state_dict(found, assign=True)
-    network.model.rotary_emb = type(network.model.rotary_emb)(config).to(device)  # its tables are in no checkpoint
+    quantizer.place()
+    network.load_state_dict(tensors, assign=True)
+    network.model.rotary_emb = type(network.model.rotary_emb)(config).to(device)  # no checkpoint has its tables
     return network.eval().requires_grad_(False)
 
 
-def _empty(checkpoint: Checkpoint, kind: Kind) -> tuple[Any, Any]:
-    """Return a stock config and its network without weights."""
+def _empty(checkpoint: Checkpoint, family: ModelFamily) -> tuple[Any, Any]:
+    """Return a transformers config and its network without weights."""
     import transformers
 
     path = checkpoint.folder / "config.json"
     try:
-        stock = kind.stock(checkpoint.config)
+        stock = family.stock(checkpoint.config)
         fields: JsonObject = {key: value for key, value in stock.fields.items() if key not in _NOT_CONFIG}
         config = getattr(transformers, stock.architecture + "Config")(**fields)
         config.is_causal = False
@@ -69,9 +72,11 @@ def _empty(checkpoint: Checkpoint, kind: Kind) -> tuple[Any, Any]:
             network = getattr(transformers, stock.architecture + "ForCausalLM")(config)
     except ModelError as error:
         raise ModelError(f"{error} ({path})") from None
-    except Exception as error:  # whatever a wrong value makes of transformers' constructors
+    except Exception as error:  # a wrong value can raise anything in transformers' constructors
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelError(f"{path} cannot be made a network: {reason}") from None
+        raise ModelError(f"{path} does not describe a network: {reason}") from None
     if {"full_attention"} != set(getattr(config, "layer_types", None) or {"full_attention"}):
-        raise ModelError(f"{path} asks for sliding windows, through which a middle cannot see all of its sides")
+        raise ModelError(
+            f"{path} asks for sliding windows, which are not supported: a middle must see all text around it"
+        )
     return config, network

@@ -1,4 +1,4 @@
-"""Other files in front of the one with the hole, for families that read files one behind the other."""
+"""Other files in the prompt, for models that read one file after another."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,12 +6,12 @@ from engine.protocol.messages import Snippet
 
 
 def heading(path: str) -> str:
-    """Return the line that stands before a file's text."""
+    """Return the line before a file's text."""
     return f"File {path}:\n"
 
 
 def related_tokens(encode: Callable[[str], list[int]], snippets: Sequence[Snippet], room: int) -> list[int]:
-    """Return the tokens of those snippets that fit into `room`, the first of them last: nearest to the hole."""
+    """Return the tokens of the snippets that fit into `room` tokens. The first snippet comes last, next to the hole."""
     blocks: list[list[int]] = []
     for snippet in snippets:
         block = encode(f"{heading(snippet.path)}{snippet.text}\n")

@@ -13,7 +13,7 @@ _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the safetensors files that make up the weights, in order. Raises ModelError for one that is missing."""
+    """Return the safetensors files of the weights, in order. Raises ModelError if one is missing."""
     names = _indexed(folder / _INDEX) if (folder / _INDEX).exists() else [_SINGLE]
     for name in names:
         if not (folder / name).is_file():
@@ -34,11 +34,11 @@ def _indexed(index: Path) -> list[str]:
 
 
 def read_tensors(paths: Sequence[Path], device: str = "cpu") -> Iterator[tuple[str, Tensor]]:
-    """Yield every tensor with its name, straight onto the device. Raises ModelError for a damaged file."""
+    """Yield every tensor with its name, loaded onto the device. Raises ModelError for a damaged file."""
     for path in paths:
         try:
             with safe_open(path, framework="pt", device=device) as shard:
-                for name in shard.keys():  # noqa: SIM118 - it is no dict
+                for name in shard.keys():  # noqa: SIM118 - not a dict
                     yield name, shard.get_tensor(name)
         except (SafetensorError, OSError) as error:
             reason = str(error).splitlines()[0]

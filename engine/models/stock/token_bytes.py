@@ -1,4 +1,4 @@
-"""The embedded family's tokenizer: text that looks like a mark is text, and every token stands for its own bytes."""
+"""Reads tokenizer.json so that text which looks like a special token stays text, and gives each token's bytes."""
 
 import codecs
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from tokenizers import AddedToken, Tokenizer
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read tokenizer.json such that a "<mask>" in a user's file is five characters and not the mask."""
+    """Read tokenizer.json. A "<mask>" in a user's file then becomes tokens of text, not the mask."""
     tokenizer = Tokenizer.from_file(str(path))
-    # Qwen's has marks that it does not call special, as <|fim_prefix|>; those would be found in any text.
+    # Qwen's tokenizer does not flag all its special tokens (<|fim_prefix|>), and would match these in any text.
     added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
     tokenizer.add_special_tokens([AddedToken(token.content, special=True, normalized=False) for token in added])
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
-class Pieces:
-    """The bytes of every token; special tokens have none."""
+class TokenBytes:
+    """The bytes of every token of a byte-level BPE. Special tokens have none."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         # GPT-2's table from bytes to printable characters.
         printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
         others = [byte for byte in range(256) if byte not in printable]
-        table = {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
+        table = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
         special = set(tokenizer.get_added_tokens_decoder())
         self.bytes = [b""] * (1 + max(tokenizer.get_vocab().values()))
         for text, token in tokenizer.get_vocab().items():
@@ -32,9 +32,10 @@ class Pieces:
                 self.bytes[token] = bytes(table[character] for character in text)
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string a token; a character that is split over tokens goes to the last one."""
+        """Return one string per token. A character that is split over several tokens belongs to the last one."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        return [decoder.decode(self.bytes[token], at == len(tokens) - 1) for at, token in enumerate(tokens)]
+        last = len(tokens) - 1
+        return [decoder.decode(self.bytes[token], index == last) for index, token in enumerate(tokens)]
 
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self.bytes[token]

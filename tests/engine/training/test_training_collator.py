@@ -11,7 +11,7 @@ from small_run import drawn_holes, small_config, source_files
 
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import Agreement, unfinished
-from engine.models.stock.token_bytes import Pieces, load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import packed_batch as wire
 from engine.training.collator import Collator, LineEncoder
 from engine.training.loader import marks_of
@@ -41,7 +41,7 @@ def test_canvases_are_the_engines(tiny_model: Path) -> None:
     marks = marks_of(tokenizer)
     holes = drawn_holes(config, 12)
     batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
-    rows, agreement = batch.inputs, Agreement(Pieces(tokenizer).bytes)
+    rows, agreement = batch.inputs, Agreement(TokenBytes(tokenizer).bytes)
     for row, hole in enumerate(holes):
         stream = batch.tokens[row, :96]
         stream = stream[stream != marks.pad].tolist()

@@ -1,4 +1,4 @@
-"""What a CPU can show of captured steps: they wait for nothing, hold no large tensor, and compile whole."""
+"""Checks of captured steps without a GPU: they never wait for the device, make no large tensor, and compile whole."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,7 @@ from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.models.cuda_graphs.graphs import Captured, Graphs
-from engine.models.cuda_graphs.sizes import RowBucket
+from engine.models.cuda_graphs.graphs import Captured, Graphs, RowBucket
 from engine.models.cuda_graphs.slots import Slots, SlotShape
 from engine.models.diffusion_gemma import layer as gemma_layer
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
@@ -39,7 +38,7 @@ UNCAPTURABLE = {
 
 
 class Watch(TorchDispatchMode):
-    """Sees every operation: how many bytes its largest new tensor has, and which ones no graph may hold."""
+    """Watches all operations: the bytes of the largest new tensor, and the operations that no graph may hold."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,14 +46,14 @@ class Watch(TorchDispatchMode):
         self.uncapturable: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
         name = func._schema.name
         if name in UNCAPTURABLE or (name.startswith("aten::index") and _has_mask(args)):
             self.uncapturable.append(name)
-        for one in found if isinstance(found, tuple) else (found,):
-            if isinstance(one, Tensor) and not func.is_view:
-                self.largest = max(self.largest, one.numel() * one.element_size())
-        return found
+        for part in result if isinstance(result, tuple) else (result,):
+            if isinstance(part, Tensor) and not func.is_view:
+                self.largest = max(self.largest, part.numel() * part.element_size())
+        return result
 
 
 def _has_mask(args: Any) -> bool:
@@ -64,7 +63,7 @@ def _has_mask(args: Any) -> bool:
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
-    """In bf16: products of groups in fp32 are computed here, but only those in bf16 can be traced."""
+    """In bf16, because a CPU computes grouped products in fp32 but traces them only in bf16."""
     return DiffusionNetwork(stock_model(save_tiny_gemma(tmp_path_factory.mktemp("half"))).bfloat16())
 
 
@@ -89,8 +88,8 @@ def canvas_step(network: DiffusionNetwork, bucket: CanvasBucket) -> Callable[[],
 
 
 def assert_capturable(compute: Callable[[], Tensor]) -> None:
-    """A shape that depends on what is found, and a question to the device, cannot be computed without data; a tensor
-    made of the host's numbers, and a choice by a mask, can, and no graph may hold them."""
+    """Fake tensors refuse a shape that depends on values, and a value that the host reads. They accept a tensor made of
+    the host's numbers and indexing by a mask, which no graph may hold: Watch finds those."""
     with torch.inference_mode():
         plain = compute().clone()
         with Watch() as watch:
@@ -100,19 +99,19 @@ def assert_capturable(compute: Callable[[], Tensor]) -> None:
         assert compute().shape == plain.shape
 
 
-def test_an_embedded_step_asks_the_device_for_nothing(embedded: EmbeddedModel) -> None:
+def test_an_embedded_step_never_waits_for_the_device(embedded: EmbeddedModel) -> None:
     assert_capturable(stream_step(embedded))
 
 
-def test_a_masked_step_asks_the_device_for_nothing(masked: MaskedModel) -> None:
+def test_a_masked_step_never_waits_for_the_device(masked: MaskedModel) -> None:
     assert_capturable(middle_step(masked))
 
 
 @pytest.mark.parametrize("accept", [by_entropy(0.1), by_threshold])
-def test_a_diffusion_gemma_step_asks_the_device_for_nothing_with_its_draws_and_acceptance(
+def test_a_diffusion_gemma_step_never_waits_for_the_device_to_draw_and_accept(
     half: DiffusionNetwork, accept: AcceptRule
 ) -> None:
-    assert_capturable(canvas_step(half, CanvasBucket(2, 16, 64, 2, 8, accept, some=True, cut=True)))
+    assert_capturable(canvas_step(half, CanvasBucket(2, 16, 64, 2, 8, accept, draws=True, with_top_p=True)))
 
 
 @pytest.mark.parametrize(
@@ -124,16 +123,16 @@ def test_a_diffusion_gemma_step_asks_the_device_for_nothing_with_its_draws_and_a
         lambda numbers: numbers.clone().index_put_((numbers > 1,), numbers.sum()),
     ],
 )
-def test_what_cannot_be_captured_is_noticed(wrong: Callable[[Tensor], Tensor]) -> None:
+def test_an_operation_that_no_graph_may_hold_is_noticed(wrong: Callable[[Tensor], Tensor]) -> None:
     numbers = torch.arange(3.0)
     with pytest.raises((AssertionError, DataDependentOutputException, DynamicOutputShapeException)):
         assert_capturable(lambda: wrong(numbers))
 
 
-def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: DiffusionGemmaModel) -> None:
-    """At full size that is 128 rows of 262,144 numbers, 128 MiB in fp32 and twice that where they are sorted."""
+def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk(gemma: DiffusionGemmaModel) -> None:
+    """At full size a chunk is 128 rows of 262,144 numbers: 128 MiB in fp32, and twice that when they are sorted."""
     rows = 8 * 64
-    bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), some=True, cut=True)
+    bucket = CanvasBucket(8, 64, 128, 8, 64, by_entropy(0.1), draws=True, with_top_p=True)
     step = canvas_step(gemma._network, bucket)
     with torch.inference_mode(), Watch() as watch:
         step()
@@ -141,28 +140,30 @@ def test_no_tensor_of_a_step_is_larger_than_the_logits_of_one_chunk_need(gemma: 
     assert chunk <= watch.largest <= 2 * chunk < rows * VOCABULARY * 4
 
 
-@pytest.mark.parametrize(("name", "pieces", "kinds"), [("masked", masked_layer, 1), ("gemma", gemma_layer, 2)])
-def test_the_pieces_of_all_layers_of_a_kind_compile_whole_and_once(
-    name: str, pieces: Any, kinds: int, request: pytest.FixtureRequest
+@pytest.mark.parametrize(
+    ("name", "layer_module", "layer_types"), [("masked", masked_layer, 1), ("gemma", gemma_layer, 2)]
+)
+def test_all_layers_of_a_type_share_what_is_compiled(
+    name: str, layer_module: Any, layer_types: int, request: pytest.FixtureRequest
 ) -> None:
     family = request.getfixturevalue(name)
     network, counters = family._network, (CompileCounter(), CompileCounter())
     kept = network._before, network._after
     torch._dynamo.reset()
-    network._before = torch.compile(pieces.before_attention, backend=counters[0], fullgraph=True)
-    network._after = torch.compile(pieces.after_attention, backend=counters[1], fullgraph=True)
-    bucket = CanvasBucket(1, 16, 64, 1, 8, by_threshold, some=False, cut=False)
+    network._before = torch.compile(layer_module.before_attention, backend=counters[0], fullgraph=True)
+    network._after = torch.compile(layer_module.after_attention, backend=counters[1], fullgraph=True)
+    bucket = CanvasBucket(1, 16, 64, 1, 8, by_threshold, draws=False, with_top_p=False)
     step = middle_step(family) if name == "masked" else canvas_step(network, bucket)
     try:
         with torch.inference_mode():
             step()
     finally:
         network._before, network._after = kept
-    assert [counter.frame_count for counter in counters] == [kinds, kinds]
+    assert [counter.frame_count for counter in counters] == [layer_types, layer_types]
 
 
 class _Counting:
-    """A step that counts how often it ran."""
+    """A step that counts its runs."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -176,7 +177,7 @@ def failing() -> _Counting:
     raise RuntimeError("no memory for this graph")
 
 
-def test_steps_are_kept_by_bucket_and_the_longest_unused_leaves(caplog: pytest.LogCaptureFixture) -> None:
+def test_steps_are_kept_by_bucket_and_the_least_recently_used_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     graphs: Graphs[_Counting] = Graphs(CPU, lambda: None, most=2)
 
     def of(bucket: int) -> Captured[_Counting]:
@@ -184,11 +185,11 @@ def test_steps_are_kept_by_bucket_and_the_longest_unused_leaves(caplog: pytest.L
         assert captured is not None
         return captured
 
-    one, two = of(1), of(2)
-    assert of(1) is one
+    first, second = of(1), of(2)
+    assert of(1) is first
     of(3)
-    assert of(1) is one
-    assert of(2) is not two
+    assert of(1) is first
+    assert of(2) is not second
     assert len(graphs) == 2
     assert graphs.of(7, failing) is None
     assert graphs.of(7, _Counting) is None

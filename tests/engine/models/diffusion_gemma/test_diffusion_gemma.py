@@ -1,4 +1,4 @@
-"""DiffusionGemma's passes against the released class: its forward, its own generate(), and contexts that roll back."""
+"""DiffusionGemma's passes equal those of the released class: its forward, its generate(), contexts that roll back."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ from engine.models.diffusion_gemma.noise import SeededNoise, key_of
 from engine.models.diffusion_gemma.read_logits import CHUNK
 
 PROMPT = [2, *(6 + number * 37 % 660 for number in range(3 * WINDOW + 5))]
-"""Longer than what a sliding layer sees."""
+"""Longer than the window of a sliding layer."""
 HOTTEST, COOLEST = 0.8, 0.4
 
 
@@ -51,12 +51,12 @@ def family(folder: Path) -> DiffusionGemmaModel:
 
 @pytest.fixture(scope="module")
 def network(folder: Path) -> DiffusionNetwork:
-    """The network alone, around the released class as transformers has loaded it."""
+    """The network alone, around the released class as transformers loads it."""
     return DiffusionNetwork(stock_model(folder))
 
 
 def read(network: DiffusionNetwork, context: RollingContext, tokens: list[int]) -> RollingContext:
-    """Read tokens in one piece."""
+    """Append tokens to a context, in one forward."""
     start = len(context.tokens)
     context.reserve(start + len(tokens))
     positions = torch.arange(start, start + len(tokens))
@@ -66,7 +66,7 @@ def read(network: DiffusionNetwork, context: RollingContext, tokens: list[int]) 
     return context
 
 
-def logits_behind(network: DiffusionNetwork, context: RollingContext, canvas: list[int]) -> Tensor:
+def logits_after(network: DiffusionNetwork, context: RollingContext, canvas: list[int]) -> Tensor:
     """Return the logits [canvas, vocabulary] of a first step."""
     start, rows = len(context.tokens), len(canvas)
     with torch.inference_mode():
@@ -79,7 +79,7 @@ def logits_behind(network: DiffusionNetwork, context: RollingContext, canvas: li
 def own_generate(
     network: DiffusionNetwork, length: int, bound: float, confident: float, steps: int, a_pass: int
 ) -> list[int]:
-    """Return two canvases behind PROMPT, by our loop with generate()'s noise."""
+    """Return the tokens of two canvases after PROMPT, from our loop with generate()'s noise."""
     denoiser = Denoiser(network, SharedNoise(), confident)
     context = read(network, network.new_context(), PROMPT)
     written: list[int] = []
@@ -88,13 +88,13 @@ def own_generate(
         left = steps
         while left and not (canvas.state and canvas.state.stopped):
             count = min(a_pass, left)
-            heats = [COOLEST + (HOTTEST - COOLEST) * (left - done) / steps for done in range(count)]
-            ((canvas.state,),) = denoiser.run([CanvasPass(context, [], [canvas], heats)], [len(context.tokens)])
+            temperatures = [COOLEST + (HOTTEST - COOLEST) * (left - done) / steps for done in range(count)]
+            ((canvas.state,),) = denoiser.run([CanvasPass(context, [], [canvas], temperatures)], [len(context.tokens)])
             canvas.step += count
             left -= count
         assert canvas.state is not None
-        assert canvas.state.found is not None
-        tokens = canvas.state.found.likeliest.tolist()
+        assert canvas.state.result is not None
+        tokens = canvas.state.result.likeliest.tolist()
         written += tokens
         read(network, context, tokens)
     return written
@@ -116,7 +116,7 @@ def test_without_a_suffix_the_loop_writes_what_generate_writes(
     steps: int,
     a_pass: int,
 ) -> None:
-    """In fewer steps than it may take, where the canvas is as short as to become stable."""
+    """A short canvas becomes stable and takes fewer steps than it may."""
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 
     monkeypatch.setattr(stock.config, "canvas_length", length)
@@ -138,30 +138,30 @@ def test_without_a_suffix_the_loop_writes_what_generate_writes(
     assert (expected.tokens_per_forward > length / steps).all() == (length < CANVAS)
 
 
-def test_what_the_engine_loads_predicts_what_the_stock_class_predicts(family: DiffusionGemmaModel, stock: Any) -> None:
+def test_a_loaded_model_predicts_what_the_stock_class_predicts(family: DiffusionGemmaModel, stock: Any) -> None:
     context = family.new_context()
     family.run([CanvasPass(context, PROMPT)])
     canvas = [number * 53 % VOCABULARY for number in range(20)]
     with torch.inference_mode():
         expected = stock(input_ids=torch.tensor([PROMPT]), decoder_input_ids=torch.tensor([canvas])).logits[0]
-    assert torch.allclose(logits_behind(family._network, context, canvas), expected, atol=1e-4)
+    assert torch.allclose(logits_after(family._network, context, canvas), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kept", [1, WINDOW - 2, WINDOW + 1, len(PROMPT) - 1])
-def test_a_context_that_rolled_back_equals_one_that_was_read_anew(network: DiffusionNetwork, kept: int) -> None:
-    """Within 1e-5, because a row's products are summed in another order when there are other rows beside it."""
-    anew = read(network, network.new_context(), PROMPT)
+def test_a_context_that_rolled_back_equals_one_that_was_read_at_once(network: DiffusionNetwork, kept: int) -> None:
+    """Within 1e-5, because the order of the sums in a row depends on the other rows in the batch."""
+    fresh = read(network, network.new_context(), PROMPT)
     rolled = read(network, network.new_context(), [*PROMPT[:kept], *([99] * 40)])
     rolled.truncate(kept)
     read(network, rolled, PROMPT[kept:])
-    assert rolled.tokens == anew.tokens
-    for mine, other in zip(rolled.layers, anew.layers, strict=True):
+    assert rolled.tokens == fresh.tokens
+    for mine, other in zip(rolled.layers, fresh.layers, strict=True):
         assert torch.allclose(mine[:, :, : len(PROMPT)], other[:, :, : len(PROMPT)], atol=1e-5)
     canvas = [7, 8, 9, 10]
-    assert torch.allclose(logits_behind(network, rolled, canvas), logits_behind(network, anew, canvas), atol=1e-4)
+    assert torch.allclose(logits_after(network, rolled, canvas), logits_after(network, fresh, canvas), atol=1e-4)
 
 
-def test_a_fork_and_its_original_go_their_own_ways(network: DiffusionNetwork) -> None:
+def test_a_fork_and_its_original_are_independent(network: DiffusionNetwork) -> None:
     original = read(network, network.new_context(), PROMPT)
     fork = original.fork(20)
     read(network, fork, [50, 51, 52])
@@ -169,7 +169,7 @@ def test_a_fork_and_its_original_go_their_own_ways(network: DiffusionNetwork) ->
     alone = read(network, network.new_context(), fork.tokens)
     untouched = read(network, network.new_context(), PROMPT)
     for one, other in ((fork, alone), (original, untouched)):
-        assert torch.allclose(logits_behind(network, one, [7, 8]), logits_behind(network, other, [7, 8]), atol=1e-4)
+        assert torch.allclose(logits_after(network, one, [7, 8]), logits_after(network, other, [7, 8]), atol=1e-4)
 
 
 def test_a_context_read_in_pieces_grows_and_equals_one_read_at_once(network: DiffusionNetwork) -> None:
@@ -178,7 +178,7 @@ def test_a_context_read_in_pieces_grows_and_equals_one_read_at_once(network: Dif
     for start in range(0, 300, 70):
         read(network, pieces, tokens[start : start + 70])
     whole = read(network, network.new_context(), tokens)
-    assert torch.allclose(logits_behind(network, pieces, [9] * 5), logits_behind(network, whole, [9] * 5), atol=1e-4)
+    assert torch.allclose(logits_after(network, pieces, [9] * 5), logits_after(network, whole, [9] * 5), atol=1e-4)
     assert pieces.bytes == whole.bytes > 0
 
 
@@ -189,7 +189,7 @@ def test_the_suffix_stays_and_is_its_own_signal(network: DiffusionNetwork, stock
     denoiser = Denoiser(network, SeededNoise(VOCABULARY, torch.device("cpu")), 0.005)
     canvas = Canvas(8, suffix, by_entropy(6.0))
     conditioning = None
-    for heat in (0.8, 0.7, 0.6, 0.5):
+    for temperature in (0.8, 0.7, 0.6, 0.5):
         shown = canvas.state or denoiser._begin(canvas)
         assert shown.after.tolist() == suffix
         with torch.inference_mode():
@@ -198,15 +198,15 @@ def test_the_suffix_stays_and_is_its_own_signal(network: DiffusionNetwork, stock
                 decoder_input_ids=torch.cat([shown.tokens, torch.tensor(suffix)])[None],
                 self_conditioning_logits=conditioning,
             ).logits[0]
-        ((canvas.state,),) = denoiser.run([CanvasPass(context, [], [canvas], [heat])], [len(PROMPT)])
+        ((canvas.state,),) = denoiser.run([CanvasPass(context, [], [canvas], [temperature])], [len(PROMPT)])
         canvas.step += 1
-        found = canvas.state.found
+        found = canvas.state.result
         assert found is not None
-        middle = torch.distributions.Categorical(logits=expected[:8] / heat)
+        middle = torch.distributions.Categorical(logits=expected[:8] / temperature)
         assert torch.allclose(found.entropy, middle.entropy(), atol=1e-4)
         assert found.likeliest.tolist() == expected[:8].argmax(-1).tolist()
         certain = torch.nn.functional.one_hot(torch.tensor(suffix), VOCABULARY) * 1e4
-        conditioning = torch.cat([expected[:8] / heat, certain])[None]
+        conditioning = torch.cat([expected[:8] / temperature, certain])[None]
 
 
 def test_other_canvases_in_the_pass_and_chunks_of_rows_change_nothing(network: DiffusionNetwork) -> None:
@@ -219,8 +219,8 @@ def test_other_canvases_in_the_pass_and_chunks_of_rows_change_nothing(network: D
             for number in range(5)
         ]
 
-    heats = [0.8, 0.6, 0.4]
-    passes = [CanvasPass(context, [], [one], heats) for context, one in zip(contexts, canvases(), strict=True)]
+    temperatures = [0.8, 0.6, 0.4]
+    passes = [CanvasPass(context, [], [one], temperatures) for context, one in zip(contexts, canvases(), strict=True)]
     lengths = [len(context.tokens) for context in contexts]
     assert sum(len(item.wanted) for item in passes) > CHUNK
     together = [state.tokens.tolist() for (state,) in denoiser.run(passes, lengths)]
@@ -229,7 +229,7 @@ def test_other_canvases_in_the_pass_and_chunks_of_rows_change_nothing(network: D
     assert len({tuple(tokens) for tokens in together}) == 5
 
 
-def test_a_canvas_that_has_stopped_stays_through_the_rest_of_a_pass(network: DiffusionNetwork) -> None:
+def test_a_stopped_canvas_does_not_change_in_the_rest_of_a_pass(network: DiffusionNetwork) -> None:
     context = read(network, network.new_context(), PROMPT)
     denoiser = Denoiser(network, SeededNoise(VOCABULARY, torch.device("cpu")), confident=9.0)
 
@@ -242,9 +242,9 @@ def test_a_canvas_that_has_stopped_stays_through_the_rest_of_a_pass(network: Dif
     first, later = after(stopped).state, after(stopped + 4).state
     assert first is not None
     assert later is not None
-    assert first.found is not None
-    assert later.found is not None
-    assert first.found.likeliest.tolist() == later.found.likeliest.tolist()
+    assert first.result is not None
+    assert later.result is not None
+    assert first.result.likeliest.tolist() == later.result.likeliest.tolist()
     assert first.tokens.tolist() == later.tokens.tolist()
 
 
@@ -252,7 +252,7 @@ def keys(count: int) -> Tensor:
     return key_of(7, 2, torch.arange(count))
 
 
-def test_noise_draws_by_the_probabilities_and_by_the_key_alone() -> None:
+def test_draws_follow_the_probabilities_and_depend_on_the_key_alone() -> None:
     noise = SeededNoise(5, torch.device("cpu"))
     wanted = torch.tensor([0.5, 0.25, 0.15, 0.1, 0.0])
     draws = noise.draw(keys(20_000), wanted.log().clamp_min(-1e9).expand(20_000, 5))
@@ -263,7 +263,7 @@ def test_noise_draws_by_the_probabilities_and_by_the_key_alone() -> None:
 
 
 @pytest.mark.parametrize("change", [lambda: key_of(8, 2, torch.arange(9)), lambda: key_of(7, 3, torch.arange(9))])
-def test_another_seed_and_another_step_are_other_noise(change: Callable[[], Tensor]) -> None:
+def test_another_seed_or_step_gives_other_noise(change: Callable[[], Tensor]) -> None:
     assert not torch.isin(change(), keys(9)).any()
     assert key_of(2**63 - 1 + 7, 2, torch.arange(9)).min() >= 0
 
@@ -276,10 +276,10 @@ def test_another_seed_and_another_step_are_other_noise(change: Callable[[], Tens
         (by_threshold, [False, True, False, True]),
     ],
 )
-def test_rules_accept_the_decided_ones(rule: AcceptRule, accepted: list[bool]) -> None:
+def test_rules_accept_the_most_certain_positions(rule: AcceptRule, accepted: list[bool]) -> None:
     entropy, confidence = torch.tensor([1.5, 0.2, 0.9, 1.2]), torch.tensor([0.2, 0.95, 0.5, 0.9])
     assert rule(entropy, confidence).tolist() == accepted
 
 
-def test_the_threshold_accepts_the_surest_where_none_is_sure() -> None:
+def test_the_threshold_accepts_the_most_confident_position_if_none_reaches_it() -> None:
     assert by_threshold(torch.ones(3), torch.tensor([0.1, 0.3, 0.2])).tolist() == [False, True, False]

@@ -1,4 +1,4 @@
-"""DiffusionGemma through the engine: the scheduler, the cache, and a real engine process behind its socket."""
+"""DiffusionGemma through the engine: scheduler, cache, prompts, and a real engine process."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
-from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, Found
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, StepResult
 from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
+from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnTokens
 from engine.protocol.messages import Fill, Progress, Snippet
 from engine.schedule.scheduler import CancelledFill, Scheduler
 
@@ -65,7 +65,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, 
     assert len({candidates[0].text for candidates in alone}) > 1
 
 
-async def test_candidates_differ_and_the_first_is_as_without_them(scheduler: Scheduler) -> None:
+async def test_candidates_differ_and_the_first_is_the_single_one(scheduler: Scheduler) -> None:
     single = (await answer(scheduler, HOLE)).candidates[0].text
     several = (await answer(scheduler, attrs.evolve(HOLE, candidates=3, temperature=1.5))).candidates
     assert several[0].text == single
@@ -73,7 +73,7 @@ async def test_candidates_differ_and_the_first_is_as_without_them(scheduler: Sch
 
 
 @pytest.mark.parametrize("rule", ["verify", "left-to-right"])
-async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Scheduler, rule: str) -> None:
+async def test_a_rule_that_the_model_lacks_gives_a_one_line_error(scheduler: Scheduler, rule: str) -> None:
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 90, rule=rule, budget_ms=1.0)
     for hole in (long, attrs.evolve(HOLE, rule=rule)):
         with pytest.raises(ModelError, match=f'cannot fill by "{rule}"; use "entropy", "threshold" or "default"'):
@@ -84,7 +84,7 @@ async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Schedul
 async def test_typing_on_reads_only_what_is_new_and_changes_no_answer(
     scheduler: Scheduler, family: DiffusionGemmaModel
 ) -> None:
-    """Also where the new text is other than the old, further back than a sliding layer sees."""
+    """Also if the text changes further back than the window of a sliding layer."""
     await answer(scheduler, HOLE)
     typed = [PREFIX + "part", PREFIX + "part.width", PREFIX[:-60], PREFIX[:-60] + "    return 1\n"]
     for prefix in typed:
@@ -106,7 +106,7 @@ async def test_a_deadline_closes_a_hole_between_two_passes(scheduler: Scheduler)
     assert late.candidates[0].text == ""
     long = attrs.evolve(HOLE, suffix="", max_tokens=2000, steps=2000, budget_ms=400.0)
     rushed = await answer(scheduler, attrs.evolve(long, prefix="x = "))
-    # In a hurry a canvas is taken as it is, and an end may be in it.
+    # At the deadline the canvas is committed as it is, and it may contain an end.
     assert rushed.candidates[0].finish in ("deadline", "complete")
     assert len(rushed.candidates[0].tokens) < 2000
 
@@ -145,7 +145,7 @@ def result_where_one_is_decided(canvases: list[Canvas], decided: int, entropy: f
     states = []
     for number, canvas in enumerate(canvases):
         shape = (canvas.length,)
-        found = Found(
+        found = StepResult(
             torch.full(shape, 100),
             torch.full(shape, 0.9),
             torch.full(shape, entropy if number == decided else 3.0),
@@ -158,7 +158,7 @@ def result_where_one_is_decided(canvases: list[Canvas], decided: int, entropy: f
 
 
 @pytest.mark.parametrize(("decided", "length"), [(0, 4), (1, 8), (2, 16)])
-def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaModel, decided: int, length: int) -> None:
+def test_the_length_with_the_lowest_entropy_goes_on(family: DiffusionGemmaModel, decided: int, length: int) -> None:
     filling = filling_of(family, 24)
     tried = filling.next_pass().canvases
     assert [canvas.length for canvas in tried] == [4, 8, 16, 24]
@@ -168,7 +168,9 @@ def test_of_several_lengths_the_most_decided_goes_on(family: DiffusionGemmaModel
     assert (filling.tokens, filling.finish, filling.steps) == ([100] * length, "complete", 2)
 
 
-def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows(family: DiffusionGemmaModel) -> None:
+def test_after_the_longest_length_wins_a_longer_one_is_tried_and_another_canvas_follows(
+    family: DiffusionGemmaModel,
+) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
     filling.absorb(result_where_one_is_decided(tried, len(tried) - 1), steps_left=99)
@@ -183,7 +185,7 @@ def test_where_the_longest_wins_a_longer_one_is_tried_and_another_canvas_follows
     assert [canvas.first for canvas in following.canvases] == [CANVAS] * 4
 
 
-def test_with_no_time_left_the_canvas_is_taken_as_it_is(family: DiffusionGemmaModel) -> None:
+def test_without_time_left_the_canvas_is_committed_as_it_is(family: DiffusionGemmaModel) -> None:
     filling = filling_of(family, 200)
     tried = filling.next_pass().canvases
     filling.absorb(result_where_one_is_decided(tried, len(tried) - 1), steps_left=1)
@@ -204,7 +206,9 @@ async def test_progress_shows_what_is_accepted(scheduler: Scheduler) -> None:
     assert "".join(part or "" for part in seen[-1].canvas) == filled.candidates[0].text
 
 
-async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: DiffusionGemmaModel) -> None:
+async def test_a_long_file_is_cut_to_the_window_of_the_checkpoint(
+    scheduler: Scheduler, family: DiffusionGemmaModel
+) -> None:
     assert family.info.context_tokens == CONTEXT
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 3000 + PREFIX, suffix=SUFFIX * 500)
     filled = await answer(scheduler, long)
@@ -213,10 +217,10 @@ async def test_the_window_is_the_checkpoints_own(scheduler: Scheduler, family: D
 
 
 def prompt_of(family: DiffusionGemmaModel, window: int = 600) -> Prompt:
-    return attrs.evolve(family.prompt, window=window, turns=TurnMarks(4, 5))
+    return attrs.evolve(family.prompt, window=window, turns=TurnTokens(4, 5))
 
 
-def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(family: DiffusionGemmaModel) -> None:
+def test_a_plain_prompt_is_the_code_above_and_the_suffix_is_on_the_canvas(family: DiffusionGemmaModel) -> None:
     layout = family.lay_out(attrs.evolve(HOLE, snippets=[Snippet("r.py", "S = 1")]))
     assert layout.context[0] == 2
     assert "".join(family.texts_of(layout.context)) == "File r.py:\nS = 1\nFile a/b.py:\n" + PREFIX
@@ -224,7 +228,9 @@ def test_a_plain_prompt_is_the_code_above_and_the_suffix_stands_in_the_canvas(fa
     assert 0 < len(layout.after) <= min(SUFFIX_TOKENS, CANVAS // 4)
 
 
-def test_an_instructed_model_is_told_the_task_and_begins_with_the_code_above(family: DiffusionGemmaModel) -> None:
+def test_an_instructed_prompt_asks_for_the_task_and_the_answer_begins_with_the_code_above(
+    family: DiffusionGemmaModel,
+) -> None:
     layout = prompt_of(family).lay_out(attrs.evolve(HOLE, suffix="rest)" + SUFFIX))
     opening, closing, answering = (at for at, token in enumerate(layout.context) if token in (4, 5))
     asked = "".join(family.texts_of(layout.context[opening:closing]))
@@ -234,7 +240,7 @@ def test_an_instructed_model_is_told_the_task_and_begins_with_the_code_above(fam
     assert "".join(family.texts_of(layout.after)).startswith("rest)")
 
 
-def test_typing_beside_the_cursor_changes_nothing_before_it_in_an_instructed_prompt(
+def test_text_after_the_cursor_on_its_line_changes_no_instructed_prompt(
     family: DiffusionGemmaModel,
 ) -> None:
     prompt = prompt_of(family)
@@ -243,14 +249,14 @@ def test_typing_beside_the_cursor_changes_nothing_before_it_in_an_instructed_pro
     assert one.after != other.after
 
 
-def test_an_instructed_prompt_keeps_within_the_window(family: DiffusionGemmaModel) -> None:
+def test_an_instructed_prompt_fits_the_window(family: DiffusionGemmaModel) -> None:
     hole = attrs.evolve(HOLE, prefix=PREFIX * 40, suffix=SUFFIX * 200, snippets=[Snippet("r.py", PREFIX)] * 9)
     layout = prompt_of(family).lay_out(hole)
     assert 300 < len(layout.context) <= 600 - CANVAS - HOLE.max_tokens
     assert PREFIX.endswith("".join(family.texts_of(layout.context[-20:])))
 
 
-def test_tokens_give_back_the_text_also_across_split_characters(family: DiffusionGemmaModel) -> None:
+def test_tokens_give_back_the_text_even_if_they_split_characters(family: DiffusionGemmaModel) -> None:
     text = "naïve = '日本語 🙂'\n\n\treturn <eos> <unused3>\n"
     assert "".join(family.texts_of(family.prompt.encode(text))) == text
 
@@ -264,7 +270,7 @@ def running(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         end(runtime_paths_of(options.model))
 
 
-async def test_an_engine_process_fills_holes_with_it(running: EngineOptions) -> None:
+async def test_an_engine_process_fills_holes_with_diffusion_gemma(running: EngineOptions) -> None:
     client = await connect_or_start(running, "test")
     try:
         model = client.welcome.model

@@ -1,4 +1,4 @@
-"""Loading DiffusionGemma from the released layout, and what is said when that cannot be done."""
+"""Loading DiffusionGemma from the released file layout, and the errors for damaged files."""
 
 import json
 import os
@@ -41,15 +41,15 @@ def text_config(folder: Path, **values: object) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-def a_shard_with_a_hole(folder: Path) -> None:
-    """Leave a shard out of the weights, and the index consistent."""
+def without_a_shard(folder: Path) -> None:
+    """Remove a shard from the index."""
     index = json.loads((folder / INDEX).read_text())
     kept = {name: shard for name, shard in index["weight_map"].items() if shard != SHARD}
     (folder / INDEX).write_text(json.dumps({"weight_map": kept}))
 
 
 def enormous(folder: Path) -> None:
-    """Make the weights larger than any machine's memory; the file is sparse and takes no room on the disk."""
+    """Make the weights larger than any machine's memory, in a sparse file that takes no disk space."""
     size = 4 << 40
     layer = {"dtype": "BF16", "shape": [size // 4096, 2048], "data_offsets": [0, size]}
     header = json.dumps({"model.decoder.layers.0.mlp.gate_proj.weight": layer}).encode()
@@ -74,7 +74,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: change(folder / "config.json", text_config=7), "does not describe a DiffusionGemma"),
     (lambda folder: text_config(folder, use_bidirectional_attention="all"), "does not read its context causally"),
     (lambda folder: text_config(folder, hidden_size=64), "do not fit its config.json"),
-    (a_shard_with_a_hole, r"lack \d+ tensors, .* first; install it again"),
+    (without_a_shard, r"lack \d+ tensors, .* first; install it again"),
     (larger_tokenizer, f"has 720 tokens, config.json {VOCABULARY}; they are not of the same model"),
     (enormous, r"needs \d+\.\d GB in int4, and memory has \d+\.\d GB free; no precision fits: close other programs"),
     (lambda folder: change(folder / "config.json", model_type="no_such_model"), "no_such_model"),
@@ -82,16 +82,14 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "says"), DAMAGES)
-def test_what_is_wrong_with_a_checkpoint_is_told_in_one_line(
-    folder: Path, damage: Callable[[Path], object], says: str
-) -> None:
+def test_a_damaged_checkpoint_gives_a_one_line_error(folder: Path, damage: Callable[[Path], object], says: str) -> None:
     damage(folder)
     with pytest.raises(ModelError, match=says) as caught:
         load(str(folder), threads=1, device="cpu")
     assert "\n" not in str(caught.value)
 
 
-def test_ends_and_sampler_come_from_the_checkpoint(folder: Path) -> None:
+def test_end_tokens_and_sampler_settings_come_from_the_checkpoint(folder: Path) -> None:
     settings = read_settings(folder, [END, TURN_END])
     assert settings.ends == (END, TURN_END)
     assert (settings.entropy_bound, settings.hottest, settings.coolest, settings.most_steps) == (0.1, 0.8, 0.4, 48)
@@ -103,7 +101,7 @@ def test_ends_and_sampler_come_from_the_checkpoint(folder: Path) -> None:
     assert changed.temperature(12, 12, 0.9) == pytest.approx(0.9)
 
 
-def test_a_model_that_comes_with_a_conversations_template_is_instructed(folder: Path) -> None:
+def test_a_model_with_a_chat_template_is_instructed(folder: Path) -> None:
     assert load(str(folder), threads=1, device="cpu").prompt.mode == "plain"  # type: ignore[attr-defined]
     (folder / "chat_template.jinja").write_text("{{ messages }}")
     assert load(str(folder), threads=1, device="cpu").prompt.mode == "instructed"  # type: ignore[attr-defined]

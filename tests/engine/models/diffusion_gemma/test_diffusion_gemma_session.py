@@ -1,4 +1,4 @@
-"""DiffusionGemma in an editor's session: language server, engine process, socket, and a checkpoint as released."""
+"""DiffusionGemma in an editor's session: language server, engine process, socket, and a released checkpoint."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ OTHER = "".join(f"def shape_{number}(width):\n    return width * {number}\n\n\n"
 
 
 @pytest.mark.timeout(300)
-async def test_an_editor_gets_fills_that_have_read_its_other_files(tmp_path: Path) -> None:
+async def test_an_editor_gets_fills_that_use_its_other_open_files(tmp_path: Path) -> None:
     folder = save_tiny_gemma(tmp_path / "model", window=16_384)
     with engine_home(tmp_path, folder):
         editor = Editor()

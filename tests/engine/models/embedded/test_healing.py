@@ -21,7 +21,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import LONGEST, Agreement, unfinished
 from engine.models.predict import predict
-from engine.models.stock.token_bytes import Pieces, load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.confidence import confidence_between
 from engine.protocol.messages import Fill
 from engine.schedule.context_cache import common_prefix
@@ -76,7 +76,7 @@ def test_whatever_is_typed_the_tokens_before_it_are_those_of_the_whole_line(fami
 
 @given(typed=st.text(min_size=1, max_size=8) | st.sampled_from([" ret", "(", "\n", "self", "é"]))
 def test_agreeing_tokens_begin_with_what_is_typed_or_are_its_beginning(tiny_model: Path, typed: str) -> None:
-    pieces = Pieces(load_tokenizer(tiny_model / "tokenizer.json")).bytes
+    pieces = TokenBytes(load_tokenizer(tiny_model / "tokenizer.json")).bytes
     known = typed.encode("utf-8", "replace")
     compatible_tokens = [
         at for at, piece in enumerate(pieces) if piece and (piece.startswith(known) or known.startswith(piece))

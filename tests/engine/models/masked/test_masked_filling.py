@@ -1,4 +1,4 @@
-"""Holes filled by tiny random checkpoints of the masked families, through the scheduler."""
+"""Tiny random checkpoints of the masked families fill holes through the scheduler."""
 
 import asyncio
 from pathlib import Path
@@ -65,7 +65,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler) 
     holes = [attrs.evolve(HOLE, prefix=f"name_{number} = {number * 7}\n" * number + HOLE.prefix) for number in range(4)]
     alone = [await answer(scheduler, hole) for hole in holes]
     together = await asyncio.gather(*(answer(scheduler, hole) for hole in holes))
-    assert [one.candidates[0].tokens for one in together] == [one.candidates[0].tokens for one in alone]
+    assert [filled.candidates[0].tokens for filled in together] == [filled.candidates[0].tokens for filled in alone]
 
 
 async def test_candidates_differ_and_the_first_is_the_greedy_one(scheduler: Scheduler) -> None:
@@ -78,7 +78,7 @@ async def test_candidates_differ_and_the_first_is_the_greedy_one(scheduler: Sche
 async def test_progress_shows_what_is_still_masked(scheduler: Scheduler) -> None:
     seen: list[Progress] = []
     filled = await scheduler.submit(attrs.evolve(HOLE, rule="left-to-right", progress=True), seen.append).result
-    assert any(None in one.canvas and one.canvas[0] is not None for one in seen)
+    assert any(None in progress.canvas and progress.canvas[0] is not None for progress in seen)
     assert seen[-1].canvas == filled.candidates[0].tokens
 
 
@@ -101,13 +101,13 @@ async def test_a_long_file_is_cut_to_the_window(scheduler: Scheduler, family: Mo
     assert filled.candidates[0].tokens
 
 
-async def test_fills_leave_nothing_behind_in_the_cache(scheduler: Scheduler) -> None:
+async def test_fills_leave_nothing_in_the_cache(scheduler: Scheduler) -> None:
     for _ in range(3):
         await answer(scheduler, HOLE)
     assert scheduler._cache._idle == []
 
 
-def test_the_far_ends_of_a_long_file_go(family: Model, tmp_path: Path) -> None:
+def test_a_long_file_is_cut_at_both_far_ends(family: Model, tmp_path: Path) -> None:
     numbers = " ".join(str(number) for number in range(2000))
     layout = family.lay_out(attrs.evolve(HOLE, prefix=numbers, suffix=numbers))
     before, after = ("".join(family.texts_of(side)) for side in (layout.before, layout.after))

@@ -1,4 +1,4 @@
-"""How long a middle becomes: the best of several lengths, cut at an end, or by DreamOn's expand and delete."""
+"""The length of a middle: the best of several lengths, cut at an end, or found by DreamOn's expand and delete."""
 
 import pytest
 import torch
@@ -43,7 +43,7 @@ def test_the_first_end_that_is_committed_cuts_the_middle(loaded: dict[str, Loade
 
 
 def peaks(**tokens: int) -> Tensor:
-    """Return logits of DreamOn's first eight masks, sure of the tokens named p0 to p7 and of nothing else."""
+    """Return logits of DreamOn's first eight masks with peaks at the given tokens. p0 is the first mask."""
     logits = torch.zeros(8, VOCABULARY)
     for name, token in tokens.items():
         logits[int(name[1:]), token] = 40.0
@@ -57,7 +57,7 @@ def test_an_expanded_mask_becomes_two_and_a_deleted_one_goes_with_those_behind_i
     canvas.absorb(result_of(canvas, peaks(p0=70, p1=EXPAND, p3=71, p5=END, p7=72)), PLENTY)
     assert canvas.canvas() == [*a, None, None, None, *b, None, *c]
     assert canvas.next_pass().middles == [[70, MASK, MASK, MASK, 71, MASK, 72]]
-    assert not canvas.next_pass().reads_sides
+    assert not canvas.next_pass().reads_surrounding
     logits = torch.zeros(4, VOCABULARY)
     logits[0, 73], logits[1, END] = 40.0, 40.0
     canvas.absorb(result_of(canvas, logits), PLENTY)

@@ -1,4 +1,4 @@
-"""Released checkpoints of the masked families, tiny and random: what they are taken for, and how they are read."""
+"""Tiny random checkpoints of the masked families: how they are recognised, and that their logits are right."""
 
 import json
 import shutil
@@ -27,9 +27,9 @@ from engine.library.catalog import catalog
 from engine.library.precision_names import PrecisionSetting
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.recognise import KINDS
+from engine.models.masked.recognise import MASKED_FAMILIES
 from engine.models.masked.rows import MaskedPass
-from engine.models.stock.kind import Kind
+from engine.models.stock.family import ModelFamily
 from engine.protocol.messages import Fill
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
@@ -48,7 +48,7 @@ def family_of(checkpoint: TinyCheckpoint, precision: PrecisionSetting = "fp32") 
 
 
 def difference(family: MaskedModel, checkpoint: TinyCheckpoint) -> float:
-    """Return how far the family's logits of a middle are from those of the stock network, at the most."""
+    """Return the largest difference of the model's logits of a middle from those of the stock network."""
     layout = family.lay_out(HOLE)
     sides = family.traits.surroundings(layout, 8)
     rows = range(len(MIDDLE) + len(sides.anchor))
@@ -59,7 +59,9 @@ def difference(family: MaskedModel, checkpoint: TinyCheckpoint) -> float:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_released_checkpoint_reads_as_the_stock_network_told_that_all_see_all(name: str, tmp_path: Path) -> None:
+def test_a_released_checkpoint_has_the_logits_of_the_stock_network_without_a_causal_mask(
+    name: str, tmp_path: Path
+) -> None:
     checkpoint = save_checkpoint(name, tmp_path / name)
     family = family_of(checkpoint)
     assert family.info.family == name
@@ -70,7 +72,7 @@ def test_a_released_checkpoint_reads_as_the_stock_network_told_that_all_see_all(
     assert difference(family, checkpoint) < 1e-4
 
 
-def test_the_forward_of_a_causal_network_would_be_told_apart(dream: TinyCheckpoint) -> None:
+def test_a_causal_forward_would_have_other_logits(dream: TinyCheckpoint) -> None:
     tokens = [10, 20, 30, 40]
     with torch.inference_mode():
         causal = dream.network(torch.tensor([tokens])).logits[0]
@@ -86,7 +88,7 @@ def test_a_converted_qwen3_has_its_norms_of_queries_and_keys(tmp_path: Path) -> 
     assert difference(family_of(checkpoint), checkpoint) < 1e-4
 
 
-def test_the_base_of_the_rotary_embedding_is_that_of_config_json(tmp_path: Path) -> None:
+def test_the_base_of_the_rotary_embedding_comes_from_config_json(tmp_path: Path) -> None:
     checkpoint = save_checkpoint("dream", tmp_path / "dream")
     config = json.loads((checkpoint.folder / "config.json").read_text())
     write_json(checkpoint.folder / "config.json", {**config, "rope_theta": 100.0})
@@ -99,7 +101,7 @@ def test_weights_in_bf16_predict_nearly_the_same(dream: TinyCheckpoint) -> None:
     assert difference(family, dream) < 0.3
 
 
-def test_a_user_says_what_the_files_do_not(tmp_path: Path) -> None:
+def test_midspan_json_overrides_the_other_files(tmp_path: Path) -> None:
     checkpoint = save_checkpoint("dream", tmp_path / "mine")
     notes = {"family": "diffucoder", "name": "my coder", "licence": "mine", "context_tokens": 64, "mask_id": 385}
     write_json(checkpoint.folder / "midspan.json", notes)
@@ -114,7 +116,7 @@ def test_marks_are_those_that_the_files_name(tmp_path: Path) -> None:
     assert family_of(save_checkpoint("diffucoder", tmp_path / "diffucoder")).traits.special.padding == (PAD,)
 
 
-def test_nothing_but_text_and_what_ends_it_can_be_filled_in(tmp_path: Path) -> None:
+def test_a_fill_can_hold_only_text_and_what_ends_it(tmp_path: Path) -> None:
     family = family_of(save_checkpoint("dreamon", tmp_path / "dreamon"))
     assert {BEGIN, MASK, *range(388, 400)} == set(family.never)
 
@@ -129,7 +131,7 @@ def test_vocabulary_and_merges_make_the_tokenizer_that_transformers_makes(dream:
         assert "".join(family.texts_of(before)) == text
 
 
-def test_a_mark_in_a_users_text_is_text(dream: TinyCheckpoint) -> None:
+def test_a_special_token_in_a_users_text_is_text(dream: TinyCheckpoint) -> None:
     family = family_of(dream)
     before = family.lay_out(Fill(id=1, prefix='mark = "<|mask|>', suffix="")).before
     assert MASK not in before
@@ -137,7 +139,7 @@ def test_a_mark_in_a_users_text_is_text(dream: TinyCheckpoint) -> None:
 
 
 def changed(folder: Path, name: str, content: object) -> None:
-    """Overwrite a file, merge keys into one that holds JSON (a key of value None leaves), or remove it."""
+    """Remove a file, overwrite it, or merge keys into its JSON; a key with the value None is removed."""
     path = folder / name
     if content is None:
         path.unlink()
@@ -145,8 +147,8 @@ def changed(folder: Path, name: str, content: object) -> None:
         path.write_bytes(content)
     else:
         assert isinstance(content, dict)
-        found = json.loads(path.read_text()) if path.exists() else {}
-        write_json(path, {key: value for key, value in {**found, **content}.items() if value is not None})
+        old = json.loads(path.read_text()) if path.exists() else {}
+        write_json(path, {key: value for key, value in {**old, **content}.items() if value is not None})
 
 
 @pytest.mark.parametrize(
@@ -154,10 +156,10 @@ def changed(folder: Path, name: str, content: object) -> None:
     [
         ("config.json", {"model_type": "gpt2"}, "of model_type 'gpt2'"),
         ("config.json", {"model_type": "llada"}, "lacks d_model"),
-        ("config.json", {"model_type": "qwen2", "mask_token_id": None}, "which no family here is"),
+        ("config.json", {"model_type": "qwen2", "mask_token_id": None}, "so it cannot fill holes"),
         ("config.json", {"hidden_size": 48}, "do not fit its config.json"),
         ("config.json", {"num_hidden_layers": 3}, "lack model.layers.2"),
-        ("config.json", {"num_hidden_layers": "two"}, "cannot be made a network"),
+        ("config.json", {"num_hidden_layers": "two"}, "does not describe a network"),
         ("config.json", {"mask_token_id": 151666}, "mask token 151666"),
         ("config.json", {"quantization_config": {"bits": 4}}, "quantized"),
         ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding"),
@@ -177,7 +179,7 @@ def changed(folder: Path, name: str, content: object) -> None:
         ("midspan.json", {"mask_id": "5"}, "mask_id '5'"),
     ],
 )
-def test_what_is_wrong_with_a_checkpoint_is_told_in_one_line(
+def test_a_wrong_checkpoint_gives_a_one_line_error(
     dream: TinyCheckpoint, tmp_path: Path, name: str, content: object, says: str
 ) -> None:
     folder = tmp_path / "model"
@@ -205,15 +207,15 @@ def test_a_llada_that_is_no_llama_is_refused(tmp_path: Path) -> None:
         family_of(checkpoint)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_catalog_says_the_same_of_a_family(kind: Kind) -> None:
-    (known,) = (model for model in catalog().values() if model.family == kind.name)
+@pytest.mark.parametrize("family", MASKED_FAMILIES.values(), ids=MASKED_FAMILIES)
+def test_the_catalog_agrees_with_each_family(family: ModelFamily) -> None:
+    (known,) = (model for model in catalog().values() if model.family == family.name)
     ids = known.other_ids
-    assert (known.licence, known.shifted, known.mask_id) == (kind.licence, kind.shifted, kind.marks.mask)
-    assert (ids.get("begin"), ids.get("expand")) == (kind.marks.begin, kind.marks.expand)
-    assert ids.get("end", kind.marks.end) == kind.marks.end
-    if kind.context_tokens is not None:
-        assert known.context_tokens == kind.context_tokens
+    assert (known.licence, known.shifted, known.mask_id) == (family.licence, family.shifted, family.special_tokens.mask)
+    assert (ids.get("begin"), ids.get("expand")) == (family.special_tokens.begin, family.special_tokens.expand)
+    assert ids.get("end", family.special_tokens.end) == family.special_tokens.end
+    if family.context_tokens is not None:
+        assert known.context_tokens == family.context_tokens
 
 
 def test_the_embedded_model_starts_without_transformers() -> None:

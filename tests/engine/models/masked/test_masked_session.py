@@ -1,4 +1,4 @@
-"""Every masked family in an editor's session: language server, engine process, socket, and a checkpoint as released."""
+"""Every masked family in an editor's session: language server, engine process, socket, and a released checkpoint."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ async def test_engine_and_editor_fill_holes(name: str, tmp_path: Path, monkeypat
         filled = await client.fill(HOLE, seen.append)
         (candidate,) = filled.candidates
         assert candidate.text == "".join(candidate.tokens)
-        assert any(None in one.canvas for one in seen)
+        assert any(None in progress.canvas for progress in seen)
 
         editor = Editor()
         await editor.start({"model": str(folder), "threads": 1, "gate": 0, "budgetMs": 5000, "maxTokens": 8})

@@ -24,9 +24,9 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def plain(loaded: Loaded, layout: Layout, item: MaskedPass) -> Tensor:
-    """Return what `run` should for a pass, by the stock network's forward over all tokens of each middle."""
+    """Return the expected logits of a pass, from the stock network's forward over all tokens of each middle."""
     found: list[Tensor] = []
-    anchor = len(item.sides.anchor)
+    anchor = len(item.surrounding.anchor)
     for middle in item.middles:
         logits = loaded.checkpoint.logits([*layout.before, *middle, *layout.after])
         first = len(layout.before) - anchor
@@ -35,7 +35,7 @@ def plain(loaded: Loaded, layout: Layout, item: MaskedPass) -> Tensor:
 
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy", "left-to-right"])
-def test_sides_read_in_every_step_are_no_cache_at_all(
+def test_surroundings_read_in_every_step_give_the_fill_of_an_uncached_forward(
     loaded: Loaded, rule: RuleName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = loaded.model
@@ -50,10 +50,10 @@ def test_sides_read_in_every_step_are_no_cache_at_all(
     assert cached.confidence == pytest.approx(uncached.confidence, abs=1e-4)
 
 
-def wanted_of(model: MaskedModel, middle: list[int], reads_sides: bool, canvas: MaskedFilling) -> Tensor:
+def wanted_of(model: MaskedModel, middle: list[int], reads_surrounding: bool, canvas: MaskedFilling) -> Tensor:
     sides = canvas._surroundings
     rows = range(len(sides.anchor) + len(middle))
-    (found,) = model.logits([MaskedPass(sides, [middle], rows, reads_sides)])
+    (found,) = model.logits([MaskedPass(sides, [middle], rows, reads_surrounding)])
     return found
 
 
@@ -110,8 +110,8 @@ def test_lengths_tried_together_see_what_each_would_see_over_the_same_sides(load
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_each_place_is_predicted_by_the_row_that_predicts_it(tmp_path: Path, name: str) -> None:
-    """Layers that add nothing, and a head that says "the next id": a row predicts one more than its own token."""
+def test_each_position_is_predicted_by_the_right_row(tmp_path: Path, name: str) -> None:
+    """The layers add nothing and the head predicts the next id, so a row predicts its own token plus one."""
     checkpoint = save_checkpoint(name, tmp_path / name, tie_word_embeddings=False, weight_tying=False)
     model = load(str(checkpoint.folder), threads=1, device="cpu")
     assert isinstance(model, MaskedModel)
@@ -128,8 +128,8 @@ def test_each_place_is_predicted_by_the_row_that_predicts_it(tmp_path: Path, nam
     middle = [MASK, 100, MASK, 110]
     left = [layout.before[-1], *middle[:-1]]
     wanted = [sides.row_of(at, model.traits.shifted) for at in range(4)]
-    for reads_sides in (True, False):
-        (found,) = model.logits([MaskedPass(sides, [middle], wanted, reads_sides)])
+    for reads_surrounding in (True, False):
+        (found,) = model.logits([MaskedPass(sides, [middle], wanted, reads_surrounding)])
         assert found.argmax(-1).tolist() == [token + 1 for token in (left if model.traits.shifted else middle)]
 
 

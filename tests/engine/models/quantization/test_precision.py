@@ -1,4 +1,4 @@
-"""Matrices in few bits: how near they stay to what they were, and that every way to multiply by them agrees."""
+"""Quantized matrices stay near the original weights, and all ways to multiply by them agree."""
 
 from collections.abc import Callable
 
@@ -12,17 +12,18 @@ from engine.library.quantized_tensors import is_of_images, is_quantized
 from engine.models.quantization import int4_kernel
 from engine.models.quantization.experts import QuantizedExperts
 from engine.models.quantization.fp8 import Fp8Matrix
-from engine.models.quantization.holder import count_parameters, quantized
 from engine.models.quantization.int4 import Int4Matrix
 from engine.models.quantization.int4_kernel import Int4KernelMatrix
 from engine.models.quantization.int8 import FEW_ROWS, Int8Matrix
-from engine.models.quantization.linear import QuantizedLinear
 from engine.models.quantization.matrix import Matrix
+from engine.models.quantization.quantizer import QuantizedLinear, count_parameters, quantized
 
 Make = Callable[[Tensor], Matrix]
 ROUNDED_TO_BF16 = 0.006
-"""The most that rounding rows and results to bf16 makes of a difference, relative RMS."""
-has_kernel = pytest.mark.skipif(not int4_kernel.takes(torch.empty(16, 64)), reason="no int4 kernel on this processor")
+"""The largest relative RMS error from rounding rows and results to bf16."""
+has_kernel = pytest.mark.skipif(
+    not int4_kernel.has_kernel_for(torch.empty(16, 64)), reason="no int4 kernel on this processor"
+)
 FORMATS = [
     pytest.param(Int8Matrix.of, 0.012, id="int8"),
     pytest.param(Int4Matrix.of, 0.11, id="int4"),
@@ -35,13 +36,13 @@ def gaussian(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(3)) * 0.02
 
 
-def error(found: Tensor, exact: Tensor) -> float:
-    """Return the relative RMS of a difference."""
-    return float((found.float() - exact.float()).norm() / exact.float().norm())
+def error(actual: Tensor, exact: Tensor) -> float:
+    """Return the relative RMS error."""
+    return float((actual.float() - exact.float()).norm() / exact.float().norm())
 
 
 @pytest.mark.parametrize(("make", "bound"), FORMATS)
-def test_gaussian_weights_stay_near_what_they_were(make: Make, bound: float) -> None:
+def test_gaussian_weights_stay_near_their_original_values(make: Make, bound: float) -> None:
     weights = gaussian(192, 512)
     matrix = make(weights)
     assert matrix.shape == (192, 512)
@@ -49,7 +50,7 @@ def test_gaussian_weights_stay_near_what_they_were(make: Make, bound: float) -> 
 
 
 @pytest.mark.parametrize(("make", "bound"), FORMATS)
-def test_the_product_is_that_with_the_weights_in_full(make: Make, bound: float) -> None:
+def test_the_product_equals_the_product_with_dense_weights(make: Make, bound: float) -> None:
     matrix = make(gaussian(192, 512))
     for count in (1, 16, FEW_ROWS + 1):
         rows = torch.randn(count, 512)
@@ -64,7 +65,7 @@ def test_no_rows_give_no_rows(make: Make, bound: float) -> None:
 
 
 @pytest.mark.parametrize(("make", "bound"), FORMATS)
-def test_a_matrix_of_a_stack_is_the_matrix_alone(make: Make, bound: float) -> None:
+def test_a_part_of_a_stack_equals_the_matrix_quantized_alone(make: Make, bound: float) -> None:
     weights = gaussian(3, 32, 64)
     stack = make(weights)
     assert stack.shape == (3, 32, 64)
@@ -87,31 +88,31 @@ def test_small_rows_beside_large_ones_keep_their_precision(make: Make, bound: fl
 @has_kernel
 def test_both_orders_of_int4_hold_the_same_weights() -> None:
     weights = gaussian(208, 320)
-    one, other = Int4Matrix.of(weights), Int4KernelMatrix.of(weights)
-    assert error(other.dense(torch.float32), one.dense(torch.float32)) < ROUNDED_TO_BF16
+    portable, kernel = Int4Matrix.of(weights), Int4KernelMatrix.of(weights)
+    assert error(kernel.dense(torch.float32), portable.dense(torch.float32)) < ROUNDED_TO_BF16
     assert isinstance(quantized(weights, "int4"), Int4KernelMatrix)
 
 
-def test_what_is_quantized_in_chunks_is_what_is_quantized_at_once() -> None:
+def test_quantizing_in_chunks_changes_no_weight() -> None:
     weights = gaussian(5000, 1024)  # more than a chunk
     whole, part = Int4Matrix.of(weights), Int4Matrix.of(weights[4992:])
     assert torch.equal(whole.packed[4992:], part.packed)
     assert torch.equal(whole.zeros[4992:], part.zeros)
 
 
-def test_int4_takes_as_many_bytes_as_is_reckoned() -> None:
+def test_int4_takes_as_many_bytes_as_estimated() -> None:
     matrix = Int4Matrix.of(gaussian(128, 256))
     held = sum(tensor.nbytes for tensor in (matrix.packed, matrix.scales, matrix.zeros))
     assert held == 128 * 256 * 0.5625
 
 
 @pytest.mark.parametrize("width", [16, 32, 48, 64, 80])
-def test_rows_that_are_no_multiple_of_a_group_are_held_in_shorter_ones(width: int) -> None:
+def test_rows_that_are_no_multiple_of_a_group_get_shorter_groups(width: int) -> None:
     weights = gaussian(32, width)
     assert error(quantized(weights, "int4").dense(torch.float32), weights) < 0.11
 
 
-def test_a_quantized_linear_layer_stands_where_one_stood() -> None:
+def test_a_quantized_linear_layer_replaces_a_linear_layer() -> None:
     torch.manual_seed(1)
     layer = nn.Linear(64, 32)
     held = QuantizedLinear(quantized(layer.weight.data, "int8"), layer.bias)
@@ -133,14 +134,14 @@ def test_quantized_experts_are_the_stock_ones_with_the_same_weights(precision: s
     held = QuantizedExperts(stock.act_fn)
     held.gate_up_proj, held.down_proj = gates, downs
     hidden = torch.randn(9, 64)
-    chosen = torch.stack([torch.randperm(5)[:2] for _ in range(9)])  # nobody chooses the last one
+    chosen = torch.stack([torch.randperm(5)[:2] for _ in range(9)])  # no row chooses the last expert
     shares = torch.rand(9, 2)
     exact = stock(hidden, chosen, shares)
     assert error(held(hidden, chosen, shares), exact) < (0.08 if precision == "fp8" else 2 * ROUNDED_TO_BF16)
     order = chosen.flatten().argsort(stable=True)
     rows = hidden[order // 2]
-    one_by_one, whole = held.one_by_one(rows, chosen), held.whole(rows, chosen)  # the latter is what a GPU takes
-    assert error(one_by_one, whole) < (0.08 if precision == "fp8" else 2 * ROUNDED_TO_BF16)
+    one_by_one, grouped = held.one_by_one(rows, chosen), held.grouped(rows, chosen)  # a GPU uses the latter
+    assert error(one_by_one, grouped) < (0.08 if precision == "fp8" else 2 * ROUNDED_TO_BF16)
     assert count_parameters(held) == 6 * 3 * 64 * 32
 
 
@@ -165,7 +166,7 @@ def test_the_matrices_of_layers_are_quantized_and_nothing_else(
     assert not is_of_images(name)
 
 
-def test_an_unknown_precision_is_told_in_one_line() -> None:
+def test_an_unknown_precision_gives_a_one_line_error() -> None:
     assert check_precision_setting("int4") == "int4"
     with pytest.raises(ModelError, match=r"unknown precision 'int5'; use one of auto, bf16, int8, int4, fp8, fp32$"):
         check_precision_setting("int5")

@@ -1,4 +1,4 @@
-"""Tiny released checkpoints in every precision: what they fill and take, and what is said when that cannot be."""
+"""Tiny released checkpoints in every precision: their fills, their memory, and the errors if they do not fit."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ from engine.library.weights_header import read_folder
 from engine.models.load import load
 from engine.models.quantization.choice import choose
 from engine.models.quantization.experts import QuantizedExperts
-from engine.models.quantization.linear import QuantizedLinear
+from engine.models.quantization.quantizer import QuantizedLinear
 from engine.models.stock.tensors import read_tensors, weight_files
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -56,7 +56,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 
 def enlarged(folder: Path, parameters: int, to: Path) -> Path:
-    """Return a copy whose weights are one matrix of so many parameters; its file is sparse and takes no room."""
+    """Return a copy whose weights are one matrix of `parameters` weights, in a sparse file that takes no disk space."""
     shutil.copytree(folder, to, ignore=shutil.ignore_patterns("model*"))
     rows = parameters // 4096 // SIDE * SIDE
     size = 2 * rows * 4096
@@ -68,7 +68,7 @@ def enlarged(folder: Path, parameters: int, to: Path) -> Path:
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4"])
-async def test_both_families_fill_in_few_bits(folder: Path, precision: Precision) -> None:
+async def test_quantized_models_fill_holes(folder: Path, precision: Precision) -> None:
     family, exact = (load(str(folder), threads=1, device="cpu", precision=each) for each in (precision, "fp32"))
     assert (family.info.dtype, exact.info.dtype) == (precision, "float32")
     assert family.info.parameters == exact.info.parameters
@@ -81,7 +81,7 @@ async def test_both_families_fill_in_few_bits(folder: Path, precision: Precision
     assert filled.steps >= 1
 
 
-def test_both_halves_of_diffusion_gemma_share_all_matrices_of_their_layers(gemma: Path) -> None:
+def test_encoder_and_decoder_of_diffusion_gemma_share_the_matrices_of_their_layers(gemma: Path) -> None:
     network = load(str(gemma), threads=1, device="cpu", precision="int8")._network  # type: ignore[attr-defined]
     stored = {name: tuple(tensor.shape) for name, tensor in read_tensors(weight_files(gemma))}
     shapes = [shape for name, shape in stored.items() if not is_of_images(name) and is_quantized(name, shape)]
@@ -94,11 +94,11 @@ def test_both_halves_of_diffusion_gemma_share_all_matrices_of_their_layers(gemma
     assert sorted(matrix.shape for matrix in held[0]) == sorted(shapes)
 
 
-def test_bf16_is_taken_where_it_fits_else_int8_else_int4(tmp_path: Path, dream: Path) -> None:
+def test_auto_takes_bf16_if_it_fits_else_int8_else_int4(tmp_path: Path, dream: Path) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("bf16", "fp8", "int8", "int4")
     for free, expected in ((24e9, "bf16"), (22e9, "int8"), (11e9, "int4")):
-        choice = choose(large, "auto", CPU, Room("card", int(30e9), int(free), precisions))
+        choice = choose(weight_files(large), "auto", CPU, Room("card", int(30e9), int(free), precisions))
         assert (choice.precision, choice.dtype) == (expected, torch.bfloat16)
 
 
@@ -106,17 +106,17 @@ def test_a_processor_without_bf16_computes_in_fp32(tmp_path: Path, dream: Path) 
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("fp32", "bf16", "int8", "int4")
     for free, expected in ((50e9, "fp32"), (24e9, "bf16"), (22e9, "int8")):
-        choice = choose(large, "auto", CPU, Room("memory", LARGE, int(free), precisions, 4))
+        choice = choose(weight_files(large), "auto", CPU, Room("memory", LARGE, int(free), precisions, 4))
         assert choice.precision == expected
         assert choice.dtype == (torch.bfloat16 if expected == "bf16" else torch.float32)
 
 
-def test_what_was_taken_for_want_of_memory_is_logged(
+def test_a_lower_precision_for_lack_of_memory_is_logged(
     tmp_path: Path, dream: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with caplog.at_level(logging.WARNING):
-        choose(large, "auto", CPU, Room("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
+        choose(weight_files(large), "auto", CPU, Room("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
     assert "is held in int8: bf16 needs 23.0 GB, and card has 22.0 GB free" in caplog.text
 
 
@@ -130,17 +130,17 @@ def test_what_was_taken_for_want_of_memory_is_logged(
         ("fp8", 50e9, "fp8 needs a GPU of compute capability 8.9 or newer; use int8"),
     ],
 )
-def test_too_little_memory_is_told_with_what_would_fit(
+def test_too_little_memory_gives_an_error_that_names_what_would_fit(
     tmp_path: Path, dream: Path, precision: str, free: float, says: str
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with pytest.raises(ModelError) as caught:
-        choose(large, precision, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
+        choose(weight_files(large), precision, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_models_info_reckons_as_loading_does(folder: Path) -> None:
+def test_models_info_estimates_memory_as_loading_does(folder: Path) -> None:
     header = read_folder(folder)
     assert 0 < header.plain < header.loaded <= header.parameters
     sheet = sheet_of(str(folder))
@@ -148,7 +148,7 @@ def test_models_info_reckons_as_loading_does(folder: Path) -> None:
         assert sheet.bytes_needed(precision) == bytes_needed(header.loaded, precision, header.plain)
 
 
-def test_what_looks_at_images_is_not_counted(gemma: Path) -> None:
+def test_the_image_part_is_not_counted(gemma: Path) -> None:
     header = read_folder(gemma)
     assert header.loaded < header.parameters
     assert header.loaded == load(str(gemma), threads=1, device="cpu").info.parameters + 8  # a scale of each layer
@@ -164,7 +164,7 @@ def test_what_looks_at_images_is_not_counted(gemma: Path) -> None:
         ({"bits": 4}, "quantized with a method that config.json does not name"),
     ],
 )
-def test_a_checkpoint_that_was_released_in_few_bits_is_refused_by_its_method(
+def test_a_checkpoint_released_in_few_bits_is_refused_with_the_name_of_its_method(
     folder: Path, tmp_path: Path, found: dict[str, object], says: str
 ) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "model"))
@@ -177,7 +177,7 @@ def test_a_checkpoint_that_was_released_in_few_bits_is_refused_by_its_method(
     assert "\n" not in str(caught.value)
 
 
-def test_the_embedded_family_minds_an_unknown_precision_alone(tiny_model: Path) -> None:
+def test_the_embedded_model_ignores_a_known_precision_and_refuses_an_unknown_one(tiny_model: Path) -> None:
     assert load(str(tiny_model), threads=1, device="cpu", precision="int4").info.dtype in ("float32", "bfloat16")
     with pytest.raises(ModelError, match="unknown precision 'int5'"):
         load(str(tiny_model), threads=1, device="cpu", precision="int5")
@@ -191,7 +191,7 @@ def options(dream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Eng
 
 
 @pytest.mark.timeout(300)
-async def test_an_engine_in_int4_is_no_other_than_that(options: EngineOptions) -> None:
+async def test_an_engine_in_int4_serves_no_client_that_asks_for_another_precision(options: EngineOptions) -> None:
     client = await connect_or_start(options, "test")
     try:
         assert (await client.fill(HOLE)).candidates[0].tokens
@@ -204,12 +204,12 @@ async def test_an_engine_in_int4_is_no_other_than_that(options: EngineOptions) -
         await stop_running(options, "test")
 
 
-def test_engines_of_two_precisions_live_in_two_places(dream: Path) -> None:
+def test_engines_of_two_precisions_have_different_runtime_paths(dream: Path) -> None:
     assert runtime_paths_of(str(dream)) == runtime_paths_of(str(dream), "auto") != runtime_paths_of(str(dream), "int8")
 
 
 def last_words(model: Path, precision: str) -> str:
-    """Return the one line with which an engine process ends that cannot run."""
+    """Start an engine that cannot run, and return the one line that it ends with."""
     command = [sys.executable, "-m", "engine", "--model", str(model), "--precision", precision, "--device", "cpu"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert ended.returncode == exits.ERROR

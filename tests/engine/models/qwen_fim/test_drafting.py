@@ -1,4 +1,4 @@
-"""Drafting through the scheduler: whatever drafts, the answer is what the verifying model writes by itself."""
+"""Drafting through the scheduler: with any drafter the answer is what the verifying model writes alone."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 from drafters import Fool, Prophet, endless, fim_family, run_through, with_drafter
-from fim_checkpoints import MARKS, FimCheckpoint
+from fim_checkpoints import SPECIAL_TOKENS, FimCheckpoint
 from masked_checkpoints import save_checkpoint
 from scheduler_client import answer
 
@@ -36,7 +36,7 @@ DRAFTERS = ("embedded", "dream", "dreamon", "llada")
 
 @asynccontextmanager
 async def filling(family: QwenFimModel) -> AsyncIterator[Callable[[Fill], Awaitable[Filled]]]:
-    """A scheduler's fills, for the length of a block."""
+    """Start a scheduler for a block, and yield a function that fills a hole."""
     scheduler = Scheduler(family)
     await scheduler.start()
     yield lambda fill: answer(scheduler, fill)
@@ -45,7 +45,7 @@ async def filling(family: QwenFimModel) -> AsyncIterator[Callable[[Fill], Awaita
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[FimCheckpoint, QwenFimModel]:
-    """A checkpoint, and its family without a drafter."""
+    """A checkpoint, and its model without a drafter."""
     return fim_family(tmp_path_factory.mktemp("released") / "qwen")
 
 
@@ -62,7 +62,7 @@ def drafted(
 
 
 def written(checkpoint: FimCheckpoint, family: QwenFimModel, fill: Fill, most: int = 24) -> list[int]:
-    """Return what transformers' own generate() writes in a hole, at most so many tokens."""
+    """Return what transformers' own generate() writes in a hole, at most `most` tokens."""
     prompt = [*family.lay_out(fill).context, family.marks.middle]
     return checkpoint.greedy(prompt, most, family.marks.ends, family.never)
 
@@ -81,7 +81,7 @@ async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoi
     assert family.drafting.drafted > 0
 
 
-def test_drafts_are_passed_on_as_they_are_where_tokens_are_the_same(
+def test_drafts_keep_their_ids_if_both_tokenizers_have_the_same_tokens(
     drafted: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     _, family = drafted
@@ -96,7 +96,9 @@ async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoi
     async with filling(family) as fill:
         verified = await fill(hole)
         left = await fill(attrs.evolve(hole, rule="left-to-right"))
-    assert [one.tokens for one in verified.candidates] == [one.tokens for one in left.candidates]
+    assert [candidate.tokens for candidate in verified.candidates] == [
+        candidate.tokens for candidate in left.candidates
+    ]
     assert len(left.candidates) > 1
 
 
@@ -105,7 +107,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimChec
     async with filling(family) as fill:
         alone = [await fill(hole) for hole in HOLES]
         together = await asyncio.gather(*(fill(hole) for hole in HOLES))
-    assert [one.candidates[0].tokens for one in together] == [one.candidates[0].tokens for one in alone]
+    assert [filled.candidates[0].tokens for filled in together] == [filled.candidates[0].tokens for filled in alone]
 
 
 @pytest.mark.parametrize("extent", ["line", "lines"])
@@ -117,8 +119,8 @@ async def test_without_a_drafter_a_pass_writes_a_token(plain: tuple[FimCheckpoin
         for hole in (attrs.evolve(hole, extent=extent) for hole in HOLES):
             tokens = written(checkpoint, family, hole)
             if extent == "line":
-                until = next((at for at, token in enumerate(tokens) if family.breaks_line(token)), len(tokens))
-                tokens = tokens[:until]  # Before they become texts: half a character at the end is told by itself.
+                until = next((index for index, token in enumerate(tokens) if family.breaks_line(token)), len(tokens))
+                tokens = tokens[:until]  # Cut before decoding: half a character at the end is a text of its own.
             expected = family.texts_of(tokens)
             filled = await fill(hole)
             assert filled.candidates[0].tokens == expected
@@ -156,11 +158,11 @@ def test_right_text_in_other_tokens_takes_fewer_passes(
     assert sum(steps) < 0.8 * HOLE.max_tokens * len(HOLES)
 
 
-def test_nonsense_changes_nothing_and_is_soon_asked_for_no_more(
+def test_wrong_drafts_change_no_fill_and_drafting_soon_pauses(
     plain: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = plain
-    fool = Fool(MARKS["<|im_start|>"], family._tokenizer)  # no fill may hold it
+    fool = Fool(SPECIAL_TOKENS["<|im_start|>"], family._tokenizer)  # no fill may contain it
     foolish = endless(with_drafter(family, fool))
     for hole in HOLES:
         assert run_through(foolish, hole).tokens == written(checkpoint, foolish, hole)
@@ -184,7 +186,7 @@ async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
     ]
 
 
-async def test_a_keystroke_reads_the_suffix_and_not_the_prefix(
+async def test_a_key_press_reads_the_suffix_and_not_the_prefix(
     drafted: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = drafted
@@ -195,8 +197,8 @@ async def test_a_keystroke_reads_the_suffix_and_not_the_prefix(
             filled = await fill(hole)
             assert filled.candidates[0].tokens == family.texts_of(written(checkpoint, family, hole, 12))
             if typed:
-                behind = len(family._encode(HOLE.suffix)) + 4
-                assert filled.cached_tokens >= filled.context_tokens - behind > 0
+                after_cursor = len(family._encode(HOLE.suffix)) + 4
+                assert filled.cached_tokens >= filled.context_tokens - after_cursor > 0
 
 
 async def test_a_cancelled_hole_takes_no_further_pass(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
@@ -237,7 +239,7 @@ async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
 
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy"])
-async def test_a_rule_that_denoises_is_refused_in_one_line(
+async def test_a_rule_that_denoises_gives_a_one_line_error(
     plain: tuple[FimCheckpoint, QwenFimModel], rule: RuleName
 ) -> None:
     async with filling(plain[1]) as fill:

@@ -1,4 +1,4 @@
-"""What a draft costs a drafter, and that what it keeps between two drafts is what it would read again."""
+"""The rows that drafts cost, and that cached state gives the same drafts as reading everything again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ def masked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[list[int]]:
-    """Return the drafts of one hole while `written` is written in it, bit by bit."""
+    """Return the drafts of one hole while `written` is added to it, `stride` characters at a time."""
     hole = Unfinished(FILL, length=LENGTH)
     found = []
     for stop in range(0, len(written) + 1, stride):
@@ -48,7 +48,7 @@ def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[li
 
 
 def recorded(family: EmbeddedModel | MaskedModel, patch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that gets the rows of each pass that the family runs from now on."""
+    """Return a list that collects the rows of each pass of the model from now on."""
     run, rows = family.run, []
 
     def record(passes: Sequence[Pass]) -> list[Tensor]:
@@ -59,7 +59,7 @@ def recorded(family: EmbeddedModel | MaskedModel, patch: pytest.MonkeyPatch) -> 
     return rows
 
 
-def test_a_stream_is_read_once_and_drafts_are_those_of_one_read_anew(
+def test_a_stream_is_read_once_and_gives_the_drafts_of_one_that_is_read_each_time(
     embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forgetful = StreamDrafter(embedded)
@@ -73,36 +73,38 @@ def test_a_stream_is_read_once_and_drafts_are_those_of_one_read_anew(
     assert sum(count > 2 * LENGTH for count in rows) <= 1 + written / (ROOM - 2 * LENGTH)
 
 
-def test_the_next_key_finds_the_stream_of_the_hole_before(
+def test_the_next_key_press_reuses_the_stream_of_the_last_hole(
     embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafter, rows = StreamDrafter(embedded), recorded(embedded, monkeypatch)
-    short = FILL.prefix[-80:]  # so that the left edge of the prefix stays
+    short = FILL.prefix[-80:]  # so that the left edge of the prefix does not move
     for typed in ("", "w", "wi", "width"):
         drafter.draft([Unfinished(Fill(id=1, prefix=short + typed, suffix=FILL.suffix), length=LENGTH)])
     assert rows[0] > 30
     assert max(rows[1:]) <= LENGTH + 8
 
 
-def test_sides_are_read_every_few_drafts(masked: MaskedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surroundings_are_read_every_few_drafts(masked: MaskedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     drafter, rows = MaskedDrafter(masked), recorded(masked, monkeypatch)
     assert len(drafts(drafter, WRITTEN[:60])) == 16
     reading = [at for at, count in enumerate(rows) if count > ROOM + 1]
     assert reading == [0, masked.traits.refresh_steps]
 
 
-def test_what_does_not_fit_behind_the_prefix_any_more_becomes_part_of_it(masked: MaskedModel) -> None:
+def test_written_text_that_fills_the_middle_becomes_part_of_the_prefix(masked: MaskedModel) -> None:
     drafter = MaskedDrafter(masked)
     assert len(drafts(drafter)) == len(WRITTEN) // 4 + 1
     assert any(drafts(drafter))
 
 
-def test_a_draft_holds_no_marks_and_is_no_longer_than_asked_for(embedded: EmbeddedModel, masked: MaskedModel) -> None:
+def test_a_draft_has_no_special_tokens_and_is_no_longer_than_asked(
+    embedded: EmbeddedModel, masked: MaskedModel
+) -> None:
     for drafter in (StreamDrafter(embedded), MaskedDrafter(masked)):
-        marks = drafter.tokenizer.get_added_tokens_decoder()
+        special = drafter.tokenizer.get_added_tokens_decoder()
         for draft in drafts(drafter):
             assert len(draft) <= LENGTH
-            assert not set(draft) & set(marks)
+            assert not set(draft) & set(special)
 
 
 def test_holes_drafted_together_are_drafted_as_alone(embedded: EmbeddedModel, masked: MaskedModel) -> None:

@@ -1,10 +1,10 @@
-"""How long drafts are: longer where they are right, and next to none where they never are."""
+"""The length of drafts: it grows while they are right, and wrong drafts become rare."""
 
 from engine.models.qwen_fim.draft_length import LONGEST, DraftLength
 
 
 def lengths(passes: int, right: int) -> list[int]:
-    """Return the lengths asked for in a row when so many tokens of a draft are right at the most."""
+    """Return the lengths of the drafts of successive passes if at most `right` tokens of each are right."""
     length, asked = DraftLength(), []
     for _ in range(passes):
         asked.append(length.next())
@@ -19,11 +19,11 @@ def test_a_draft_that_is_right_is_followed_by_a_longer_one() -> None:
     assert asked[-1] == LONGEST
 
 
-def test_drafts_settle_at_twice_what_is_right_and_one() -> None:
+def test_drafts_settle_at_twice_the_right_tokens_plus_one() -> None:
     assert lengths(40, 3)[-1] == 7
 
 
-def test_drafts_of_which_nothing_is_right_become_rare() -> None:
+def test_drafts_that_are_always_wrong_become_rare() -> None:
     asked = lengths(1000, 0)
     assert sum(map(bool, asked[500:])) <= 8
     assert sum(asked[500:]) < 16

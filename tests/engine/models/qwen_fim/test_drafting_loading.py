@@ -1,4 +1,4 @@
-"""Qwen2.5-Coder's checkpoints, tiny and random: what they are taken for, how a prompt is laid out, and who drafts."""
+"""Tiny random checkpoints of Qwen2.5-Coder: how they are recognised, their prompts, and their drafters."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 from drafters import load_fim
-from fim_checkpoints import MARKS, save_fim_checkpoint
+from fim_checkpoints import SPECIAL_TOKENS, save_fim_checkpoint
 from masked_checkpoints import save_checkpoint, write_json
 from tiny_gemma import save_tiny_gemma
 
@@ -21,7 +21,7 @@ from engine.schedule.context_cache import common_prefix
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
 PREFIX, SUFFIX, FILE, REPOSITORY = (
-    MARKS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "file_sep", "repo_name")
+    SPECIAL_TOKENS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "file_sep", "repo_name")
 )
 
 
@@ -31,7 +31,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> QwenFimModel:
 
 
 def shown(family: QwenFimModel, tokens: list[int]) -> str:
-    """Return tokens as text, marks by their names."""
+    """Return tokens as text, special tokens by their names."""
     return "".join(family._tokenizer.decode([token], skip_special_tokens=False) for token in tokens)
 
 
@@ -40,9 +40,9 @@ def test_a_qwen_without_a_mask_reads_left_to_right(tmp_path: Path) -> None:
     info = family.info
     assert (info.name, info.family, info.licence, info.noise) == ("my-qwen", "qwen-fim", "Apache-2.0", "none")
     assert (info.context_tokens, info.reading_tokens, info.dtype) == (2048, 1024, "float32")
-    assert family.marks.ends[0] == MARKS["<|endoftext|>"]
-    assert set(family.marks.ends) == set(MARKS.values()) - {MARKS["<|im_start|>"]}
-    assert set(family.never) == {MARKS["<|im_start|>"], *range(393, 400)}
+    assert family.marks.ends[0] == SPECIAL_TOKENS["<|endoftext|>"]
+    assert set(family.marks.ends) == set(SPECIAL_TOKENS.values()) - {SPECIAL_TOKENS["<|im_start|>"]}
+    assert set(family.never) == {SPECIAL_TOKENS["<|im_start|>"], *range(393, 400)}
 
 
 def test_the_embedded_model_drafts_unless_another_is_named(tmp_path: Path, tiny_model: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_prompt_is_prefix_then_suffix(family: QwenFimModel) -> None:
     assert shown(family, context) == f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
 
 
-def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: QwenFimModel) -> None:
+def test_a_prompt_names_the_file_and_shows_the_first_snippet_nearest(family: QwenFimModel) -> None:
     others = [Snippet("shop/near.py", "near = 1"), Snippet("shop/far.py", "far = 2")]
     context = family.lay_out(attrs.evolve(HOLE, path="shop/area.py", snippets=others)).context
     assert shown(family, context) == (
@@ -73,14 +73,14 @@ def test_a_prompt_names_the_file_and_shows_others_the_first_nearest(family: Qwen
     )
 
 
-def test_marks_in_a_users_text_are_text(family: QwenFimModel) -> None:
+def test_special_tokens_in_a_users_text_are_text(family: QwenFimModel) -> None:
     tricky = attrs.evolve(HOLE, prefix="'<|fim_middle|><|endoftext|>", suffix="<|file_sep|>'", path="<|repo_name|>")
     context = family.lay_out(tricky).context
-    assert [token for token in context if token in MARKS.values()] == [FILE, PREFIX, SUFFIX]
+    assert [token for token in context if token in SPECIAL_TOKENS.values()] == [FILE, PREFIX, SUFFIX]
     assert "<|fim_middle|><|endoftext|>" in shown(family, context)
 
 
-def test_of_a_long_suffix_the_nearest_lines_are_read(family: QwenFimModel) -> None:
+def test_the_nearest_lines_of_a_long_suffix_are_read(family: QwenFimModel) -> None:
     lines = "".join(f"    value_{number} = {number}\n" for number in range(400))
     context = family.lay_out(attrs.evolve(HOLE, suffix=lines)).context
     below = context[context.index(SUFFIX) + 1 :]
@@ -89,12 +89,12 @@ def test_of_a_long_suffix_the_nearest_lines_are_read(family: QwenFimModel) -> No
     assert shown(family, below).endswith("\n")
 
 
-def test_a_key_in_a_long_file_leaves_the_prompt_before_it_as_it_was(family: QwenFimModel) -> None:
+def test_a_key_press_in_a_long_file_keeps_the_prompt_before_it(family: QwenFimModel) -> None:
     lines = "".join(f"value_{number} = {number}\n" for number in range(4000))
     prompts = [family.lay_out(attrs.evolve(HOLE, prefix=lines + "a " * keys)).context for keys in range(20)]
     assert max(map(len, prompts)) <= family.info.reading_tokens - HOLE.max_tokens
     kept = [
-        common_prefix(before, after) >= before.index(SUFFIX) - 2  # the word at the cursor is tokenized anew
+        common_prefix(before, after) >= before.index(SUFFIX) - 2  # the word at the cursor gets other tokens
         for before, after in pairwise(prompts)
     ]
     assert sum(kept) >= len(kept) - 1
@@ -111,7 +111,7 @@ def test_a_key_in_a_long_file_leaves_the_prompt_before_it_as_it_was(family: Qwen
         (None, {"vocab_size": 390}, "do not fit|has 393 tokens, its network 390"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(
+def test_a_wrong_checkpoint_gives_a_one_line_error(
     tmp_path: Path, notes: dict[str, object] | None, changed: dict[str, object], says: str
 ) -> None:
     folder = save_fim_checkpoint(tmp_path / "qwen", notes, **changed).folder
@@ -120,7 +120,7 @@ def test_what_is_wrong_is_told_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_that_does_not_denoise_as_ours_do_cannot_draft(tmp_path: Path) -> None:
+def test_only_the_embedded_and_masked_models_can_draft(tmp_path: Path) -> None:
     folder = save_fim_checkpoint(tmp_path / "qwen").folder
     for drafter in (folder, save_tiny_gemma(tmp_path / "gemma")):
         write_json(folder / "midspan.json", {"drafter": str(drafter)})
@@ -128,10 +128,10 @@ def test_a_model_that_does_not_denoise_as_ours_do_cannot_draft(tmp_path: Path) -
             load(str(folder), threads=1, device="cpu")
 
 
-def test_a_qwen_without_marks_for_filling_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_qwen_without_special_tokens_for_filling_gives_a_one_line_error(tmp_path: Path) -> None:
     folder = save_fim_checkpoint(tmp_path / "qwen").folder
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(tokenizer.read_text().replace("<|fim_middle|>", "<|another|>"))
-    with pytest.raises(ModelError, match=r"without <\|fim_prefix\|>, .* which no family here is") as caught:
+    with pytest.raises(ModelError, match=r"without <\|fim_prefix\|>, .* so it cannot fill holes") as caught:
         load(str(folder), threads=1, device="cpu")
     assert "\n" not in str(caught.value)

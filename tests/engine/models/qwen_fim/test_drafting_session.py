@@ -25,7 +25,7 @@ CODE = "def total(items):\n    result = 0\n    for item in items:\n        resul
 
 
 def pull(checkpoint: FimCheckpoint, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Bring a checkpoint here and choose it with `midspan models`; a hub has it under the name of a released one."""
+    """Pull and choose a checkpoint with `midspan models`, from a hub that serves it under a released name."""
     for variable in ("MODELS", "CONFIG", "RUNTIME"):
         patch.setenv(f"MIDSPAN_{variable}_DIR", str(folder / variable.lower()))
     repository = Repository({path.name: path.read_bytes() for path in checkpoint.folder.iterdir()})
@@ -43,10 +43,10 @@ async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, m
     monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     checkpoint = save_fim_checkpoint(tmp_path / "released")
     pull(checkpoint, tmp_path, monkeypatch)
-    place = runtime_paths_of(NAME, "fp32")
+    paths = runtime_paths_of(NAME, "fp32")
     client = await connect_or_start(EngineOptions(model=NAME, threads=1, precision="fp32"), "test")
     try:
-        # The engine's own prompt, by a family of the test's, which is not asked to fill it.
+        # The test loads the model too, but only to lay out the engine's prompts.
         family = load_fim(tmp_path / "models" / NAME)
         for typed in ("", "w", "wi", "width"):
             hole = attrs.evolve(HOLE, prefix=HOLE.prefix + typed)
@@ -73,4 +73,4 @@ async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, m
         await editor.stop()
         await client.close()
     finally:
-        end(place)
+        end(paths)

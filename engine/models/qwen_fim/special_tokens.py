@@ -1,4 +1,4 @@
-"""The marks of a fill-in-the-middle prompt, found by their names in a checkpoint's tokenizer."""
+"""The special tokens of a fill-in-the-middle prompt, found by their names in a checkpoint's tokenizer."""
 
 import attrs
 from tokenizers import Tokenizer
@@ -9,12 +9,12 @@ from engine.models.stock.checkpoint import NOTES, Checkpoint
 _PREFIX, _SUFFIX, _MIDDLE = "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"
 _REPOSITORY, _FILE = "<|repo_name|>", "<|file_sep|>"
 _ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", _FILE, _REPOSITORY, _PREFIX, _SUFFIX, _MIDDLE)
-"""What ends a fill in the infilling examples of Qwen2.5-Coder's repository (their eos_token_ids)."""
+"""The eos_token_ids of the infilling examples in Qwen2.5-Coder's repository."""
 
 
 @attrs.frozen
 class FimTokens:
-    """The ids of the marks. `ends` close a fill. Without `repository` and `file` no prompt names them."""
+    """The ids of the special tokens. `ends` close a fill. If `repository` or `file` is None, prompts leave it out."""
 
     prefix: int
     suffix: int
@@ -24,14 +24,14 @@ class FimTokens:
     file: int | None = None
 
 
-def fim_marks_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
-    """Return a checkpoint's marks. Raises ModelError where it has none of them."""
+def fim_tokens_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
+    """Return a checkpoint's special tokens. Raises ModelError if it has none for filling in the middle."""
     prefix, suffix, middle = (tokenizer.token_to_id(text) for text in (_PREFIX, _SUFFIX, _MIDDLE))
     if prefix is None or suffix is None or middle is None:
         raise ModelError(
             f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {_PREFIX}, {_SUFFIX} and "
-            f"{_MIDDLE}, which no family here is; take one that was trained to fill in, as Qwen2.5-Coder, "
-            f'or name its family in {NOTES} beside it as "family"'
+            f"{_MIDDLE}, so it cannot fill holes; use one that was trained for that, such as Qwen2.5-Coder, "
+            f'or set "family" in {NOTES} there'
         )
     named = [tokenizer.token_to_id(text) for text in _ENDS]
     configured = [_ids(source.get("eos_token_id")) for source in (checkpoint.config, checkpoint.generation)]

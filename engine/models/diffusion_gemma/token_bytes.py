@@ -1,4 +1,4 @@
-"""The text of a Gemma tokenizer's tokens: blanks are written as U+2581, other bytes may be tokens of their own."""
+"""The bytes of each token of a Gemma tokenizer. It writes a space as U+2581 and has tokens for single bytes."""
 
 import codecs
 import re
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
-_BLANK = "▁"
+_SPACE = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _UNUSED = re.compile(r"<unused\d+>")
 _LINE = re.compile(r"\n*[^\n]+|\n+")
 MOST_LINES = 20_000
 
 
-class GemmaPieces:
-    """The bytes of every token, of special tokens none; and text to tokens, line by line."""
+class GemmaTokenBytes:
+    """The bytes of every token (none for special tokens), and text to tokens, line by line."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -26,31 +26,34 @@ class GemmaPieces:
             if byte := _BYTE.fullmatch(text):
                 self._bytes[token] = bytes([int(byte[1], 16)])
             else:
-                self._bytes[token] = text.replace(_BLANK, " ").encode()
+                self._bytes[token] = text.replace(_SPACE, " ").encode()
         self._lines: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize line by line, empty lines with the line that follows; between two keystrokes all but one are known,
-        and an edit changes no token of another line."""
+        """Tokenize line by line; empty lines belong to the next line.
+
+        Lines are cached, because a key press changes only one of them. An edit never changes the tokens of other lines.
+        """
         if len(self._lines) > MOST_LINES:
             self._lines.clear()
         tokens: list[int] = []
         for line in _LINE.findall(text):
-            known = self._lines.get(line)
-            if known is None:
-                known = self._lines[line] = self._tokenizer.encode(line, add_special_tokens=False).ids
-            tokens += known
+            line_tokens = self._lines.get(line)
+            if line_tokens is None:
+                line_tokens = self._lines[line] = self._tokenizer.encode(line, add_special_tokens=False).ids
+            tokens += line_tokens
         return tokens
 
     def without_text(self, vocabulary: int) -> set[int]:
-        """Return the tokens below `vocabulary` that stand for no text: marks, unused ones, and padding behind them."""
+        """Return the tokens below `vocabulary` that have no text: special and unused tokens, and padding of the
+        vocabulary."""
         return set(range(vocabulary)) - self._bytes.keys()
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string a token; a character that is split over tokens goes to the last one."""
+        """Return one string per token. A character that is split over several tokens belongs to the last one."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         last = len(tokens) - 1
-        return [decoder.decode(self._bytes.get(token, b""), at == last) for at, token in enumerate(tokens)]
+        return [decoder.decode(self._bytes.get(token, b""), index == last) for index, token in enumerate(tokens)]
 
     def bytes_of(self, token: int) -> bytes:
         """Return the bytes of a token's text; none for a special token."""

@@ -1,15 +1,15 @@
-"""The tokenizer of a checkpoint: tokenizer.json, or vocab.json and merges.txt, as Dream's releases have them."""
+"""The tokenizer of a checkpoint: tokenizer.json, or vocab.json and merges.txt, as in Dream's releases."""
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import Checkpoint, read_object
-from engine.models.stock.token_bytes import Pieces, load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
-    """Return the tokenizer, to which a mark in a user's text is text. Raises ModelError."""
+    """Return the tokenizer. It reads a special token in a user's text as text. Raises ModelError."""
     folder = checkpoint.folder
     try:
         if (folder / "tokenizer.json").exists():
@@ -18,22 +18,25 @@ def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
             return _from_merges(checkpoint)
     except ModelError:
         raise
-    except Exception as error:  # the library raises plain Exception for what it cannot parse
+    except Exception as error:  # the library raises plain Exception for a file that it cannot parse
         raise ModelError(f"the tokenizer in {folder} cannot be read: {str(error).splitlines()[0]}") from None
     raise ModelError(f"the model in {folder} lacks tokenizer.json (or vocab.json with merges.txt); install it again")
 
 
-def pieces_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> Pieces:
-    """Return the texts of a tokenizer's tokens. Raises ModelError for one that the network, of so many, is not for."""
+def token_bytes_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> TokenBytes:
+    """Return the bytes of a tokenizer's tokens.
+
+    Raises ModelError if it has more tokens than the network's `vocabulary`, or is not a byte-level BPE.
+    """
     folder = checkpoint.folder
     if (tokens := 1 + max(tokenizer.get_vocab().values())) > vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has {tokens} tokens, its network {vocabulary}; install the model again"
         )
     try:
-        return Pieces(tokenizer)
+        return TokenBytes(tokenizer)
     except KeyError:
-        raise ModelError(f"the tokenizer in {folder} is no byte-level BPE, which all families here have") from None
+        raise ModelError(f"the tokenizer in {folder} is not a byte-level BPE, the only supported kind") from None
 
 
 def _from_merges(checkpoint: Checkpoint) -> Tokenizer:
@@ -49,9 +52,9 @@ def _from_merges(checkpoint: Checkpoint) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    listed = {token["content"]: int(number) for number, token in _decoder(checkpoint).items()}
+    listed = {token["content"]: int(number) for number, token in _added_tokens(checkpoint).items()}
     added = {**read_object(folder / "added_tokens.json"), **listed}
-    for text, number in sorted(added.items(), key=lambda item: item[1]):
+    for text, number in sorted(added.items(), key=lambda entry: entry[1]):
         tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False)])
         if tokenizer.token_to_id(text) != number:
             raise ModelError(f"the tokenizer in {folder} has a gap before {text!r} ({number}); install the model again")
@@ -59,6 +62,6 @@ def _from_merges(checkpoint: Checkpoint) -> Tokenizer:
     return tokenizer
 
 
-def _decoder(checkpoint: Checkpoint) -> dict[str, dict[str, str]]:
-    found = checkpoint.tokenizer.get("added_tokens_decoder", {})
-    return found if isinstance(found, dict) else {}
+def _added_tokens(checkpoint: Checkpoint) -> dict[str, dict[str, str]]:
+    added = checkpoint.tokenizer.get("added_tokens_decoder", {})
+    return added if isinstance(added, dict) else {}
