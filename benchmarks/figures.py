@@ -8,9 +8,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from engine.evaluation.keystrokes import Typing
-from engine.evaluation.measure import Row
+from engine.evaluation.rows import Row
+from engine.evaluation.strategies import DEFAULT, DENOISE, TWIN, VERIFY
 from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, suffix_gains, summarize
-from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY
 
 REST_OF_LINE = "rest of line"
 TARGETS = {
@@ -58,7 +58,7 @@ def figures(accuracy: Sequence[Row], timed: Sequence[Row], blind: Sequence[Row],
     others = sorted({row.language for row in accuracy if row.kind == REST_OF_LINE} - {"python"})
     rest = [_exact(summaries, language, REST_OF_LINE, DEFAULT.name) for language in others]
     known = [value for value in rest if value is not None]
-    twin, denoised = (_exact(summaries, "python", REST_OF_LINE, way.name) for way in (TWIN, DENOISE))
+    twin, denoised = (_exact(summaries, "python", REST_OF_LINE, strategy.name) for strategy in (TWIN, DENOISE))
     return [
         Figure("rest of line, exact, python", _exact(summaries, "python", REST_OF_LINE, DEFAULT.name), "%"),
         Figure("the same, mean of the others", statistics.fmean(known) if known else None, "%"),
@@ -84,12 +84,12 @@ def figure_table(found: Sequence[Figure]) -> Table:
     return table
 
 
-def _exact(summaries: Sequence[Summary], language: str, kind: str, way: str) -> float | None:
-    return next((s.exact for s in summaries if (s.language, s.kind, s.way) == (language, kind, way)), None)
+def _exact(summaries: Sequence[Summary], language: str, kind: str, strategy: str) -> float | None:
+    return next((s.exact for s in summaries if (s.language, s.kind, s.strategy) == (language, kind, strategy)), None)
 
 
 def _passed(summaries: Sequence[Summary], kind: str) -> float | None:
-    return next((s.passed for s in summaries if (s.kind, s.way) == (kind, DEFAULT.name)), None)
+    return next((s.passed for s in summaries if (s.kind, s.strategy) == (kind, DEFAULT.name)), None)
 
 
 def _gap(value: float | None, other: float | None) -> float | None:
@@ -98,6 +98,6 @@ def _gap(value: float | None, other: float | None) -> float | None:
 
 def _suffix(accuracy: Sequence[Row], blind: Sequence[Row]) -> float | None:
     """Return the difference over all kinds and holes together, by the default way."""
-    gains = [one for one in suffix_gains([*accuracy, *blind]) if one.way == DEFAULT.name]
+    gains = [one for one in suffix_gains([*accuracy, *blind]) if one.strategy == DEFAULT.name]
     holes = sum(one.holes for one in gains)
     return sum(one.holes * (one.exact_with - one.exact_without) for one in gains) / holes if holes else None

@@ -22,20 +22,20 @@ from engine.corpus import corpus
 from engine.corpus.languages import MARKUP
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
-from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table
+from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table, judged_fills
 from engine.evaluation.keystrokes import Stroke, Typing, places, tally, type_place
-from engine.evaluation.measure import Row, measure
+from engine.evaluation.measure import measure
 from engine.evaluation.reliability_plot import draw
+from engine.evaluation.rows import Row, write_rows
 from engine.evaluation.sandbox import isolation
+from engine.evaluation.strategies import DEFAULT, DENOISE, STRATEGIES, TWIN, VERIFY
 from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix_gains, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
 from engine.evaluation.task import Task, held_out, without_suffix
-from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY, WAYS
 from engine.fill.interface import Model
 from engine.models import load as registry
 from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
-from engine.training.evaluate import judged, write_rows
 from lsp_server.settings import Settings
 
 _OUT = Path(__file__).resolve().parent / "out"
@@ -137,7 +137,7 @@ async def _measure(
     family: Model, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
 ) -> Measured:
     with console.status("filling held-out holes"):
-        accuracy = await measure(family, _tasks(files, amount), WAYS, _TOGETHER)
+        accuracy = await measure(family, _tasks(files, amount), STRATEGIES, _TOGETHER)
         hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
         blind = await measure(family, without_suffix(hidden), (DEFAULT, TWIN), _TOGETHER)
     with console.status("timing"):
@@ -145,14 +145,14 @@ async def _measure(
     with console.status("solving problems"):
         for path in problems:
             chosen = humaneval.draw(humaneval.load(path), amount.single, amount.multi)
-            accuracy += await humaneval.solve(family, chosen, WAYS, _TOGETHER)
+            accuracy += await humaneval.solve(family, chosen, STRATEGIES, _TOGETHER)
     with console.status("typing"):
         typing, suggested = await _type(family, files, amount.places)
     return Measured(accuracy, blind, timed, typing, suggested)
 
 
 def _quality(found: Measured, family: Model, minutes: float) -> Quality:
-    holes = judged(found.python)
+    holes = judged_fills(found.python)
     return Quality(
         machine=this_machine(),
         model=family.info,
@@ -160,7 +160,7 @@ def _quality(found: Measured, family: Model, minutes: float) -> Quality:
         sandboxed=bool(isolation()),
         figures=figures(found.accuracy, found.timed, found.blind, found.typing),
         fills=summarize(found.accuracy),
-        speeds=[speed for way in (DENOISE, VERIFY) for speed in speeds(found.timed, way)],
+        speeds=[speed for strategy in (DENOISE, VERIFY) for speed in speeds(found.timed, strategy)],
         suffix=suffix_gains([*found.accuracy, *found.blind]),
         typing=found.typing,
         typing_error=calibration_error(found.suggested),
@@ -222,7 +222,9 @@ def _show(quality: Quality, found: Measured, console: Console) -> None:
         console.print(table)
     console.print(speed_table(quality.speeds))
     console.print(suffix_table(quality.suffix))
-    console.print(calibration_table(judged(found.python), "Confidence, Python, rest of line, as the engine answers"))
+    console.print(
+        calibration_table(judged_fills(found.python), "Confidence, Python, rest of line, as the engine answers")
+    )
     console.print(calibration_table(found.suggested, "Confidence in whole first lines while typing Python"))
     typing = quality.typing
     console.print(

@@ -186,7 +186,7 @@ def test_every_manifest_entry_is_pinned_and_licensed() -> None:
 
 def test_whoever_fetches_packages_can_still_compile() -> None:
     """Compiling needs setuptools, which refuses to be imported where pip is."""
-    code = "from engine.training import fetch; assert '://' in fetch.package_index(); import setuptools"
+    code = "from engine.corpus import fetch; assert '://' in fetch.package_index(); import setuptools"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
 

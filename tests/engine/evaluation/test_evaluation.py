@@ -10,16 +10,22 @@ from engine.corpus.corpus import File
 from engine.corpus.holes import KINDS, TrainingHole
 from engine.corpus.languages import LANGUAGES
 from engine.errors import MidspanError
-from engine.evaluation.measure import Row, first_line_confidence, measure
-from engine.evaluation.similarity import edit_distance, edit_similarity
+from engine.evaluation.measure import measure
+from engine.evaluation.rows import (
+    Row,
+    edit_distance,
+    edit_similarity,
+    first_line_confidence,
+    read_rows,
+    write_rows,
+)
+from engine.evaluation.strategies import DENOISE, STRATEGIES, TWIN, VERIFY, FillStrategy
 from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, extent_of, held_out, without_suffix
-from engine.evaluation.ways import DENOISE, TWIN, VERIFY, WAYS, FillStrategy
 from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Candidate
-from engine.training import evaluate
 from lsp_server.suggest.gate import confidence_of
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +43,7 @@ def files() -> list[File]:
 
 def row(
     number: int,
-    way: FillStrategy,
+    strategy: FillStrategy,
     *,
     tokens: int = 4,
     ms: float = 10.0,
@@ -46,7 +52,7 @@ def row(
     whole: bool = True,
 ) -> Row:
     return Row(
-        way=way.name,
+        strategy=strategy.name,
         language="python",
         kind="rest of line",
         number=number,
@@ -94,16 +100,18 @@ def test_a_free_line_is_asked_for_without_telling_that_it_is_one(
 async def test_every_way_fills_every_hole_and_left_to_right_is_verified(family: Model, files: list[File]) -> None:
     tasks = [*held_out(files, "python", "rest of line", 3), *held_out(files, "python", "lines", 2)]
     rows = await measure(family, tasks)
-    assert len(rows) == len(tasks) * len(WAYS)
+    assert len(rows) == len(tasks) * len(STRATEGIES)
     assert all(one.ms > 0 and one.valid is not None and 0 <= one.confidence <= 1 for one in rows)
-    texts = {(one.hole, one.way): one.text for one in rows}
+    texts = {(one.hole, one.strategy): one.text for one in rows}
     assert all(texts[hole, TWIN.name] == texts[hole, VERIFY.name] for hole, _ in texts)
 
 
 async def test_holes_filled_together_get_the_answers_they_get_alone(family: Model, files: list[File]) -> None:
     tasks = held_out(files, "python", "rest of line", 6)
     alone, together = await measure(family, tasks), await measure(family, tasks, together=4)
-    assert [(one.hole, one.way, one.text) for one in alone] == [(one.hole, one.way, one.text) for one in together]
+    assert [(one.hole, one.strategy, one.text) for one in alone] == [
+        (one.hole, one.strategy, one.text) for one in together
+    ]
     assert not any(one.ms for one in together)
 
 
@@ -199,11 +207,11 @@ def test_a_summary_leaves_out_what_was_not_judged() -> None:
 
 async def test_rows_are_read_as_they_were_written(family: Model, files: list[File], tmp_path: Path) -> None:
     rows = await measure(family, held_out(files, "python", "lines", 2), (TWIN,))
-    evaluate.write_rows(rows, tmp_path / "rows" / "python.jsonl")
-    assert evaluate.read_rows(tmp_path / "rows" / "python.jsonl") == rows
+    write_rows(rows, tmp_path / "rows" / "python.jsonl")
+    assert read_rows(tmp_path / "rows" / "python.jsonl") == rows
     (tmp_path / "old.jsonl").write_text('{"way": "threshold", "exact": true}\n')
     with pytest.raises(MidspanError, match=r"old\.jsonl has no rows"):
-        evaluate.read_rows(tmp_path / "old.jsonl")
+        read_rows(tmp_path / "old.jsonl")
 
 
 def test_a_task_sends_no_more_than_the_language_server() -> None:

@@ -13,7 +13,7 @@ import pytest
 from engine.errors import MidspanError
 from engine.evaluation import humaneval, sandbox
 from engine.evaluation.sandbox import Limits
-from engine.evaluation.ways import DENOISE, TWIN
+from engine.evaluation.strategies import DENOISE, TWIN
 from engine.models.load import load
 
 PROBLEMS = [
@@ -151,8 +151,8 @@ def test_a_fill_passes_by_what_it_does(problem_file: Path) -> None:
 async def test_the_tiny_model_is_asked_for_every_problem_in_every_way(problem_file: Path, tiny_model: Path) -> None:
     problems = humaneval.load(problem_file)
     rows = await humaneval.solve(load(str(tiny_model), threads=1), problems, (TWIN, DENOISE))
-    assert [(one.kind, one.way) for one in rows] == [
-        (f"HumanEval {problem.set}", way.name) for problem in problems for way in (TWIN, DENOISE)
+    assert [(one.kind, one.strategy) for one in rows] == [
+        (f"HumanEval {problem.set}", strategy.name) for problem in problems for strategy in (TWIN, DENOISE)
     ]
     assert all(one.passed is not None for one in rows)
 

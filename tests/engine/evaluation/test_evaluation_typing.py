@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
 from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
+from engine.evaluation.rows import read_rows
+from engine.evaluation.strategies import STRATEGIES
 from engine.protocol.confidence import FEWEST_CHARACTERS
-from engine.training import evaluate
 from engine.training.cli import app
 
 ROOT = Path(__file__).parents[3]
@@ -178,9 +179,9 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     assert {one["language"] for one in quality["fills"]} == {"python", "go"}
     assert quality["typing"]["keys"] > 0
     assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
-    written = evaluate.read_rows(tmp_path / "out" / "quality.jsonl")
+    written = read_rows(tmp_path / "out" / "quality.jsonl")
     assert {row.seen for row in written} == {"both sides", "above only"}
-    assert {row.way for row in written} == {way.name for way in evaluate.WAYS}
+    assert {row.strategy for row in written} == {strategy.name for strategy in STRATEGIES}
 
 
 def test_the_command_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
@@ -193,5 +194,5 @@ def test_the_command_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tm
     assert done.exit_code == 0, done.output
     assert "python, rest of line, 2 holes" in done.output
     assert "calibration error" in done.output
-    assert len(evaluate.read_rows(target)) == 2 * 2 * len(evaluate.WAYS)
+    assert len(read_rows(target)) == 2 * 2 * len(STRATEGIES)
     assert plot.stat().st_size > 5000

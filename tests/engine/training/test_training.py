@@ -12,6 +12,8 @@ from small_run import SHAPE, TRAINING, small_config, source_files
 from engine.corpus import corpus
 from engine.corpus.holes import KINDS, TrainingHole, cut
 from engine.errors import MidspanError
+from engine.evaluation.measure import measure_held_out
+from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.summary import summarize
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
@@ -20,12 +22,12 @@ from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import unfinished
 from engine.models.load import load
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training import evaluate, objective, quality_plot
+from engine.training import objective, quality_plot
 from engine.training.collator import Collator
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.int8 import Int8Linear
-from engine.training.loader import marks_of
+from engine.training.loader import special_tokens_of
 from engine.training.train import train
 
 
@@ -58,7 +60,7 @@ def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Co
     network = Network(SHAPE)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.2)
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
     rows, length = objective.forward(network, batch, objective.visibility(batch)), batch.stream_rows
 
     other = attrs.evolve(batch, tokens=batch.tokens.clone())
@@ -80,7 +82,7 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
     assert isinstance(family, EmbeddedModel)
     shape = attrs.evolve(family.card.shape, context_tokens=96)
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    collator = Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
+    collator = Collator(attrs.evolve(config, model=shape), tokenizer, special_tokens_of(tokenizer), 0)
     holes = holes_of("rest of line", 6)
     batch, typed = collator.batch(holes, 40), [unfinished(tokenizer, hole.prefix).encode() for hole in holes]
     length = batch.stream_rows
@@ -111,7 +113,7 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
 
 def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    marks = special_tokens_of(tokenizer)
     batch = Collator(config, tokenizer, marks, 0).batch(holes_of("rest of line", 16), 64)
     canvas = slice(batch.stream_rows, None)
     asked, held = batch.weights[:, canvas] > 0, batch.tokens[:, canvas]
@@ -125,7 +127,7 @@ def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> No
 
 def test_hints_say_what_followed_last_time(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    marks = special_tokens_of(tokenizer)
     names = [300, 301, 302, 303, 304, 305]
     stream = [marks.suffix, 350, marks.prefix, *names, 360, *names[:3], marks.tail, 351, marks.middle]
     lookup = Lookup(stream, marks, 64)
@@ -164,7 +166,7 @@ def test_products_in_int8_are_close_and_learn() -> None:
 
 def test_text_that_looks_like_a_mark_is_text(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    special = set(attrs.astuple(marks_of(tokenizer)))
+    special = set(attrs.astuple(special_tokens_of(tokenizer)))
     assert not special & set(tokenizer.encode("<svg><mask id='a'/></svg> <end>", add_special_tokens=False).ids)
 
 
@@ -186,8 +188,8 @@ def test_a_short_run_learns_goes_on_and_loads_in_the_engine(config: Config, run_
     exported = export_checkpoint(config, run_folder, run_folder / "model")
     assert exported.stream_tokens == second["stream_tokens"]
     held_out = corpus.load(run_folder / "corpus", "held-out")
-    rows = evaluate.evaluate(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
-    assert [one.way for one in summarize(rows)] == [way.name for way in evaluate.WAYS]
+    rows = measure_held_out(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
+    assert [one.strategy for one in summarize(rows)] == [strategy.name for strategy in STRATEGIES]
     quality_plot.draw({first["stream_tokens"]: rows, second["stream_tokens"]: rows}, run_folder / "quality.png")
     assert (run_folder / "quality.png").read_bytes().startswith(b"\x89PNG")
 

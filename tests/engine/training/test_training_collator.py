@@ -12,10 +12,10 @@ from small_run import drawn_holes, small_config, source_files
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.token_bytes import Pieces, load_tokenizer
-from engine.training import packed_batch as wire
+from engine.training import packed_batch
+from engine.training.batch_lookup import BatchLookup
 from engine.training.collator import Collator, LineEncoder
-from engine.training.loader import marks_of
-from engine.training.repeats import BatchLookup
+from engine.training.loader import special_tokens_of
 
 
 def test_every_line_by_itself_gives_the_tokens_of_the_whole(tiny_model: Path) -> None:
@@ -28,7 +28,7 @@ def test_every_line_by_itself_gives_the_tokens_of_the_whole(tiny_model: Path) ->
 
 def test_the_quick_lookup_of_a_whole_stream_is_the_engines(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    marks = special_tokens_of(tokenizer)
     batch = Collator(config, tokenizer, marks, 3).batch(drawn_holes(config, 30), 32)
     for row in batch.tokens[:, :96]:
         stream = row[row != marks.pad].tolist()
@@ -38,7 +38,7 @@ def test_the_quick_lookup_of_a_whole_stream_is_the_engines(tiny_model: Path) -> 
 
 def test_canvases_are_the_engines(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    marks = special_tokens_of(tokenizer)
     holes = drawn_holes(config, 12)
     batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
     rows, agreement = batch.inputs, Agreement(Pieces(tokenizer).bytes)
@@ -74,7 +74,7 @@ def test_canvases_are_the_engines(tiny_model: Path) -> None:
 
 def test_canvases_are_drawn_with_the_configs_odds(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 400), 320)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 400), 320)
     widths, full = Counter[int](), 0
     for owners, masked in zip(batch.owners.tolist(), batch.masked, strict=True):
         for owner in range(owners[-1]):  # the last canvas of a sequence is cut
@@ -89,8 +89,8 @@ def test_canvases_are_drawn_with_the_configs_odds(tiny_model: Path) -> None:
 
 def test_a_wire_carries_what_counts(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    packed = Collator(config, tokenizer, marks_of(tokenizer), 0).packed(drawn_holes(config, 5), 32)
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
-    stream, canvas = wire.counted(torch.from_numpy(packed), 96)
+    packed = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).pack(drawn_holes(config, 5), 32)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
+    stream, canvas = packed_batch.counted(torch.from_numpy(packed), 96)
     assert stream == int((batch.weights[:, :96] > 0).sum()) > 0
     assert canvas == int((batch.weights[:, 96:] > 0).sum()) > 0

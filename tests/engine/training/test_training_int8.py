@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from engine.training import int8_head
 from engine.training.int8 import Int8Head
-from engine.training.int8_head import Guess, Head, Lesson
+from engine.training.int8_head import Lesson
+from engine.training.int8_logits import Guess, Head
 from engine.training.muon import orthogonalize
 
 ROWS, WIDTH, VOCABULARY = 300, 64, 500
