@@ -78,12 +78,12 @@ def figures(accuracy: Sequence[Row], timed: Sequence[Row], blind: Sequence[Row],
     ]
 
 
-def figure_table(found: Sequence[Figure]) -> Table:
+def figure_table(rows: Sequence[Figure]) -> Table:
     """Return a table of the figures and their targets."""
     table = Table("figure", "measured", "target", title="Figures", box=SIMPLE_HEAD, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    for figure in found:
+    for figure in rows:
         table.add_row(figure.name, figure.text(figure.value), figure.text(figure.target))
     return table
 

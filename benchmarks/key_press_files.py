@@ -112,9 +112,9 @@ def first_calls(recorded: dict[str, list[tuple[float, str]]], press: KeyPress) -
     """Return the first call of a key press into each file of each process, in order of time."""
     first: dict[tuple[str, str], Call] = {}
     for package, calls in recorded.items():
-        for at, file in calls:
-            if press.pressed <= at <= press.answered:
-                first.setdefault((package, file), Call(package, at - press.pressed, file))
+        for called_at, file in calls:
+            if press.pressed <= called_at <= press.answered:
+                first.setdefault((package, file), Call(package, called_at - press.pressed, file))
     return sorted(first.values(), key=lambda call: call.after)
 
 

@@ -96,10 +96,10 @@ def compare(
     run = Run(config, folder, compiled)
     rows, distilled = objective.phase(config.objective, 1.0)
     batches = run.source.batches(config.optimizer.seed + run.progress.step, rows, 1, run.device)
-    begun = time.process_time()
+    started = time.process_time()
     for step in range(steps):
         run.step(next(batches), distilled, RATE * (1 - step / steps))
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - started
     run.save()
     held_out = Source(original, folder).held_out(HELD_OUT, original.objective.canvas_rows_late, run.device)
     losses = row_losses.levels(run.network, held_out)

@@ -108,8 +108,7 @@ class _Losses(torch.autograd.Function):
                 other = Guess(*(each[part] for each in attrs.astuple(lesson.teacher, recurse=False)))
                 judged.append(_taught(steep[part], head, guess, Lesson(other, lesson.share[part]), *taken_out))
         plain, taught, exact, scale = (
-            torch.cat(each)
-            for each in zip(*(attrs.astuple(each_part, recurse=False) for each_part in judged), strict=True)
+            torch.cat(each) for each in zip(*(attrs.astuple(result, recurse=False) for result in judged), strict=True)
         )
         exact *= weights[:, None]
         scale *= weights[:, None]
