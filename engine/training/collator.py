@@ -2,6 +2,7 @@
 
 import random
 
+import attrs
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -63,6 +64,20 @@ class LineEncoder:
         return ids
 
 
+@attrs.frozen
+class _Stream:
+    """A hole's stream of T tokens, cut at the file's edges to fit the context.
+
+    `is_target` float32 [T] is 1 for each token that is a fair target and 0 for the others. `prefix` is the span of the
+    prefix, `middle` the index of <middle>.
+    """
+
+    tokens: list[int]
+    is_target: NDArray[np.float32]
+    prefix: slice
+    middle: int
+
+
 class Collator:
     """Turns holes into batches; it draws and looks up all canvases of a sequence at once."""
 
@@ -85,20 +100,16 @@ class Collator:
         packed = packed_batch.blank(len(holes), self._length, rows, self._special_tokens)
         for row, hole in enumerate(holes):
             typed = unfinished(self._tokenizer, hole.prefix)
-            laid = self._lay_out(hole, typed)
-            lookup = BatchLookup(laid[0], self._special_tokens, self._buckets)
+            stream = self._lay_out(hole, typed)
+            lookup = BatchLookup(stream.tokens, self._special_tokens, self._buckets)
             if typed:
-                lookup.narrow(laid[3], np.array(self._agreement.tokens(typed.encode())))
-            self._stream(packed[:, row], laid[0], laid[1], lookup)
-            self._canvases(packed[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
+                lookup.narrow(stream.middle, np.array(self._agreement.tokens(typed.encode())))
+            _write_stream(packed[:, row], stream, lookup)
+            self._write_canvases(packed[:, row, self._length :], stream, lookup)
         return packed
 
-    def _lay_out(self, hole: TrainingHole, typed: str) -> tuple[list[int], NDArray[np.float32], slice, int]:
-        """Return a hole's stream.
-
-        The stream tokens, 1 for each token that is a fair target and 0 for the others, the span of the prefix, and the
-        index of <middle>.
-        """
+    def _lay_out(self, hole: TrainingHole, typed: str) -> _Stream:
+        """Return the stream of a hole, whose middle starts with the `typed` end of the prefix (token healing)."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
         middle = self._encode(typed + hole.middle)[: limits.middle_tokens]
@@ -114,47 +125,45 @@ class Collator:
         is_target[laid.below.start + 1 : laid.below.stop] = 1
         is_target[laid.prefix.start + 1 : laid.prefix.stop] = 1
         is_target[len(laid.tokens) + 1 :] = 1
-        return tokens, is_target, laid.prefix, len(laid.tokens)
+        return _Stream(tokens, is_target, laid.prefix, len(laid.tokens))
 
-    def _stream(
-        self, packed: packed_batch.PackedBatch, stream: list[int], is_target: NDArray[np.float32], lookup: BatchLookup
-    ) -> None:
-        end = len(stream)
-        packed[packed_batch.TOKENS, :end] = stream
-        packed[packed_batch.TARGETS, : end - 1] = stream[1:]
-        packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = is_target[1:]
-        _write_hints(packed[:, :end], lookup.stream())
-
-    def _canvases(
-        self, packed: packed_batch.PackedBatch, stream: list[int], prefix: slice, middle_index: int, lookup: BatchLookup
-    ) -> None:
+    def _write_canvases(self, packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
         """Draw canvases until they fill all rows of `packed` [11, R]; the last one may be cut short."""
         rows, draws, config = packed.shape[1], self._draws, self._objective
+        prefix, length = stream.prefix, len(stream.tokens)
         widths = draws.choice(self._lengths, -(-rows // min(self._lengths)), p=self._shares)
         widths = widths[: int(np.searchsorted(np.cumsum(widths), rows)) + 1]
         widths[-1] -= widths.sum() - rows
         count = len(widths)
         last = prefix.stop - widths - 2
         inside = (last <= prefix.start) | (draws.random(count) < config.hole_share)
-        anchors = draws.integers(np.where(inside, middle_index, prefix.start), np.where(inside, len(stream) - 1, last))
-        anchors[0] = middle_index
+        anchors = draws.integers(np.where(inside, stream.middle, prefix.start), np.where(inside, length - 1, last))
+        anchors[0] = stream.middle
         ratios = np.where(draws.random(count) < config.fully_masked, 1.0, draws.random(count)).astype(np.float32)
 
         owner = np.repeat(np.arange(count), widths)
         offset = np.arange(rows) - np.repeat(np.cumsum(widths) - widths, widths)
         anchor, ratio = anchors[owner], ratios[owner]
-        text = np.concatenate((stream, np.full(max(self._lengths) + 2, self._special_tokens.end)))
-        place = np.minimum(anchor + 1 + offset, len(stream))
+        tokens = np.concatenate((stream.tokens, np.full(max(self._lengths) + 2, self._special_tokens.end)))
+        index = np.minimum(anchor + 1 + offset, length)
         hidden = (draws.random(rows) < ratio) | (offset == 0)
         is_target = np.append(hidden[1:], True) | (offset == widths[owner] - 1)
-        shown = np.where(hidden, self._special_tokens.mask, text[place])
-        packed[packed_batch.TOKENS], packed[packed_batch.TARGETS] = shown, text[place + 1]
+        shown = np.where(hidden, self._special_tokens.mask, tokens[index])
+        packed[packed_batch.TOKENS], packed[packed_batch.TARGETS] = shown, tokens[index + 1]
         packed[packed_batch.POSITIONS] = anchor + 1 + offset
         packed[packed_batch.OWNERS], packed[packed_batch.ANCHORS] = owner, anchor
-        weight = np.where(anchor + 2 + offset < len(stream), 1.0, config.padding_weight)
+        weight = np.where(anchor + 2 + offset < length, 1.0, config.padding_weight)
         packed_batch.floats(packed, packed_batch.WEIGHTS)[:] = weight * is_target
         packed_batch.floats(packed, packed_batch.MASKED)[:] = ratio
         _write_hints(packed, lookup.canvases(anchor, offset, shown))
+
+
+def _write_stream(packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
+    end = len(stream.tokens)
+    packed[packed_batch.TOKENS, :end] = stream.tokens
+    packed[packed_batch.TARGETS, : end - 1] = stream.tokens[1:]
+    packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = stream.is_target[1:]
+    _write_hints(packed[:, :end], lookup.stream())
 
 
 def _write_hints(packed: packed_batch.PackedBatch, hints: Hints) -> None:

@@ -78,22 +78,22 @@ def test_losses_with_fixed_sizes_equal_those_of_the_rows_with_a_target(
 ) -> None:
     expected = objective.losses(network, batch, distilled)
     rows = objective.forward(network, batch, objective.visibility(batch))
-    found = row_losses.losses(network, rows, batch, distilled)
-    torch.testing.assert_close(found.stream, expected.stream)
-    torch.testing.assert_close(found.canvas, expected.canvas)
-    assert not found.means().requires_grad, "a sum of these would keep every step's graph"
-    means = found.means().tolist()
+    actual = row_losses.losses(network, rows, batch, distilled)
+    torch.testing.assert_close(actual.stream, expected.stream)
+    torch.testing.assert_close(actual.canvas, expected.canvas)
+    assert not actual.means().requires_grad, "a sum of these would keep every step's graph"
+    means = actual.means().tolist()
     assert means[2:] == pytest.approx([expected.canvas_full, expected.canvas_partial], rel=1e-4)
-    grads = [gradients_of(network, losses.stream + losses.canvas) for losses in (expected, found)]
+    grads = [gradients_of(network, losses.stream + losses.canvas) for losses in (expected, actual)]
     for dense, fixed in zip(*grads, strict=True):
         torch.testing.assert_close(fixed, dense, atol=1e-5, rtol=1e-3)
 
 
 def test_levels_group_the_canvases_by_their_share_of_masks(batch: Batch, network: Network) -> None:
-    found = row_losses.losses(network, objective.forward(network, batch, objective.visibility(batch)), batch, 0.0)
+    actual = row_losses.losses(network, objective.forward(network, batch, objective.visibility(batch)), batch, 0.0)
     weights = batch.weights[:, batch.stream_rows :]
-    assert float(found.weights[1:].sum()) == pytest.approx(float(weights.sum()), rel=1e-5)
-    assert float(found.weights[3]) == pytest.approx(float(weights[batch.masked <= 0.5].sum()), rel=1e-5)
+    assert float(actual.weights[1:].sum()) == pytest.approx(float(weights.sum()), rel=1e-5)
+    assert float(actual.weights[3]) == pytest.approx(float(weights[batch.masked <= 0.5].sum()), rel=1e-5)
 
 
 def test_muon_of_many_matrices_equals_muon_of_each() -> None:
