@@ -1,9 +1,9 @@
-"""The same holes, with the same weights, by several commit rules: milliseconds and exact match.
+"""Fills the same holes, with the same weights, by several commit rules; compares milliseconds and exact matches.
 
-Left to right is the twin that everything is held against. A hole belongs to the bucket of its left-to-right answer's
-length: that is the number of passes the twin needs, so that a ratio compares like with like. For each hole the
+Left to right is the twin that every rule is compared with. A hole belongs to the bucket of the length of its
+left-to-right answer: that is the number of passes the twin needs, so all holes of a bucket are about as hard. The
 context is encoded before the clock starts, the rules take turns at going first, and the times are the engine's own
-(encode and denoise), so that neither cache nor order nor socket favours one.
+(encode and denoise), so neither cache nor order nor socket favours one rule.
 """
 
 import statistics
@@ -19,14 +19,14 @@ from lsp_server.hole.hole import cut_hole
 
 BUCKETS = ((1, 7), (8, 15), (16, 31), (32, 10_000))
 _MAX_TOKENS = 64
-# No fill may end early because the machine is busy: the rules would no longer do the same work.
+# A fill that ended early on a busy machine would do less work than the others.
 _BUDGET_MS = 60_000.0
 _UNMEASURED = 2
 
 
 @attrs.frozen
 class Contender:
-    """A commit rule under its name in the table; `steps` 0 is as many as it takes."""
+    """A commit rule with its name in the table; `steps` 0 means as many steps as the budget allows."""
 
     name: str
     rule: RuleName
@@ -39,7 +39,7 @@ CONTENDERS = (TWIN, Contender("denoise, 4 steps", "threshold", 4), Contender("dr
 
 @attrs.frozen
 class Answer:
-    """One contender's answer to one hole. `exact`: as the author wrote it, less white space at the ends."""
+    """One contender's answer to one hole. `exact`: it equals the author's code, without white space at the ends."""
 
     contender: str
     ms: float
@@ -51,7 +51,7 @@ class Answer:
 
 @attrs.frozen
 class RuleFigures:
-    """One contender in one bucket. `speedup` is the twin's milliseconds over this one's, of the same holes."""
+    """One contender in one bucket. `speedup` is the twin's milliseconds over the contender's, on the same holes."""
 
     bucket: str
     contender: str
@@ -65,7 +65,7 @@ class RuleFigures:
 
 
 async def compare_rules(client: EngineClient, spans: Sequence[Span]) -> list[RuleFigures]:
-    """Fill every hole by every contender; holes that the twin leaves empty belong to no bucket and are left out."""
+    """Fill every hole by every contender; holes that the twin leaves empty belong to no bucket."""
     documents = Documents()
     for span in spans[:_UNMEASURED]:
         await _fill_by_all(client, _as_fill(documents, span), span.middle, 0)
@@ -77,12 +77,12 @@ async def compare_rules(client: EngineClient, spans: Sequence[Span]) -> list[Rul
         inside = [row for row in rows if low <= row[0].tokens <= high]
         if inside:
             label = f"{low}-{high}" if high < BUCKETS[-1][1] else f"{low}+"
-            figures.extend(_figures(label, inside, number) for number in range(len(CONTENDERS)))
+            figures.extend(_figures(label, inside, index) for index in range(len(CONTENDERS)))
     return figures
 
 
 def _as_fill(documents: Documents, span: Span) -> Fill:
-    """Return the hole as the language server would send it, free to span lines where the author's middle does."""
+    """Return the hole as the language server sends it; it may span lines if the author's middle does."""
     uri = span.path.as_uri()
     documents.open(uri, "python", 1, span.text)
     snapshot = documents.snapshot(uri)
@@ -103,8 +103,8 @@ def _as_fill(documents: Documents, span: Span) -> Fill:
 
 
 async def _fill_by_all(client: EngineClient, fill: Fill, middle: str, turn: int) -> list[Answer]:
-    """Return the answers in the order of CONTENDERS, asked in an order that depends on `turn`."""
-    # Of the same max_tokens: how much context fits beside the fill depends on it.
+    """Return the answers in the order of CONTENDERS; `turn` decides which contender is asked first."""
+    # With the same max_tokens, which decides how much context fits beside the fill.
     await client.fill(attrs.evolve(fill, rule="threshold", steps=1))
     answers: dict[str, Filled] = {}
     for shift in range(len(CONTENDERS)):
@@ -126,12 +126,12 @@ def _judge(contender: str, filled: Filled, middle: str, twin: str) -> Answer:
     )
 
 
-def _figures(bucket: str, rows: list[list[Answer]], number: int) -> RuleFigures:
-    answers = [row[number] for row in rows]
+def _figures(bucket: str, rows: list[list[Answer]], index: int) -> RuleFigures:
+    answers = [row[index] for row in rows]
     ms = sum(answer.ms for answer in answers)
     return RuleFigures(
         bucket=bucket,
-        contender=CONTENDERS[number].name,
+        contender=CONTENDERS[index].name,
         holes=len(answers),
         ms=statistics.median(answer.ms for answer in answers),
         passes=statistics.fmean(answer.passes for answer in answers),

@@ -1,8 +1,9 @@
-"""From a key to the ghost text it brings, on the screen of real editors: how long, and who takes that time.
+"""Time from a key press to its ghost text on the screen of real editors, and which part takes how long.
 
-Run it as `python benchmarks/editors.py` after `make editors`; `--quick` types a few lines only, and `--editor` measures
-one editor alone. An editor asks only when it has waited for the next key in vain: Neovim 200 ms, VS Code 50 ms. Where
-the screen begins differs: in VS Code a browser's frame is waited for, in Neovim no terminal (neovim_editor.py).
+Run it as `python benchmarks/editors.py` after `make editors`; `--quick` types only a few lines, and `--editor` measures
+one editor alone. An editor asks the server only if no other key follows for a while: Neovim waits 200 ms, VS Code 50
+ms. The screen is not the same in both: for VS Code a browser frame is awaited, for Neovim no terminal
+(neovim_editor.py).
 """
 
 import asyncio
@@ -31,7 +32,7 @@ _OUT = Path(__file__).resolve().parent / "out"
 
 
 class Choice(StrEnum):
-    """What `--editor` takes."""
+    """The values of `--editor`."""
 
     NEOVIM = "neovim"
     VSCODE = "vscode"
@@ -39,10 +40,10 @@ class Choice(StrEnum):
 
 @attrs.frozen
 class Editor:
-    """An editor that is measured. `debounce_ms` is how long it waits for another key before it asks the server.
+    """An editor to measure. `debounce_ms` is how long it waits for another key before it asks the server.
 
-    `missing` says in one line why it cannot be measured here; `type_in` types spans with a model, in a folder of its
-    own, and returns the keys that showed ghost text.
+    `missing` returns one line that says why it cannot be measured here. `type_in` types spans with a model, in a folder
+    of its own, and returns the keys that showed ghost text.
     """
 
     name: str
@@ -59,11 +60,11 @@ _EDITORS = {
 
 @attrs.frozen
 class EditorFigures:
-    """Milliseconds of the keys that showed ghost text. `total` is all of it, from the key to the screen.
+    """Milliseconds of the keys that showed ghost text. `total` is the time from the key to the screen.
 
-    `before` passes until the request reaches the server: the editor's own `debounce` and its processes; `server` until
-    the answer leaves it; `after` until it is on the screen. These three are of keys with a request of their own;
-    `along` is `total` of the others, where the editor drew what it had.
+    `before` ends when the request reaches the server: the editor's own `debounce` and its processes. `server` ends when
+    the answer leaves the server, `after` when it is on the screen. These three are of keys with a request of their own;
+    `along` is `total` of the others, for which the editor had the ghost text already.
     """
 
     editor: str
@@ -77,27 +78,29 @@ class EditorFigures:
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A few lines only: does it run, not how fast is it.")] = False,
-    editor: Annotated[Choice | None, typer.Option(help="Measure this editor only; else all that are here.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few lines only: checks that it runs.")] = False,
+    editor: Annotated[
+        Choice | None, typer.Option(help="Measure only this editor; by default all installed ones.")
+    ] = None,
     model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for the JSON.")] = _OUT,
 ) -> None:
-    """Measure the editors that are here; print a table and write JSON."""
+    """Measure the installed editors; print a table and write JSON."""
     console = Console(highlight=False)
     wanted = [_EDITORS[editor]] if editor is not None else list(_EDITORS.values())
     present = []
-    for one in wanted:
-        if (why := one.missing()) is None:
-            present.append(one)
+    for candidate in wanted:
+        if (reason := candidate.missing()) is None:
+            present.append(candidate)
         else:
-            typer.echo(f"editors: {why}", err=True)
+            typer.echo(f"editors: {reason}", err=True)
     if not present:
         raise typer.Exit(1)
     spans = typed_lines(4 if quick else 30)
     figures = []
-    for one in present:
-        with console.status(f"typing {len(spans)} lines in {one.name}"):
-            figures.append(measure(one, spans, model))
+    for candidate in present:
+        with console.status(f"typing {len(spans)} lines in {candidate.name}"):
+            figures.append(measure(candidate, spans, model))
     machine = this_machine()
     console.print(f"{machine.processor}, {machine.cores} cores, {machine.system}", soft_wrap=True)
     console.print(_table(figures))
@@ -109,7 +112,7 @@ def main(
 
 
 def measure(editor: Editor, spans: list[Span], model: str) -> EditorFigures:
-    """Type the spans in an editor. It has an engine of its own, which knows nothing of what another one typed."""
+    """Type the spans in an editor, with an engine of its own that has not seen what another editor typed."""
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
         os.environ["MIDSPAN_RUNTIME_DIR"] = os.environ["MIDSPAN_DATA_DIR"] = folder
         try:
@@ -120,15 +123,15 @@ def measure(editor: Editor, spans: list[Span], model: str) -> EditorFigures:
 
 def figures_of(editor: Editor, keys: list[Keystroke]) -> EditorFigures:
     """Sum up the keys of one editor."""
-    asked = [(key, key.passage) for key in keys if key.passage is not None]
+    requested = [(key, key.passage) for key in keys if key.passage is not None]
     return EditorFigures(
         editor=editor.name,
         keys=len(keys),
         debounce=editor.debounce_ms,
-        total=Percentiles.of([key.shown - key.pressed for key, _ in asked]),
-        before=Percentiles.of([passage.asked - key.pressed for key, passage in asked]),
-        server=Percentiles.of([passage.answered - passage.asked for _, passage in asked]),
-        after=Percentiles.of([key.shown - passage.answered for key, passage in asked]),
+        total=Percentiles.of([key.shown - key.pressed for key, _ in requested]),
+        before=Percentiles.of([passage.requested - key.pressed for key, passage in requested]),
+        server=Percentiles.of([passage.answered - passage.requested for _, passage in requested]),
+        after=Percentiles.of([key.shown - passage.answered for key, passage in requested]),
         along=Percentiles.of([key.shown - key.pressed for key in keys if key.passage is None]),
     )
 

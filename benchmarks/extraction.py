@@ -1,7 +1,7 @@
-"""How long the language server takes from a keystroke to the hole, in a long Python file.
+"""How long does the language server take from a key press to the hole, in a long Python file?
 
-Types into the middle of a file and measures each part: the change applied, the text parsed again, the hole cut, and a
-fill shaped. Run `python benchmarks/extraction.py`; the goal for the first three together is under 5 ms.
+Types into a file and measures each part: applying the change, parsing the text again, cutting the hole, and shaping a
+fill. Run `python benchmarks/extraction.py`; the first three together should take less than 5 ms.
 """
 
 import argparse
@@ -25,7 +25,7 @@ FILL = "total = sum(values)  # all of them"
 
 @attrs.define
 class Laps:
-    """Milliseconds of each keystroke, by part."""
+    """Milliseconds of each key, by part."""
 
     change: list[float] = attrs.field(factory=list)
     parse: list[float] = attrs.field(factory=list)
@@ -35,38 +35,40 @@ class Laps:
 
 
 def long_text(lines: int) -> str:
-    """Return real code, the standard library's modules one after the other, `lines` long."""
-    found: list[str] = []
+    """Return `lines` lines of real code: modules of the standard library, one after the other."""
+    collected: list[str] = []
     for path in sorted(Path(statistics.__file__).parent.glob("*.py")):
-        found += path.read_text(encoding="utf-8").splitlines()
-        if len(found) >= lines:
-            return "\n".join(found[:lines]) + "\n"
-    raise SystemExit(f"the standard library has only {len(found)} lines; ask for fewer with --lines")
+        collected += path.read_text(encoding="utf-8").splitlines()
+        if len(collected) >= lines:
+            return "\n".join(collected[:lines]) + "\n"
+    raise SystemExit(f"the standard library has only {len(collected)} lines; ask for fewer with --lines")
 
 
 def typing(text: str, line: int, laps: Laps) -> None:
-    """Type TYPED at the end of `line`, one character a change, and time every keystroke."""
+    """Type TYPED at the end of `line`, one character a change, and time every key."""
     documents = Documents()
     documents.open(URI, "python", 0, text)
     documents.snapshot(URI)
-    at = types.Position(line, len(text.split("\n")[line].encode("utf-16-le")) // 2)
+    cursor = types.Position(line, len(text.split("\n")[line].encode("utf-16-le")) // 2)
     for version, char in enumerate(TYPED, 1):
-        began = time.perf_counter()
-        change = types.TextDocumentContentChangePartial(types.Range(at, at), char)
+        started = time.perf_counter()
+        change = types.TextDocumentContentChangePartial(types.Range(cursor, cursor), char)
         documents.change(URI, version, [change], ENCODING)
         changed = time.perf_counter()
         snapshot = documents.snapshot(URI)
         assert snapshot is not None
         parsed = time.perf_counter()
-        at = types.Position(at.line + 1, 0) if char == "\n" else types.Position(at.line, at.character + 1)
-        hole = cut_hole(snapshot, offset_at(snapshot, at, ENCODING))
+        cursor = (
+            types.Position(cursor.line + 1, 0) if char == "\n" else types.Position(cursor.line, cursor.character + 1)
+        )
+        hole = cut_hole(snapshot, offset_at(snapshot, cursor, ENCODING))
         cut = time.perf_counter()
         shape(FILL, hole, snapshot, 12)
         shaped = time.perf_counter()
-        laps.change.append((changed - began) * 1000)
+        laps.change.append((changed - started) * 1000)
         laps.parse.append((parsed - changed) * 1000)
         laps.cut.append((cut - parsed) * 1000)
-        laps.total.append((cut - began) * 1000)
+        laps.total.append((cut - started) * 1000)
         laps.shape.append((shaped - cut) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""The figures that say in a line each how good the embedded model is, with what they should be."""
+"""The key figures of the embedded model, one line each, with their targets."""
 
 import statistics
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from engine.evaluation.keystrokes import Typing
-from engine.evaluation.measure import Row
+from engine.evaluation.rows import Row
+from engine.evaluation.strategies import DEFAULT, DENOISE, TWIN, VERIFY
 from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, suffix_gains, summarize
-from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY
 
 REST_OF_LINE = "rest of line"
 TARGETS = {
@@ -27,12 +27,12 @@ TARGETS = {
     "draft and verify, speed, 32+ tokens": 4.0,
     "exact, with the suffix less without": 0.06,
 }
-"""The least that a figure of a model trained on a CPU should be, by its name; one that is not here is only told."""
+"""The smallest good value of a figure, for a model trained on a CPU; a figure that is missing here has no target."""
 
 
 @attrs.frozen
 class Figure:
-    """A figure and the least that it should be; None where it was not measured, or nothing is asked of it."""
+    """A figure and its target; None if it was not measured or has no target."""
 
     name: str
     value: float | None
@@ -50,18 +50,18 @@ class Figure:
 
 
 def figures(accuracy: Sequence[Row], timed: Sequence[Row], blind: Sequence[Row], typing: Typing) -> list[Figure]:
-    """Return the figures of all rows, of the timed ones, of those without their suffix, and of typing.
+    """Return the figures: `accuracy` are all rows, `timed` those with times, `blind` those without their suffix.
 
-    What a way is not named for is measured by the default one.
+    A figure whose name has no strategy is of the default strategy.
     """
     summaries = summarize(accuracy)
     others = sorted({row.language for row in accuracy if row.kind == REST_OF_LINE} - {"python"})
-    rest = [_exact(summaries, language, REST_OF_LINE, DEFAULT.name) for language in others]
-    known = [value for value in rest if value is not None]
-    twin, denoised = (_exact(summaries, "python", REST_OF_LINE, way.name) for way in (TWIN, DENOISE))
+    exact_by_language = [_exact(summaries, language, REST_OF_LINE, DEFAULT.name) for language in others]
+    measured = [value for value in exact_by_language if value is not None]
+    twin, denoised = (_exact(summaries, "python", REST_OF_LINE, strategy.name) for strategy in (TWIN, DENOISE))
     return [
         Figure("rest of line, exact, python", _exact(summaries, "python", REST_OF_LINE, DEFAULT.name), "%"),
-        Figure("the same, mean of the others", statistics.fmean(known) if known else None, "%"),
+        Figure("the same, mean of the others", statistics.fmean(measured) if measured else None, "%"),
         Figure("HumanEval single line, pass@1", _passed(summaries, "HumanEval SingleLineInfilling"), "%"),
         Figure("HumanEval multi line, pass@1", _passed(summaries, "HumanEval MultiLineInfilling"), "%"),
         Figure("keystrokes saved, python", typing.saved, "%"),
@@ -69,27 +69,31 @@ def figures(accuracy: Sequence[Row], timed: Sequence[Row], blind: Sequence[Row],
         Figure("right among shown whole lines", typing.whole_of_uncut if typing.uncut else None, "%"),
         Figure("exact, 4 steps less left to right", _gap(denoised, twin), "%"),
         Figure("draft and verify, tokens an iteration", accepted_an_iteration(timed) or None, ""),
-        *(Figure(f"draft and verify, speed, {one.bucket} tokens", one.speedup, "x") for one in speeds(timed, VERIFY)),
-        *(Figure(f"4 steps, speed, {one.bucket} tokens", one.speedup, "x") for one in speeds(timed, DENOISE)),
+        *(
+            Figure(f"draft and verify, speed, {speed.bucket} tokens", speed.speedup, "x")
+            for speed in speeds(timed, VERIFY)
+        ),
+        *(Figure(f"4 steps, speed, {speed.bucket} tokens", speed.speedup, "x") for speed in speeds(timed, DENOISE)),
         Figure("exact, with the suffix less without", _suffix(accuracy, blind), "%"),
     ]
 
 
-def figure_table(found: Sequence[Figure]) -> Table:
+def figure_table(rows: Sequence[Figure]) -> Table:
+    """Return a table of the figures and their targets."""
     table = Table("figure", "measured", "target", title="Figures", box=SIMPLE_HEAD, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
-    for figure in found:
+    for figure in rows:
         table.add_row(figure.name, figure.text(figure.value), figure.text(figure.target))
     return table
 
 
-def _exact(summaries: Sequence[Summary], language: str, kind: str, way: str) -> float | None:
-    return next((s.exact for s in summaries if (s.language, s.kind, s.way) == (language, kind, way)), None)
+def _exact(summaries: Sequence[Summary], language: str, kind: str, strategy: str) -> float | None:
+    return next((s.exact for s in summaries if (s.language, s.kind, s.strategy) == (language, kind, strategy)), None)
 
 
 def _passed(summaries: Sequence[Summary], kind: str) -> float | None:
-    return next((s.passed for s in summaries if (s.kind, s.way) == (kind, DEFAULT.name)), None)
+    return next((s.passed for s in summaries if (s.kind, s.strategy) == (kind, DEFAULT.name)), None)
 
 
 def _gap(value: float | None, other: float | None) -> float | None:
@@ -97,7 +101,7 @@ def _gap(value: float | None, other: float | None) -> float | None:
 
 
 def _suffix(accuracy: Sequence[Row], blind: Sequence[Row]) -> float | None:
-    """Return the difference over all kinds and holes together, by the default way."""
-    gains = [one for one in suffix_gains([*accuracy, *blind]) if one.way == DEFAULT.name]
-    holes = sum(one.holes for one in gains)
-    return sum(one.holes * (one.exact_with - one.exact_without) for one in gains) / holes if holes else None
+    """Return the difference over all kinds and holes together, by the default strategy."""
+    gains = [gain for gain in suffix_gains([*accuracy, *blind]) if gain.strategy == DEFAULT.name]
+    holes = sum(gain.holes for gain in gains)
+    return sum(gain.holes * (gain.exact_with - gain.exact_without) for gain in gains) / holes if holes else None

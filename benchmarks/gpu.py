@@ -1,7 +1,7 @@
-"""All figures of the GPU path, each beside its floor: `python -m benchmarks.gpu [--full]`, one JSON line a figure.
+"""All figures of the GPU path, each next to its floor: `python -m benchmarks.gpu [--full]`, one JSON line a figure.
 
-`--full` makes the released shapes with random weights, for a GPU; without it tiny shapes run anywhere. Each section is
-a process of its own, so that one that fails costs no other its figures.
+`--full` uses the released shapes with random weights and needs a GPU; without it tiny shapes run anywhere. Each section
+is a process of its own, so a section that fails does not stop the others.
 """
 
 import argparse
@@ -26,17 +26,17 @@ SECTIONS: dict[str, Callable[[Run], None]] = {
     "embedded-fifty": gpu_embedded.fifty,
 }
 QUANTIZED = ("gemma-steps", "gemma-fill", "dream-fill")
-"""What `--full` runs once more in fp8, where the GPU has it."""
+"""Sections that `--full` runs a second time in fp8, if the GPU supports it."""
 TIMEOUT_S = 240.0
-"""For one section, making the weights included."""
+"""For one section, including making the weights."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="All figures of the GPU path, each beside its floor.")
+    parser = argparse.ArgumentParser(description="All figures of the GPU path, each next to its floor.")
     parser.add_argument("--full", action="store_true", help="the released shapes, random weights; needs 70 GB on a GPU")
     parser.add_argument("--only", action="append", choices=[*SECTIONS], help="run this section here, in this process")
     parser.add_argument("--precision", default="auto", help="auto (bf16, on a GPU fp8 too), bf16, fp8, int8 or int4")
-    parser.add_argument("--model", default="embedded", help="the embedded family's model: a name or a folder")
+    parser.add_argument("--model", default="embedded", help="the embedded model: a name or a folder")
     arguments = parser.parse_args()
     if arguments.only:
         run = Run.of(arguments.full, arguments.precision, arguments.model)
@@ -52,10 +52,10 @@ def main() -> None:
 
 
 def _section(name: str, precision: str, full: bool, model: str) -> bool:
-    """Run a section in a process of its own; tell whether it succeeded, and print why not."""
+    """Run a section in a process of its own; return whether it succeeded, and print why if it did not."""
     command = [sys.executable, "-m", "benchmarks.gpu", "--only", name, "--precision", precision, "--model", model]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *(["--full"] if full else [])], stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
@@ -63,10 +63,10 @@ def _section(name: str, precision: str, full: bool, model: str) -> bool:
             json.dumps({"section": name, "precision": precision, "failed": f"more than {TIMEOUT_S:.0f} s"}), flush=True
         )
         return False
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or ["nothing said"])[-1]
         print(json.dumps({"section": name, "precision": precision, "failed": reason}), flush=True)
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Dream-shaped network on a GPU: a fill over kept sides beside the loop that DreamOn's authors describe."""
+"""A Dream-shaped network on a GPU: a fill over a cached surrounding, and the loop that DreamOn's authors describe."""
 
 import torch
 from torch import Tensor
@@ -18,7 +18,9 @@ from engine.models.predict import predict
 
 MIDDLE = 16
 STEPS = 6
-"""A random network is sure of nothing, so the rule commits what the number of steps asks of it and no more."""
+"""A random network is confident of nothing, so the rule commits exactly as many tokens as the number of steps asks
+for.
+"""
 SIDES, TINY_SIDES = (768, 256), (48, 16)
 WINDOW = 2048
 MASK = 5
@@ -39,7 +41,9 @@ class _Bench:
         return self.captured.run(passes) or self.network.run(passes)
 
     def cached_fill(self) -> int:
-        """Fill MIDDLE places in STEPS steps, the sides read in the first; return how many tokens were committed."""
+        """Fill MIDDLE positions in STEPS steps, the surrounding read in the first; return the number of committed
+        tokens.
+        """
         sides = SurroundingCache(self.before, self.after, shifted=True, room=MIDDLE)
         forbidden = torch.tensor([MASK], device=self.run.device)
         places: list[int | None] = [None] * MIDDLE
@@ -57,8 +61,11 @@ class _Bench:
         return MIDDLE - places.count(None)
 
     def released_fill(self) -> int:
-        """Fill as DreamOn's authors describe it: in each step all tokens go through the network, and of the masks the
-        one of the lowest entropy is committed; without expansions, which only make it longer."""
+        """Fill as DreamOn's authors describe it; return the number of committed tokens.
+
+        In each step all tokens go through the network, and the mask with the lowest entropy is committed. There are no
+        expansions, which would only take longer.
+        """
         device, start = self.run.device, len(self.before)
         tokens = torch.tensor([[*self.before, *[MASK] * MIDDLE, *self.after]], device=device)
         visible = torch.ones(1, 1, tokens.shape[1], tokens.shape[1], dtype=torch.bool, device=device)
@@ -76,7 +83,7 @@ class _Bench:
 
 @torch.inference_mode()
 def fill(run: Run) -> None:
-    """Both fills in the same run, and one step over kept sides beside its floor."""
+    """Measure both fills in the same run, and one step over a cached surrounding next to its floor."""
     bench = _Bench(run)
     assert bench.cached_fill() == bench.released_fill() == MIDDLE
     own = milliseconds(bench.cached_fill, run.device, 5)

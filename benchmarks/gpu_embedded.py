@@ -1,4 +1,4 @@
-"""The embedded family on a GPU: one editor that types, and fifty at once on a real engine."""
+"""The embedded model on a GPU: one editor that types, and fifty at once on a real engine."""
 
 import asyncio
 import os
@@ -21,49 +21,49 @@ from engine.schedule.scheduler import Scheduler
 EDITORS, TINY_EDITORS = 50, 4
 FILLS, TINY_FILLS = 20, 3
 PAUSE_S = 0.25
-"""Between an answer and the same editor's next question, as editors wait for a pause in typing."""
+"""Between an answer and the same editor's next request, as editors wait for a pause in typing."""
 _BODY = "".join(f"    value_{number} = compute(value_{number - 1}, {number})\n" for number in range(40))
 _TYPED = "    result = combine(value_3, val"
 
 
 def _fill(number: int, editor: int) -> Fill:
-    """Return the hole of a keystroke."""
+    """Return the hole of one key press."""
     prefix = f"def work_{editor}(value_0):\n{_BODY}{_TYPED[: 8 + number % (len(_TYPED) - 8)]}"
     return Fill(id=number + 1, prefix=prefix, suffix=")\n    return result\n", budget_ms=5000.0, max_tokens=16)
 
 
 def alone(run: Run) -> None:
-    """Keystroke after keystroke in one editor, without a socket."""
-    family = load(run.model, device=run.device.type)
-    assert isinstance(family, EmbeddedModel)
-    milliseconds, passes = asyncio.run(_type(family, FILLS if run.full else TINY_FILLS))
-    size = sum(weight.nbytes for weight in family._network.parameters())
+    """Measure key after key in one editor, without a socket."""
+    model = load(run.model, device=run.device.type)
+    assert isinstance(model, EmbeddedModel)
+    milliseconds, passes = asyncio.run(_type(model, FILLS if run.full else TINY_FILLS))
+    size = sum(weight.nbytes for weight in model._network.parameters())
     floor = passes * size / run.speeds().bytes
     note = f"{passes:.1f} passes a fill; the floor is reading all weights in each"
     Figure("embedded fill, one editor", statistics.median(milliseconds), floor, note=note).show(run)
 
 
-async def _type(family: EmbeddedModel, count: int) -> tuple[list[float], float]:
+async def _type(model: EmbeddedModel, count: int) -> tuple[list[float], float]:
     """Return the milliseconds of each fill, and the mean number of passes."""
-    scheduler = Scheduler(family)
+    scheduler = Scheduler(model)
     await scheduler.start()
     for number in range(3):
         await scheduler.submit(_fill(number, 0), None).result
     filled = [await scheduler.submit(_fill(number, 0), None).result for number in range(count)]
     await scheduler.stop()
-    return [one.ms.total for one in filled], statistics.mean(one.steps for one in filled)
+    return [answer.ms.total for answer in filled], statistics.mean(answer.steps for answer in filled)
 
 
 def fifty(run: Run) -> None:
-    """Editors that all ask the same engine, each PAUSE_S after its last answer."""
+    """Measure editors that all use one engine, each asking PAUSE_S after its last answer."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["MIDSPAN_RUNTIME_DIR"] = folder  # the user's own engine is left alone
+        os.environ["MIDSPAN_RUNTIME_DIR"] = folder  # do not touch the user's own engine
         options = EngineOptions(model=run.model, device=run.device.type, threads=torch.get_num_threads())
         editors, fills = (EDITORS, FILLS) if run.full else (TINY_EDITORS, TINY_FILLS)
-        taken = asyncio.run(_all_at_once(options, editors, fills))
-    found = Percentiles.of(taken)
-    note = f"p95; p50 {found.p50:.1f} ms; {found.count} fills; over the socket"
-    Figure(f"embedded fill, {editors} editors at once", found.p95, note=note).show(run)
+        milliseconds = asyncio.run(_all_at_once(options, editors, fills))
+    percentiles = Percentiles.of(milliseconds)
+    note = f"p95; p50 {percentiles.p50:.1f} ms; {percentiles.count} fills; over the socket"
+    Figure(f"embedded fill, {editors} editors at once", percentiles.p95, note=note).show(run)
 
 
 async def _all_at_once(options: EngineOptions, editors: int, fills: int) -> list[float]:
@@ -72,19 +72,19 @@ async def _all_at_once(options: EngineOptions, editors: int, fills: int) -> list
     clients = [first, *(client for client in others if client is not None)]
     assert len(clients) == editors, f"only {len(clients)} of {editors} editors could connect"
     await asyncio.gather(*(_edit(client, number, 2) for number, client in enumerate(clients)))  # contexts are read
-    taken = await asyncio.gather(*(_edit(client, number, fills) for number, client in enumerate(clients)))
+    milliseconds = await asyncio.gather(*(_edit(client, number, fills) for number, client in enumerate(clients)))
     await first.shutdown()
     for client in clients:
         await client.close()
-    return [one for each in taken for one in each]
+    return [value for of_editor in milliseconds for value in of_editor]
 
 
 async def _edit(client: EngineClient, editor: int, fills: int) -> list[float]:
-    taken = []
+    milliseconds = []
     await asyncio.sleep(PAUSE_S * editor / EDITORS)
     for number in range(fills):
         started = time.perf_counter()
         await client.fill(attrs.evolve(_fill(number, editor), seed=editor))
-        taken.append((time.perf_counter() - started) * 1000)
+        milliseconds.append((time.perf_counter() - started) * 1000)
         await asyncio.sleep(PAUSE_S)
-    return taken
+    return milliseconds

@@ -1,4 +1,4 @@
-"""The least time that a step can take: its bytes and its multiplications, at speeds that this device has just shown."""
+"""The least time that a step can take: its bytes and its multiplications, at speeds measured on this device."""
 
 import statistics
 import time
@@ -10,15 +10,15 @@ import torch
 
 def milliseconds(work: Callable[[], object], device: torch.device, times: int = 7) -> float:
     """Return the median time of `work`, after two runs to warm up."""
-    taken = []
-    for turn in range(times + 2):
+    measured = []
+    for run in range(times + 2):
         started = time.perf_counter()
         work()
         if device.type == "cuda":
             torch.cuda.synchronize()
-        if turn > 1:
-            taken.append((time.perf_counter() - started) * 1000)
-    return statistics.median(taken)
+        if run > 1:
+            measured.append((time.perf_counter() - started) * 1000)
+    return statistics.median(measured)
 
 
 @attrs.frozen
@@ -41,7 +41,7 @@ class Speeds:
 
 @attrs.frozen
 class Work:
-    """What one pass must do at the least: read `bytes` once, and so many floating point `operations`."""
+    """The least work of one pass: `bytes` to read once, and floating point `operations`."""
 
     bytes: float
     operations: float
@@ -53,7 +53,7 @@ class Work:
 
 @attrs.frozen
 class Shape:
-    """A transformer; the fields are config.json's."""
+    """The shape of a transformer; the fields are those of config.json."""
 
     vocab_size: int
     hidden_size: int
@@ -76,10 +76,10 @@ class GemmaShape(Shape):
     moe_intermediate_size: int
 
     def step(self, rows: int, context: int, layer_bytes: float) -> Work:
-        """Return a denoising step of `rows` rows over `context` tokens, `layer_bytes` a weight of its layers' matrices;
-        embeddings, head and context are in bf16.
+        """Return a denoising step of `rows` rows over `context` tokens.
 
-        Of the experts those are read that at least one row is likely to choose, as if all choices were independent.
+        `layer_bytes` is the size of a weight in the layers' matrices; embeddings, head and context are in bf16. Of the
+        experts, those count that at least one row probably chooses, if all choices were independent.
         """
         width, full = self.hidden_size, self.num_hidden_layers // 6
         sliding = self.num_hidden_layers - full
@@ -91,7 +91,7 @@ class GemmaShape(Shape):
         expert = 3 * width * self.moe_intermediate_size * self.num_hidden_layers
         missed = (1 - self.top_k_experts / self.num_experts) ** rows
         read = dense + expert * self.num_experts * (1 - missed)
-        # The table of embeddings twice: for the logits, and for the embeddings that are expected.
+        # The embedding table counts twice: for the logits, and for the expected embeddings.
         rest = 2 * self.vocab_size * width + 3 * width * self.intermediate_size
         seen = min(context, self.sliding_window) * sliding * self.num_key_value_heads * self.head_dim
         seen += context * full * self.num_global_key_value_heads * self.global_head_dim

@@ -1,4 +1,4 @@
-"""DiffusionGemma on a GPU: steps beside their floors and beside transformers' own, a whole fill, and its memory."""
+"""DiffusionGemma on a GPU: steps next to their floors and to those of transformers, a whole fill, and its memory."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _GIB = 1 << 30
 
 
 class _Bench:
-    """The model, its network with everything captured that can be, and a context that has been read."""
+    """The model, its network with all possible captured graphs, and a context that has been read."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -41,7 +41,7 @@ class _Bench:
         return Denoiser(self.network, self.noise, confident=0.0, captured=runner)
 
     def context(self, number: int = 0) -> RollingContext:
-        """Return one of several contexts, read when it is first asked for."""
+        """Return one of several contexts; it is read when it is first needed."""
         while len(self.contexts) <= number:
             made = self.network.new_context()
             made.reserve(self.length)
@@ -59,10 +59,10 @@ class _Bench:
         ]
 
     def step_ms(self, denoiser: Denoiser, canvas: int) -> float:
-        """Return the time of a step, of two in a pass, as they are taken."""
+        """Return the time of a step, measured as half of a pass of two steps, as fills run them."""
         passes, lengths = self.passes(canvas, 2), [self.length]
         for item, (state,) in zip(passes, denoiser.run(passes, lengths), strict=True):
-            item.canvases[0].state = state  # no first step any more: that one has no signal
+            item.canvases[0].state = state  # not the first step any more, which has no signal
         return milliseconds(lambda: denoiser.run(passes, lengths), self.run.device) / 2
 
     def floor_ms(self, rows: int) -> float:
@@ -72,7 +72,7 @@ class _Bench:
 
 @torch.inference_mode()
 def steps(run: Run) -> None:
-    """One step at each canvas, captured and not, beside its floor."""
+    """Measure one step at each canvas size, captured and not, next to its floor."""
     bench = _Bench(run)
     for canvas in CANVASES:
         floor = bench.floor_ms(canvas)
@@ -84,7 +84,10 @@ def steps(run: Run) -> None:
 
 @torch.inference_mode()
 def against_generate(run: Run) -> None:
-    """A step beside one of transformers' generate, on the same weights: the difference of two lengths of its loop."""
+    """Compare a step with one of transformers' generate on the same weights.
+
+    Its time is the difference between two lengths of generate's loop.
+    """
     bench = _Bench(run)
     canvas = 64 if run.full else 16
     own = bench.step_ms(bench.denoiser(captured=True), canvas)
@@ -106,7 +109,7 @@ def against_generate(run: Run) -> None:
 
 @torch.inference_mode()
 def fill(run: Run) -> None:
-    """A fill of 32 tokens in six steps, two a pass, behind a context that is cached."""
+    """Measure a fill of 32 tokens in six steps, two a pass, after a cached context."""
     bench = _Bench(run)
     denoiser = bench.denoiser(captured=True)
     length = 32 if run.full else 8
@@ -130,7 +133,7 @@ def fill(run: Run) -> None:
 
 @torch.inference_mode()
 def prefill(run: Run) -> None:
-    """Reading the context in one piece."""
+    """Measure reading the context in one piece."""
     bench = _Bench(run)
     context = bench.context()
     segments = [ContextSegment(context, 0, 0, bench.length)]
@@ -140,7 +143,7 @@ def prefill(run: Run) -> None:
 
 @torch.inference_mode()
 def memory(run: Run) -> None:
-    """What a step of eight canvases of 256 takes beyond what it holds; on a GPU only, where that is counted."""
+    """Measure what a step of eight canvases of 256 allocates temporarily; only a GPU counts it."""
     bench = _Bench(run)
     holes, canvas = (8, 256) if run.full else (2, 16)
     passes = bench.passes(canvas, 1, holes)

@@ -1,4 +1,4 @@
-"""Networks of a released shape with random weights, made where they run, so that nothing has to be carried there."""
+"""Networks of a released shape with random weights, made on the machine that runs them, so nothing must be copied."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def dream_of(shape: DenseShape, device: torch.device, precision: Precision, wind
 
 
 def _fill_in(model: nn.Module, device: torch.device, precision: Precision) -> None:
-    """Give a network on the meta device random weights; what two halves share is made once."""
+    """Give a network on the meta device random weights; weights that two halves share are made once."""
     dtype = torch.float32 if precision == "fp32" else torch.bfloat16
     holder = Quantizer(model, precision)
     made: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""What a section of the GPU benchmark runs with, and how it tells a figure."""
+"""The settings of a section of the GPU benchmark, and how it prints a figure."""
 
 import json
 from typing import get_args
@@ -18,15 +18,15 @@ class Run:
     full: bool
     precision: Precision
     model: str
-    """The embedded family's model: a name or a folder."""
+    """The embedded model: a name or a folder."""
 
     @classmethod
     def of(cls, full: bool, precision: str, model: str) -> "Run":
-        """Take the GPU if there is one; without one "auto" is fp32."""
+        """Use the GPU if there is one; without one "auto" means fp32."""
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         automatic: Precision = "bf16" if device.type == "cuda" else "fp32"
-        asked = next((known for known in get_args(Precision) if known == precision), automatic)
-        return cls(device, full, asked, model)
+        chosen = next((known for known in get_args(Precision) if known == precision), automatic)
+        return cls(device, full, chosen, model)
 
     @property
     def device_name(self) -> str:
@@ -38,7 +38,7 @@ class Run:
 
 @attrs.frozen
 class Figure:
-    """A figure in ms beside its floor in ms, or beside the figure that it must be so many times better than."""
+    """A figure in ms next to its floor in ms, or next to the time of the code that it should beat."""
 
     name: str
     ms: float

@@ -1,4 +1,4 @@
-"""Keys typed in a real editor: when each was pressed, what it asked of the server, when its ghost text was there."""
+"""Keys typed in a real editor: when each was pressed, which request it caused, and when its ghost text was shown."""
 
 import shlex
 import sys
@@ -7,16 +7,16 @@ from pathlib import Path
 import attrs
 from lsp_relay import Passage, read_notes
 
-TIMEOUT_MS = 1500  # So long a key is waited for; then the next one is typed.
+TIMEOUT_MS = 1500  # The longest wait for a key's ghost text; then the next key is typed.
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @attrs.frozen
 class Keystroke:
-    """One key that brought ghost text to the screen; all in Unix milliseconds.
+    """One key that brought ghost text to the screen; all times are Unix milliseconds.
 
-    The editor had it ready at `drawn`, and it was in sight at `shown`. `passage` is the request behind it; None where
-    the editor drew anew what it had, as typed along.
+    The editor had the ghost text at `drawn`, and the user could see it at `shown`. `passage` is the request that it
+    answers; None if the editor showed what it had already.
     """
 
     pressed: float
@@ -43,13 +43,13 @@ def write_relay(folder: Path) -> Path:
 
 
 def with_passages(keys: list[Keystroke], folder: Path) -> list[Keystroke]:
-    """Return the keys, each with the last request that the relay of `folder` noted between `pressed` and `drawn`."""
+    """Return the keys, each with the last request in the relay's notes between `pressed` and `drawn`."""
     passages = read_notes(_notes(folder))
-    return [attrs.evolve(key, passage=_behind(passages, key)) for key in keys]
+    return [attrs.evolve(key, passage=_passage_of(passages, key)) for key in keys]
 
 
-def _behind(passages: list[Passage], key: Keystroke) -> Passage | None:
-    between = [one for one in passages if key.pressed <= one.asked and one.answered <= key.drawn]
+def _passage_of(passages: list[Passage], key: Keystroke) -> Passage | None:
+    between = [passage for passage in passages if key.pressed <= passage.asked and passage.answered <= key.drawn]
     return between[-1] if between else None
 
 

@@ -1,7 +1,7 @@
-"""How long does a suggestion take? Types real files into a real midspan-lsp, and holds the commit rules side by side.
+"""How long does a suggestion take? Types real files into a real midspan-lsp, and compares the commit rules.
 
-Run it as `python benchmarks/latency.py` (or `make bench`); `--quick` takes a fraction of the holes. It starts an engine
-of its own in a runtime folder of its own, so that starts are cold and yours is left alone.
+Run it as `python benchmarks/latency.py` (or `make bench`); `--quick` uses a tenth of the holes. It starts an engine of
+its own in a runtime folder of its own, so the first start is cold and the user's engine is not touched.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _OUT = Path(__file__).resolve().parent / "out"
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A few holes only: does it run, not how fast is it.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few holes only: checks that it runs.")] = False,
     model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for JSON and plot.")] = _OUT,
 ) -> None:

@@ -1,9 +1,9 @@
-"""A language server for editors that are measured: runs the real one, and notes when inline completion passes by.
+"""A relay in front of the language server for measured editors; it notes when inline completion passes by.
 
-    python benchmarks/lsp_relay.py NOTES COMMAND [ARGUMENT ...]
+python benchmarks/lsp_relay.py NOTES COMMAND [ARGUMENT ...]
 
-Each line of NOTES is a JSON array: "asked" or "answered", the request's id, and the Unix time in milliseconds. Nothing
-of what is said is written down.
+Each line of NOTES is a JSON array: "asked" or "answered", the request's id, and the Unix time in milliseconds. No text
+of a message is written down.
 """
 
 import json
@@ -21,31 +21,31 @@ _METHOD = "textDocument/inlineCompletion"
 
 @attrs.frozen
 class Passage:
-    """A request that was answered: when it reached the server and when the answer left it, in Unix milliseconds."""
+    """A request and its answer: when it reached the server and when the answer left it, in Unix milliseconds."""
 
     asked: float
     answered: float
 
 
 def read_notes(path: Path) -> list[Passage]:
-    """Return what a relay has noted so far; a request that was cancelled counts as answered."""
+    """Return the passages that a relay has noted so far; a cancelled request counts as answered."""
     asked: dict[str, float] = {}
     passages: list[Passage] = []
     for line in path.read_text("utf-8").splitlines():
-        kind, number, at = json.loads(line)
+        kind, number, time_ms = json.loads(line)
         if kind == "asked":
-            asked[number] = at
+            asked[number] = time_ms
         else:
-            passages.append(Passage(asked.pop(number), at))
+            passages.append(Passage(asked.pop(number), time_ms))
     return passages
 
 
 def main() -> int:
-    notes = Path(sys.argv[1]).open("a", buffering=1, encoding="utf-8")  # noqa: SIM115 - it lives as long as we do
+    notes = Path(sys.argv[1]).open("a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open as long as the process
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     open_requests: set[str] = set()
 
-    def note(kind: str, message: dict[str, Any], at: float) -> None:
+    def note(kind: str, message: dict[str, Any], time_ms: float) -> None:
         number = json.dumps(message.get("id"))
         if kind == "asked" and message.get("method") == _METHOD:
             open_requests.add(number)
@@ -53,7 +53,7 @@ def main() -> int:
             open_requests.remove(number)
         else:
             return
-        notes.write(json.dumps([kind, number, at]) + "\n")
+        notes.write(json.dumps([kind, number, time_ms]) + "\n")
 
     assert server.stdin is not None
     assert server.stdout is not None
@@ -75,11 +75,11 @@ def _relay(source: IO[bytes], target: IO[bytes], kind: str, note: Any) -> None:
                 length = int(value)
             frame.append(source.readline())
         body = source.read(length)
-        # Not behind the writing: an editor can have drawn the answer before we run again.
-        at = time.time() * 1000
+        # Read the clock before writing: an editor may draw the answer before this process runs again.
+        time_ms = time.time() * 1000
         target.write(b"".join(frame) + body)
         target.flush()
-        note(kind, json.loads(body), at)
+        note(kind, json.loads(body), time_ms)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the figures were taken on: without it they say nothing."""
+"""The machine that figures were measured on: figures of different machines do not compare."""
 
 import os
 import platform
@@ -12,6 +12,8 @@ import attrs
 
 @attrs.frozen
 class Machine:
+    """Processor, system and versions."""
+
     processor: str
     cores: int
     system: str
@@ -22,7 +24,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Describe the machine and the versions; what cannot be found out is an empty text."""
+    """Describe the machine and the versions; "" for what cannot be found out."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
     return Machine(
         processor=_processor(),

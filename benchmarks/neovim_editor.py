@@ -1,10 +1,11 @@
-"""Typing in a real Neovim, with a clock at the key, at the language server and at the screen.
+"""Types in a real Neovim, with a clock at the key, at the language server and at the screen.
 
-The screen is ours: we attach as a user interface (`:help ui-linegrid`), as Neovim's own in the terminal does. A key is
-pressed when it is written to Neovim; its ghost text is shown when the `flush` comes in that ends a redraw after which
-the cursor has moved and cells of the grid hold ghost text. The clock is read in the loop that receives the redraw, so
-no polling adds to it. What a terminal takes to paint its cells is not in it. Ghost text is known by its colour, and
-missed in the few places where Neovim gives it another one: inline, right behind a bracket that it marks as matching.
+The screen is ours: this module attaches as a user interface (`:help ui-linegrid`), as Neovim's own does in the
+terminal. A key is pressed when it is written to Neovim. Its ghost text is shown at the `flush` of the redraw after
+which the cursor has moved and cells of the grid hold ghost text. The loop that receives the redraw reads the clock, so
+no polling adds to the time. The time a terminal needs to paint its cells is not included. Ghost text is recognised by
+its colour; it is missed in the few places where Neovim gives it another one: inline, right after a bracket that Neovim
+marks as matching.
 """
 
 import sys
@@ -17,14 +18,14 @@ from typing import Any
 from keystroke import ROOT, TIMEOUT_MS, Keystroke, with_passages, write_relay
 from sources import Span
 
-# First, because pynvim brings a package that is called neovim too; the root before tests, which has a folder engine.
+# First, because pynvim also has a package named neovim; the root before tests, which has a folder named engine.
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests" / "editors"))
 sys.path.insert(0, str(ROOT))
 
 from neovim import PROGRAM, Neovim, Setup
 
-# Read in runtime/lua/vim/lsp/inline_completion.lua of Neovim 0.12.4: automatic_request() defers its request so long.
+# From runtime/lua/vim/lsp/inline_completion.lua of Neovim 0.12.4: automatic_request() delays its request by this.
 DEBOUNCE_MS = 200
 
 _COLUMNS, _ROWS = 160, 50
@@ -34,15 +35,15 @@ _HIGHLIGHT = f"vim.api.nvim_set_hl(0, 'ComplHint', {{ fg = {_GHOST_COLOUR} }})"
 
 
 def missing() -> str | None:
-    """Return why Neovim cannot be measured here, in one line; None when it can."""
+    """Return one line that says why Neovim cannot be measured here; None if it can."""
     return None if PROGRAM.exists() else "Neovim is not here; `make editors` fetches it"
 
 
 def type_in_neovim(spans: list[Span], model: str, folder: Path) -> list[Keystroke]:
-    """Type every span in one Neovim with our plugin; returns the keys that showed ghost text."""
+    """Type every span in one Neovim with our plugin; return the keys that showed ghost text."""
     first = folder / "first.py"
     first.write_text("\n", "utf-8")
-    # Without the gate more keys bring ghost text, each in the time that it takes with the gate too.
+    # Without the gate more keys show ghost text; each takes as long as with it.
     options = {"cmd": [str(write_relay(folder))], "settings": {"model": model, "gate": 0}}
     keys: list[Keystroke] = []
     with _started(folder / "neovim", first, Setup(options, extra=_HIGHLIGHT)) as neovim:
@@ -69,7 +70,7 @@ def _started(home: Path, file: Path, setup: Setup) -> Iterator[Neovim]:
 
 
 class Screen:
-    """What Neovim has drawn so far: the mode, the cursor's cell, and the cells, row and column, with ghost text."""
+    """What Neovim has drawn: the mode, the cursor's cell, and the cells (row, column) with ghost text."""
 
     def __init__(self) -> None:
         self.mode = ""
@@ -78,7 +79,7 @@ class Screen:
         self._ghost_highlights: set[int] = set()
 
     def draw(self, events: list[Any]) -> bool:
-        """Take the events of a redraw; return whether what is drawn now is complete, to be seen by the user."""
+        """Apply the events of a redraw; return whether the screen is complete, as the user sees it."""
         complete = False
         for name, *calls in events:
             complete = complete or name == "flush"
@@ -120,7 +121,7 @@ class Screen:
 
 
 class Typist:
-    """Types in a Neovim and looks at its screen."""
+    """Types in a Neovim and reads its screen."""
 
     def __init__(self, neovim: Neovim) -> None:
         self._nvim = neovim.nvim
@@ -128,7 +129,7 @@ class Typist:
         self._nvim.ui_attach(_COLUMNS, _ROWS, rgb=True, ext_linegrid=True)
 
     def open(self, file: Path, span: Span) -> None:
-        """Open the file of a span with the cursor where the piece is missing, at the end of a line."""
+        """Open the file of a span with the cursor at the missing piece, at the end of a line."""
         self._nvim.command(f"edit {file}")
         self._nvim.current.window.cursor = (span.text.count("\n", 0, span.offset) + 1, 0)
         self._change_mode("A", "insert")
@@ -139,7 +140,7 @@ class Typist:
         self._nvim.command("bwipeout!")
 
     def press(self, key: str) -> Keystroke | None:
-        """Press a key and wait for its ghost text; return None when it does not come in time."""
+        """Press a key and wait for its ghost text; return None if it does not come in time."""
         pressed, cursor = 0.0, (0, 0)
 
         def act() -> None:
@@ -148,7 +149,7 @@ class Typist:
             pressed = time.time() * 1000
             self._input("<lt>" if key == "<" else key)
 
-        # Until the cursor has moved, the ghost text on the screen is that of the key before.
+        # Until the cursor has moved, the ghost text on the screen belongs to the key before.
         shown = self._draw_until(lambda: self._screen.cursor != cursor and bool(self._screen.ghost), TIMEOUT_MS, act)
         return None if shown is None else Keystroke(pressed, shown, shown)
 
@@ -160,19 +161,19 @@ class Typist:
         self._nvim.request("nvim_input", keys, async_=True)
 
     def _draw_until(self, seen: Callable[[], bool], limit_ms: float, act: Callable[[], None]) -> float | None:
-        """Act, and draw until `seen` is true of a complete screen; return when it was, None if not in time."""
-        found: float | None = None
+        """Act, then draw until `seen` is true of a complete screen; return the time of that, None if not in time."""
+        seen_at: float | None = None
 
         def notified(name: str, arguments: list[Any]) -> None:
-            nonlocal found
+            nonlocal seen_at
             now = time.time() * 1000
-            if name == "redraw" and self._screen.draw(arguments) and found is None and seen():
-                found = now
+            if name == "redraw" and self._screen.draw(arguments) and seen_at is None and seen():
+                seen_at = now
                 self._nvim.stop_loop()
 
-        # Runs behind what had come in before, for run_loop() takes that before it starts the loop.
+        # run_loop() handles older events before it starts the loop, so `act` runs after them.
         self._nvim.loop.call_soon(act)
         limit = self._nvim.loop.call_later(limit_ms / 1000, self._nvim.stop_loop)
         self._nvim.run_loop(None, notified)
         limit.cancel()
-        return found
+        return seen_at

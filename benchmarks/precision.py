@@ -1,8 +1,8 @@
-"""What few bits cost and save on this processor: `python -m benchmarks.precision`, one JSON line a finding.
+"""What quantized weights cost and save on this processor: `python -m benchmarks.precision`, one JSON line a result.
 
-Layers are of released sizes with Gaussian weights: errors are relative RMS of a layer's output against fp32, times are
-ratios to the same product in fp32 in the same run, taken in turns. Whole models are tiny and random, made of stock
-classes: KL divergence of their next-token distributions from fp32, and how often the likeliest token is the same.
+Layers have released sizes and Gaussian weights. Errors are the relative RMS of a layer's output against fp32; times are
+ratios to the same product in fp32 in the same run, measured in turns. Whole models are tiny and random, made of stock
+classes: KL divergence of their next-token distributions from fp32, and how often the most likely token is the same.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from engine.models.quantization.quantizer import Quantizer, quantized
 
 LAYERS = {"7B down": (3584, 18944), "expert gate, up": (1408, 2816), "expert down": (2816, 704)}
 ROWS = (1, 16, 64)
-FEW_BITS: tuple[Precision, ...] = ("int8", "int4", "fp8")
+QUANTIZED: tuple[Precision, ...] = ("int8", "int4", "fp8")
 _TIMED = ("fp32", "bf16", "int8", "int4")
 """fp8 is for GPUs; its kernel for processors is a plain loop."""
 _TURNS = 3
@@ -33,7 +33,7 @@ _TOKENS, _VOCABULARY = 256, 1024
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What few bits cost and save on this processor.")
+    parser = argparse.ArgumentParser(description="What quantized weights cost and save on this processor.")
     parser.add_argument("--threads", type=int, default=1)
     torch.set_num_threads(parser.parse_args().threads)
     torch.manual_seed(0)
@@ -48,9 +48,9 @@ def _layer(name: str, weights: Tensor) -> None:
     narrow = weights.bfloat16()
     started = time.perf_counter()
     held = {}
-    for precision in FEW_BITS:
+    for precision in QUANTIZED:
         held[precision] = quantized(weights, precision)
-        _tell(layer=name, precision=precision, million_weights_a_second=_speed(weights, started))
+        _print_result(layer=name, precision=precision, million_weights_a_second=_speed(weights, started))
         started = time.perf_counter()
     products: dict[str, Callable[[Tensor], Tensor]] = {
         "fp32": lambda rows: rows @ weights.t(),
@@ -64,29 +64,29 @@ def _layer(name: str, weights: Tensor) -> None:
         for precision, product in products.items():
             error = float((product(rows) - exact).norm() / exact.norm())
             time_ratio = f"{milliseconds[precision] / milliseconds['fp32']:.2f}" if precision in _TIMED else "not timed"
-            _tell(layer=name, rows=count, precision=precision, error=f"{error:.4f}", time=time_ratio)
+            _print_result(layer=name, rows=count, precision=precision, error=f"{error:.4f}", time=time_ratio)
 
 
 def _in_turns(products: dict[str, Callable[[Tensor], Tensor]], rows: Tensor) -> dict[str, float]:
-    """Return the median milliseconds of each product, all of which take turns, after one that is not counted."""
-    taken: dict[str, list[float]] = {name: [] for name in products}
+    """Return the median milliseconds of each product; they take turns, and the first turn is not counted."""
+    measured: dict[str, list[float]] = {name: [] for name in products}
     for _ in range(_TURNS + 1):
         for name, product in products.items():
             started = time.perf_counter()
             product(rows)
-            taken[name].append((time.perf_counter() - started) * 1000)
-    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+            measured[name].append((time.perf_counter() - started) * 1000)
+    return {name: statistics.median(times[1:]) for name, times in measured.items()}
 
 
-def _models(family: str, build: Callable[[], Any], logits_of: Callable[[Any, Tensor], Tensor]) -> None:
+def _models(label: str, build: Callable[[], Any], logits_of: Callable[[Any, Tensor], Tensor]) -> None:
     tokens = torch.randint(0, _VOCABULARY, (_TOKENS,))
     exact = logits_of(build(), tokens).float().log_softmax(-1)
     for precision in get_args(Precision)[1:]:
         model = build().bfloat16() if precision == "bf16" else _held(build(), precision)
-        found = logits_of(model, tokens).float().log_softmax(-1)
-        kl = F.kl_div(found, exact, log_target=True, reduction="none").sum(-1).mean()
-        same = (found.argmax(-1) == exact.argmax(-1)).float().mean()
-        _tell(model=family, precision=precision, kl=f"{kl:.2e}", same_token=f"{same:.3f}")
+        logits = logits_of(model, tokens).float().log_softmax(-1)
+        kl = F.kl_div(logits, exact, log_target=True, reduction="none").sum(-1).mean()
+        same = (logits.argmax(-1) == exact.argmax(-1)).float().mean()
+        _print_result(model=label, precision=precision, kl=f"{kl:.2e}", same_token=f"{same:.3f}")
 
 
 def _held(model: nn.Module, precision: Precision) -> nn.Module:
@@ -121,7 +121,7 @@ def _gemma() -> Any:
 
 
 def _drawn(model: Any) -> Any:
-    """Give every matrix Gaussian weights that keep the size of what goes through it."""
+    """Give every matrix Gaussian weights that keep the size of its input."""
     torch.manual_seed(1)
     for name, weight in model.named_parameters():
         if weight.dim() > 1:
@@ -130,7 +130,7 @@ def _drawn(model: Any) -> Any:
 
 
 def _denoised(model: Any, tokens: Tensor) -> Tensor:
-    """Return the logits of a canvas of `tokens` behind a context of the same."""
+    """Return the logits of a canvas of `tokens` after a context of the same tokens."""
     network = DiffusionNetwork(model)
     context, count = network.new_context(), len(tokens)
     context.reserve(2 * count)
@@ -146,8 +146,8 @@ def _speed(weights: Tensor, started: float) -> int:
     return round(weights.numel() / 1e6 / (time.perf_counter() - started))
 
 
-def _tell(**finding: object) -> None:
-    print(json.dumps(finding), flush=True)
+def _print_result(**result: object) -> None:
+    print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """How good is the embedded model? Fills holes of packages that it never saw, solves HumanEval-Infilling, and types.
 
 Run it as `python benchmarks/quality.py --corpus runs/corpus --humaneval A.jsonl.gz --humaneval B.jsonl.gz`; `--quick`
-takes a tenth of everything, `--share` any other part. What a model wrote runs in engine/evaluation/sandbox.py only.
+measures a tenth of everything, `--share` any other part. Code that a model wrote runs only in
+engine/evaluation/sandbox.py.
 """
 
 import asyncio
@@ -22,20 +23,20 @@ from engine.corpus import corpus
 from engine.corpus.languages import MARKUP
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
-from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table
+from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table, judged_fills
 from engine.evaluation.keystrokes import Stroke, Typing, places, tally, type_place
-from engine.evaluation.measure import Row, measure
+from engine.evaluation.measure import measure
 from engine.evaluation.reliability_plot import draw
+from engine.evaluation.rows import Row, write_rows
 from engine.evaluation.sandbox import isolation
+from engine.evaluation.strategies import DEFAULT, DENOISE, STRATEGIES, TWIN, VERIFY
 from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix_gains, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
 from engine.evaluation.task import Task, held_out, without_suffix
-from engine.evaluation.ways import DEFAULT, DENOISE, TWIN, VERIFY, WAYS
 from engine.fill.interface import Model
 from engine.models import load as registry
 from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
-from engine.training.evaluate import judged, write_rows
 from lsp_server.settings import Settings
 
 _OUT = Path(__file__).resolve().parent / "out"
@@ -45,10 +46,11 @@ _BLIND_KINDS = ("rest of line", "inside")
 
 @attrs.frozen
 class Amount:
-    """How much is measured: holes of a kind in Python, in each `other` language, `blind` ones that are filled without
-    their suffix as well, `timed` ones of a kind, problems of either set, and places to type at.
+    """How many holes, problems and places to measure.
 
-    On one slow core a line takes 50 ms on average over the ways, and several lines take 200.
+    Holes of each kind in Python and in each `other` language; `blind` ones that are also filled without their suffix;
+    `timed` ones of each kind; problems of each set; and places to type at. On one slow core a line takes 50 ms on
+    average over the strategies, and several lines take 200 ms.
     """
 
     rest_of_line: int = 250
@@ -64,13 +66,13 @@ class Amount:
     places: int = 30
 
     def part(self, share: float) -> "Amount":
-        """Return a share of everything, one at the least."""
+        """Return a share of everything, but at least one."""
         return Amount(*(max(1, round(value * share)) for value in attrs.astuple(self)))
 
 
 @attrs.frozen
 class Measured:
-    """All rows: of every way, of the same holes without suffix, of the timed ones; and what typing came to."""
+    """All rows: `blind` without their suffix, `timed` with times, `accuracy` the rest; and the results of typing."""
 
     accuracy: list[Row]
     blind: list[Row]
@@ -85,7 +87,7 @@ class Measured:
 
 @attrs.frozen
 class Quality:
-    """Everything one run measured. `gates` and `gate` are by the suggestions of the typing simulation."""
+    """Everything that one run measured. `gates` and `gate` are of the suggestions in the typing simulation."""
 
     machine: Machine
     model: ModelInfo
@@ -110,79 +112,77 @@ def main(
     problems: Annotated[
         list[Path] | None, typer.Option("--humaneval", help="HumanEval-Infilling files (.jsonl.gz).")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A tenth of everything: does it run, not how good is it.")
-    ] = False,
-    share: Annotated[float, typer.Option(help="How much of everything to measure.")] = 1.0,
-    model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: checks that it runs.")] = False,
+    share: Annotated[float, typer.Option(help="The share of everything to measure.")] = 1.0,
+    model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
 ) -> None:
     """Measure everything; print tables and the figures, write quality.json, quality.jsonl and quality.png."""
     console = Console(highlight=False)
     started = time.monotonic()
     try:
-        family, files = registry.load(model), corpus.load(corpus_folder, "held-out")
+        model, files = registry.load(model_name), corpus.load(corpus_folder, "held-out")
         amount = Amount().part(0.1 if quick else share)
-        found = asyncio.run(_measure(family, files, problems or [], amount, console))
+        measured = asyncio.run(_measure(model, files, problems or [], amount, console))
     except MidspanError as error:
         typer.echo(f"quality: {error}", err=True)
         raise typer.Exit(1) from None
-    quality = _quality(found, family, (time.monotonic() - started) / 60)
-    _show(quality, found, console)
-    _write(quality, found, out)
+    quality = _quality(measured, model, (time.monotonic() - started) / 60)
+    _show(quality, measured, console)
+    _write(quality, measured, out)
     console.print(f"wrote quality.json and .png, quality.jsonl and quality-timed.jsonl in {out}", soft_wrap=True)
 
 
 async def _measure(
-    family: Model, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
+    model: Model, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
 ) -> Measured:
     with console.status("filling held-out holes"):
-        accuracy = await measure(family, _tasks(files, amount), WAYS, _TOGETHER)
+        accuracy = await measure(model, _tasks(files, amount), STRATEGIES, _TOGETHER)
         hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
-        blind = await measure(family, without_suffix(hidden), (DEFAULT, TWIN), _TOGETHER)
+        blind = await measure(model, without_suffix(hidden), (DEFAULT, TWIN), _TOGETHER)
     with console.status("timing"):
-        timed = await measure(family, _timed(files, amount), (TWIN, VERIFY, DENOISE))
+        timed = await measure(model, _timed(files, amount), (TWIN, VERIFY, DENOISE))
     with console.status("solving problems"):
         for path in problems:
             chosen = humaneval.draw(humaneval.load(path), amount.single, amount.multi)
-            accuracy += await humaneval.solve(family, chosen, WAYS, _TOGETHER)
+            accuracy += await humaneval.solve(model, chosen, STRATEGIES, _TOGETHER)
     with console.status("typing"):
-        typing, suggested = await _type(family, files, amount.places)
+        typing, suggested = await _type(model, files, amount.places)
     return Measured(accuracy, blind, timed, typing, suggested)
 
 
-def _quality(found: Measured, family: Model, minutes: float) -> Quality:
-    holes = judged(found.python)
+def _quality(measured: Measured, model: Model, minutes: float) -> Quality:
+    holes = judged_fills(measured.python)
     return Quality(
         machine=this_machine(),
-        model=family.info,
+        model=model.info,
         minutes=round(minutes, 2),
         sandboxed=bool(isolation()),
-        figures=figures(found.accuracy, found.timed, found.blind, found.typing),
-        fills=summarize(found.accuracy),
-        speeds=[speed for way in (DENOISE, VERIFY) for speed in speeds(found.timed, way)],
-        suffix=suffix_gains([*found.accuracy, *found.blind]),
-        typing=found.typing,
-        typing_error=calibration_error(found.suggested),
-        gates=gate_table(found.suggested),
-        gate=gate_for(found.suggested),
+        figures=figures(measured.accuracy, measured.timed, measured.blind, measured.typing),
+        fills=summarize(measured.accuracy),
+        speeds=[speed for strategy in (DENOISE, VERIFY) for speed in speeds(measured.timed, strategy)],
+        suffix=suffix_gains([*measured.accuracy, *measured.blind]),
+        typing=measured.typing,
+        typing_error=calibration_error(measured.suggested),
+        gates=gate_table(measured.suggested),
+        gate=gate_for(measured.suggested),
         holes_error=calibration_error(holes),
         holes_gate=gate_for(holes),
     )
 
 
-def _write(quality: Quality, found: Measured, out: Path) -> None:
+def _write(quality: Quality, measured: Measured, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "quality.json").write_text(json.dumps(attrs.asdict(quality), indent=1) + "\n", "utf-8")
-    write_rows([*found.accuracy, *found.blind], out / "quality.jsonl")
-    write_rows(found.timed, out / "quality-timed.jsonl")  # Other holes, which are numbered from 0 as well.
-    draw(found.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
+    write_rows([*measured.accuracy, *measured.blind], out / "quality.jsonl")
+    write_rows(measured.timed, out / "quality-timed.jsonl")  # Other holes, also numbered from 0.
+    draw(measured.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
 
 
 def _tasks(files: list[corpus.File], amount: Amount) -> list[Task]:
-    """Return the tasks of all programming languages: in Python of every kind that a user makes, in the others of two.
+    """Return the tasks of all programming languages: every kind of hole in Python, two kinds in the others.
 
-    The blind ones are among them: a count only says how many of the same holes are taken.
+    The blind ones are among them: equal seeds cut equal holes, only their number differs.
     """
     tasks = [
         *held_out(files, "python", "rest of line", amount.rest_of_line),
@@ -197,13 +197,13 @@ def _tasks(files: list[corpus.File], amount: Amount) -> list[Task]:
 
 
 def _timed(files: list[corpus.File], amount: Amount) -> list[Task]:
-    """Return tasks of all lengths. Their seed is not that of the others, whose contexts were all read already."""
+    """Return tasks of all lengths. Their seed differs: the contexts of the other tasks are in the cache already."""
     kinds = ("rest of line", "lines", "body")
     return [task for kind in kinds for task in held_out(files, "python", kind, amount.timed, seed=12)]
 
 
-async def _type(family: Model, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
-    scheduler = Scheduler(family)
+async def _type(model: Model, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
+    scheduler = Scheduler(model)
     await scheduler.start()
     sessions: list[Sequence[Stroke]] = []
     suggested: list[Judged] = []
@@ -217,13 +217,15 @@ async def _type(family: Model, files: list[corpus.File], count: int) -> tuple[Ty
     return tally(sessions), suggested
 
 
-def _show(quality: Quality, found: Measured, console: Console) -> None:
+def _show(quality: Quality, measured: Measured, console: Console) -> None:
     for table in fill_tables(quality.fills):
         console.print(table)
     console.print(speed_table(quality.speeds))
     console.print(suffix_table(quality.suffix))
-    console.print(calibration_table(judged(found.python), "Confidence, Python, rest of line, as the engine answers"))
-    console.print(calibration_table(found.suggested, "Confidence in whole first lines while typing Python"))
+    console.print(
+        calibration_table(judged_fills(measured.python), "Confidence, Python, rest of line, as the engine answers")
+    )
+    console.print(calibration_table(measured.suggested, "Confidence in whole first lines while typing Python"))
     typing = quality.typing
     console.print(
         f"typing: {typing.characters} keys at {typing.places} places, {typing.keys} pressed, {percent(typing.saved)} "
@@ -233,7 +235,7 @@ def _show(quality: Quality, found: Measured, console: Console) -> None:
         soft_wrap=True,
     )
     if not quality.sandboxed:
-        console.print("the kernel allows no namespaces: model-written code was kept from the network by the hook only")
+        console.print("the kernel allows no namespaces: only the audit hook kept model-written code off the network")
     console.print(figure_table(quality.figures))
     console.print(f"{quality.model.name}, {quality.minutes:.1f} minutes")
 

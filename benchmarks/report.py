@@ -1,4 +1,4 @@
-"""How the latency figures are shown: tables in the terminal, JSON and a plot in a folder."""
+"""Shows the latency figures: tables in the terminal, JSON and a plot in a folder."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ from engine.protocol.messages import ModelInfo
 
 @attrs.frozen
 class Report:
-    """Everything one run measured."""
+    """Everything that one run measured."""
 
     machine: Machine
     model: ModelInfo
@@ -33,6 +33,7 @@ class Report:
 
 
 def show(report: Report, console: Console) -> None:
+    """Print the machine, the model and the tables."""
     machine, model = report.machine, report.model
     console.print(
         f"{machine.processor}, {machine.cores} cores, {machine.system}, torch {machine.torch}", soft_wrap=True
@@ -44,7 +45,7 @@ def show(report: Report, console: Console) -> None:
 
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:
-    """Write latency.json and latency.png and return their paths."""
+    """Write latency.json and latency.png, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     data, plot = folder / "latency.json", folder / "latency.png"
     data.write_text(json.dumps(attrs.asdict(report), indent=1) + "\n", "utf-8")

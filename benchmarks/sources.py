@@ -1,6 +1,6 @@
-"""The real files that are typed and cut: this project's own, and the standard library's of the running Python.
+"""The real files that the benchmarks type and cut: this project's own, and the standard library's.
 
-The embedded model was trained on neither. All choices are by position, so that two runs type the same.
+The embedded model was trained on neither. All choices are by position, so two runs type the same.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _BLOCK_LINES = (2, 3, 5, 7)
 
 @attrs.frozen
 class Span:
-    """A piece of a file: `text` without it, the index it was cut from, and the piece itself."""
+    """A piece of a file: `text` is the file without it, `offset` its position there, `middle` the piece itself."""
 
     path: Path
     text: str
@@ -38,12 +38,12 @@ def typed_lines(count: int) -> list[Span]:
 
 
 def line_holes(count: int) -> list[Span]:
-    """Return `count` holes from a third into a line of code to its end."""
+    """Return `count` holes from a third of a line of code to its end."""
     return _spread([[_cut_line(path, lines, index, 0.34) for index in _code(lines)] for path, lines in _files()], count)
 
 
 def block_holes(count: int) -> list[Span]:
-    """Return `count` holes of two to seven whole lines of one block, less the indentation of the first."""
+    """Return `count` holes of two to seven whole lines of one block, without the first line's indentation."""
     return _spread([_blocks(path, lines) for path, lines in _files()], count)
 
 
@@ -52,7 +52,7 @@ def _files() -> list[tuple[Path, list[str]]]:
 
 
 def _code(lines: list[str]) -> list[int]:
-    """Return the numbers of the lines that are code to our eyes: long enough, and neither comment nor docstring."""
+    """Return the indices of the lines that are probably code: long enough, neither comment nor docstring."""
     inside, code = False, []
     for index, line in enumerate(lines):
         quotes = line.count('"""')
@@ -94,7 +94,7 @@ def _cut(path: Path, lines: list[str], first: int, column: int, last: int) -> Sp
 
 
 def _spread(by_file: list[list[Span]], count: int) -> list[Span]:
-    """Take about as many from each file, evenly over its length."""
+    """Choose about the same number from each file, evenly over its length."""
     chosen: list[Span] = []
     for rest, spans in zip(range(len(by_file), 0, -1), by_file, strict=True):
         share = min(len(spans), round((count - len(chosen)) / rest))

@@ -18,7 +18,7 @@ _CLIENT = "midspan-bench"
 
 @attrs.frozen
 class StartFigures:
-    """Milliseconds and megabytes. `engine_first_fill_ms` runs from a request without an engine to its answer."""
+    """Milliseconds and megabytes. `engine_first_fill_ms` is from a request without an engine to its answer."""
 
     initialize_ms: float
     server_rss_mb: float
@@ -28,7 +28,7 @@ class StartFigures:
 
 
 async def measure_starts(model: str, span: Span, repeats: int) -> StartFigures:
-    """Start the language server `repeats` times (the median counts) and a cold engine once; it is left running."""
+    """Start the language server `repeats` times, for the median, and a cold engine once; the engine keeps running."""
     initialize = []
     for _ in range(repeats):
         async with LspSession(model) as session:
@@ -51,7 +51,7 @@ async def measure_starts(model: str, span: Span, repeats: int) -> StartFigures:
 
 
 async def stop_engine(model: str) -> None:
-    """Stop the engine of this model, if one runs in this runtime folder."""
+    """Stop the engine of this model if one runs in this runtime folder."""
     client = await connect_running(EngineOptions(model=model), _CLIENT)
     if client is not None:
         await client.shutdown()

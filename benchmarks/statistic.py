@@ -1,4 +1,4 @@
-"""Percentiles of a list of milliseconds."""
+"""Percentiles of a list of numbers."""
 
 import statistics
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import attrs
 
 @attrs.frozen
 class Percentiles:
-    """The usual three, in the unit of the values; `count` 0 leaves them 0."""
+    """Three percentiles, in the unit of the values; all are 0 for no values."""
 
     count: int
     p50: float
@@ -17,6 +17,7 @@ class Percentiles:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Percentiles":
+        """Return the percentiles of `values`."""
         if len(values) < 2:
             only = values[0] if values else 0.0
             return cls(len(values), only, only, only)

@@ -1,4 +1,6 @@
-"""Replays typing against a real midspan-lsp: each character is sent as an edit, then a suggestion is asked for."""
+"""Replays typing against a real midspan-lsp: each character is sent as an edit, followed by a request for a
+suggestion.
+"""
 
 import time
 
@@ -12,13 +14,13 @@ from engine.cli.lsp_messages import FillOptions, InlineItem
 from engine.evaluation.keystrokes import is_start
 from engine.protocol.messages import Timings
 
-# One keystroke in this many asks with midspan/fill, whose answer tells the engine's own times; the others as an editor.
+# One key in this many sends midspan/fill, whose answer has the engine's own times; the others ask as an editor does.
 _PROBE_EVERY = 6
 
 
 @attrs.frozen
 class Keystroke:
-    """One request for a suggestion: milliseconds to its answer, and where the answer came from."""
+    """One request for a suggestion: milliseconds to its answer, and the kind of answer."""
 
     ms: float
     shown: bool
@@ -29,10 +31,10 @@ class Keystroke:
 
 @attrs.frozen
 class TypingFigures:
-    """What typing felt like. Times are milliseconds; shares are of all requests, `right` and `whole` of the shown ones.
+    """Latencies and shares of a typing session. Times are milliseconds; shares are of all requests.
 
-    A suggestion is right when its first line is right as far as it goes (engine/evaluation/keystrokes.py), and whole
-    when that is the rest of the line that is being typed.
+    `right` and `whole` are shares of the shown suggestions. A suggestion is right if its first line is right as far as
+    it goes (engine/evaluation/keystrokes.py), and whole if that line is the rest of the line being typed.
     """
 
     spans: int
@@ -52,14 +54,14 @@ class TypingFigures:
 
 
 async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
-    """Type every span, waiting for the answer to each keystroke; the engine is expected to run already."""
+    """Type every span and wait for the answer to each key; the engine must run already."""
     strokes: list[Keystroke] = []
     probes: list[Timings] = []
     context = cached = 0
     await _connect(session, spans[0])
     for span in spans:
         await session.open(span.path, span.text)
-        # Its answer also says that the document is open, which otherwise would be part of the first request's time.
+        # After its answer the document is open; else opening would count for the first request.
         reused = (await session.status()).reused
         for typed in range(len(span.middle)):
             cursor = Cursor.at_offset(span.path, _text(span, typed), span.offset + typed)
@@ -84,7 +86,7 @@ async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
 
 
 async def _connect(session: LspSession, span: Span) -> None:
-    """Let the server find the engine: only midspan/fill waits for that, a suggestion is left out."""
+    """Let the server connect to the engine: only midspan/fill waits for that, a suggestion does not."""
     await session.open(span.path, span.text)
     await session.fill(Cursor.at_offset(span.path, span.text, span.offset), FillOptions())
     await session.close(span.path)
@@ -95,7 +97,7 @@ def _text(span: Span, typed: int) -> str:
 
 
 def _first_line(item: InlineItem, cursor: Cursor) -> str:
-    """Return what an item would add to the cursor's line; its range may begin before, over what is typed already."""
+    """Return what an item would add to the cursor's line; its range may start before the cursor, over typed text."""
     typed = 0 if item.range is None else cursor.character - item.range.start.character
     return item.insert_text[typed:].partition("\n")[0]
 

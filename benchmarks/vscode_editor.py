@@ -1,4 +1,4 @@
-"""Typing in a real VS Code, with a clock at the key, at the language server and at the screen."""
+"""Types in a real VS Code, with a clock at the key, at the language server and at the screen."""
 
 import sys
 from pathlib import Path
@@ -11,22 +11,22 @@ sys.path.append(str(ROOT / "tests" / "editors"))
 from code_server import CodeServer, package_extension, what_is_missing
 from workbench import GHOST, Workbench
 
-# Read in the workbench.js of code-server 4.139.1, as FeatureDebounce "InlineCompletionsDebounce" of 50 to 50 ms, waited
-# for before the request. Its editor.inlineSuggest.minShowDelay, which would be waited for behind it, is 0.
+# From the workbench.js of code-server 4.139.1: FeatureDebounce "InlineCompletionsDebounce" waits 50 ms before the
+# request. Its editor.inlineSuggest.minShowDelay, a wait after the answer, is 0.
 DEBOUNCE_MS = 50
 
 
 def missing() -> str | None:
-    """Return why VS Code cannot be measured here, in one line; None when it can."""
+    """Return one line that says why VS Code cannot be measured here; None if it can."""
     return what_is_missing()
 
 
 def type_in_vscode(spans: list[Span], model: str, folder: Path) -> list[Keystroke]:
-    """Type every span in a window of its own profile; returns the keys that showed ghost text.
+    """Type every span in a window of its own profile; return the keys that showed ghost text.
 
-    A key is pressed when the page is given it, and its ghost text is shown when the frame that has it is on the screen.
+    A key is pressed when the page receives it. Its ghost text is shown when the frame that has it is on the screen.
     """
-    # Without the gate more keys bring ghost text, each in the time that it takes with the gate too.
+    # Without the gate more keys show ghost text; each takes as long as with it.
     settings = {"midspan.server.path": str(write_relay(folder)), "midspan.model": model, "midspan.gate": 0}
     server = CodeServer(folder / "vscode", settings)
     workbench = None

@@ -1,7 +1,7 @@
 """The corpus: pinned, permissively licensed packages, fetched by name, cleaned, and split into training and held-out.
 
-The manifest is a TOML file with one list a registry and split; an entry reads "name version licence". Nothing of the
-corpus is ever committed: it is fetched when a model is trained.
+The manifest is a TOML file with one list for each registry and split; an entry reads "name version licence". No part of
+the corpus is ever committed: training fetches it.
 """
 
 import gzip
@@ -25,13 +25,13 @@ from engine.corpus.languages import LANGUAGES, MARKUP, File, clean, is_copyleft,
 
 __all__ = ["CorpusError", "File", "Package", "Split", "build", "clean", "load", "read_manifest"]
 
-_ROOM = 4_000_000  # characters that one package may give to one language, so that none speaks for a language
+_ROOM = 4_000_000  # characters that one package may give to one language, so that none dominates it
 _MARKUP_ROOM = 400_000
-_VENDORED = 3  # files alike a held-out package's that show a package to carry a copy of it
+_VENDORED = 3  # a package with this many files of a held-out package carries a copy of it
 
 
 def read_manifest(path: Path) -> list[Package]:
-    """Return the packages of a manifest, in its order. Raises CorpusError for one that cannot be read."""
+    """Return the packages of a manifest, in its order. Raises CorpusError if it cannot be read."""
     try:
         fields = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -83,7 +83,7 @@ def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def distinctive_lines(evaluation: list[Path]) -> set[str]:
-    """Return the lines of 30 characters and more that stand in evaluation sets (gzipped JSON lines)."""
+    """Return all lines of 30 characters and more in evaluation sets (gzipped JSON lines)."""
     lines: set[str] = set()
     for path in evaluation:
         with gzip.open(path, "rt") as rows:
@@ -96,7 +96,7 @@ def distinctive_lines(evaluation: list[Path]) -> set[str]:
 
 @attrs.define
 class Sieve:
-    """Keeps one of each file: not what equals or nearly equals a kept one, and nothing of an evaluation set."""
+    """Keeps new files only: none that equals or nearly equals a kept one, and none from an evaluation set."""
 
     _forbidden: set[str]
     _owners: dict[bytes, Split] = attrs.field(init=False, factory=dict)
@@ -104,7 +104,7 @@ class Sieve:
     _splits: list[Split] = attrs.field(init=False, factory=list)
 
     def sift(self, package: Package, files: list[File]) -> list[File]:
-        """Return the package's new files; none of them if it carries a copy of a held-out package."""
+        """Return the package's new files, or none of them if it carries a copy of a held-out package."""
         room = Counter({language: _MARKUP_ROOM if language in MARKUP else _ROOM for language in LANGUAGES.values()})
         kept, copied = [], 0
         for file in files:
@@ -133,9 +133,9 @@ class Sieve:
 
 
 def files_of(archive: Path) -> list[File]:
-    """Return an archive's cleaned files, in one order of chance: a large package gives only a part."""
-    found = [file for path, raw in _members(archive) if (file := clean(path, raw)) is not None]
-    return sorted(found, key=lambda file: hashlib.sha1(file.path.encode()).digest())
+    """Return an archive's cleaned files in a fixed random order: of a large package only a part is kept."""
+    files = [file for path, raw in _members(archive) if (file := clean(path, raw)) is not None]
+    return sorted(files, key=lambda file: hashlib.sha1(file.path.encode()).digest())
 
 
 def build(manifest: Path, downloads: Path, target: Path, evaluation: list[Path]) -> None:
@@ -144,12 +144,12 @@ def build(manifest: Path, downloads: Path, target: Path, evaluation: list[Path])
     sieve = Sieve(distinctive_lines(evaluation))
     pairs = fetch(read_manifest(manifest), downloads)
     kept: dict[Split, list[File]] = {"train": [], "held-out": []}
-    for package, archive in sorted(pairs, key=lambda pair: pair[0].split):  # held-out first: it owns its files
+    for package, archive in sorted(pairs, key=lambda pair: pair[0].split):  # held-out first, so that it owns its files
         try:
             kept[package.split] += sieve.sift(package, files_of(archive))
         except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, subprocess.CalledProcessError) as error:
             reason = str(error).split("\n")[0]
-            print(f"corpus: {archive} cannot be read; left out; delete it to fetch it anew: {reason}")
+            print(f"corpus: {archive} cannot be read; left out; delete it to fetch it again: {reason}")
     for split, files in kept.items():
         (target / f"{split}.msgpack").write_bytes(msgpack.packb([attrs.astuple(file) for file in files]))
         for line in report(split, files):
@@ -157,7 +157,7 @@ def build(manifest: Path, downloads: Path, target: Path, evaluation: list[Path])
 
 
 def report(split: Split, files: list[File]) -> list[str]:
-    """Return one line a language, the largest first: files and megabytes of text."""
+    """Return one line for each language, the largest first: files and megabytes of text."""
     counts = Counter(file.language for file in files)
     sizes: Counter[str] = Counter()
     for file in files:
@@ -166,7 +166,7 @@ def report(split: Split, files: list[File]) -> list[str]:
 
 
 def load(target: Path, split: Split) -> list[File]:
-    """Return the files of a split that `build` wrote."""
+    """Return the files of a split that `build` wrote. Raises CorpusError if there are none."""
     path = target / f"{split}.msgpack"
     if not path.exists():
         raise CorpusError(f"no corpus at {path}; run `midspan train` first")

@@ -1,4 +1,4 @@
-"""Fetching: the archive of a pinned package, by name and version, from the registry that its manifest entry names."""
+"""Fetches the archive of a pinned package, by name and version, from the registry that its manifest entry names."""
 
 import os
 import re
@@ -20,14 +20,14 @@ _DEB_SRC = "apt knows no source packages; add a deb-src entry to its sources and
 
 
 class CorpusError(MidspanError):
-    """A manifest or package that is wrong or out of reach, or a corpus that is missing."""
+    """A wrong manifest, a package that cannot be fetched, or a missing corpus."""
 
     code = "corpus"
 
 
 @attrs.frozen
 class Package:
-    """One line of the manifest: where a package comes from, its pin, its licence, and what it serves."""
+    """One entry of the manifest: registry, name, pinned version, licence and split."""
 
     registry: str
     name: str
@@ -37,15 +37,18 @@ class Package:
 
 
 def fetch(packages: list[Package], folder: Path, workers: int = 4) -> list[tuple[Package, Path]]:
-    """Download what `folder` lacks; return each package with its archive. One that fails is reported and left out."""
+    """Download what `folder` lacks and return each package with its archive.
+
+    A package that fails is reported and left out. Raises CorpusError if every package fails.
+    """
     with ThreadPoolExecutor(workers) as pool:
-        found = list(pool.map(lambda package: _archive(package, folder), packages))
-    pairs = [(package, path) for package, path in zip(packages, found, strict=True) if isinstance(path, Path)]
-    failed = [(package, reason) for package, reason in zip(packages, found, strict=True) if isinstance(reason, str)]
+        results = list(pool.map(lambda package: _archive(package, folder), packages))
+    pairs = [(package, path) for package, path in zip(packages, results, strict=True) if isinstance(path, Path)]
+    failed = [(package, reason) for package, reason in zip(packages, results, strict=True) if isinstance(reason, str)]
     for package, reason in failed:
         if reason != _DEB_SRC:
-            what = f"{package.name} {package.version} from {package.registry}"
-            print(f"corpus: could not fetch {what}; left out: {reason}")
+            label = f"{package.name} {package.version} from {package.registry}"
+            print(f"corpus: could not fetch {label}; left out: {reason}")
     unlisted = sum(reason == _DEB_SRC for _, reason in failed)
     if unlisted:
         print(f"corpus: could not fetch {unlisted} packages from debian-source; left out: {_DEB_SRC}")
@@ -55,88 +58,89 @@ def fetch(packages: list[Package], folder: Path, workers: int = 4) -> list[tuple
 
 
 def _archive(package: Package, folder: Path) -> Path | str:
-    """Return the archive, or why there is none."""
-    place = folder / package.registry / f"{package.name.replace('/', '+')}@{package.version}"
-    archive = _largest(place)
+    """Return the archive, or the reason why there is none."""
+    directory = folder / package.registry / f"{package.name.replace('/', '+')}@{package.version}"
+    archive = _largest(directory)
     if archive is not None:
         return archive
-    place.mkdir(parents=True, exist_ok=True)
-    reason = _FETCHERS[package.registry](package, place)
-    return _largest(place) or reason or "nothing came"
+    directory.mkdir(parents=True, exist_ok=True)
+    reason = _FETCHERS[package.registry](package, directory)
+    return _largest(directory) or reason or "nothing came"
 
 
-def _largest(place: Path) -> Path | None:
-    """The archive lies beside small files: a source package's description, a signature."""
-    files = [path for path in place.glob("*") if path.suffix not in (".dsc", ".asc", ".part")]
+def _largest(directory: Path) -> Path | None:
+    """Return the largest file: the archive, next to small files such as a description or a signature."""
+    files = [path for path in directory.glob("*") if path.suffix not in (".dsc", ".asc", ".part")]
     return max(files, key=lambda path: path.stat().st_size, default=None)
 
 
-def _run(place: Path, *command: str) -> str:
-    """Run and return the line of stderr that tells why it failed; empty when it went well."""
+def _run(directory: Path, *command: str) -> str:
+    """Run a command; return the line of stderr with the reason if it fails, else an empty text."""
     try:
-        done = subprocess.run(command, cwd=place, capture_output=True, timeout=600, check=False, text=True)
+        process = subprocess.run(command, cwd=directory, capture_output=True, timeout=600, check=False, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    lines = done.stderr.strip().splitlines() or [f"{command[0]} ended with {done.returncode}"]
-    first_of_apt = next((line for line in lines if line.startswith("E: ")), lines[-1])
-    return first_of_apt if done.returncode else ""
+    lines = process.stderr.strip().splitlines() or [f"{command[0]} ended with {process.returncode}"]
+    reason = next((line for line in lines if line.startswith("E: ")), lines[-1])
+    return reason if process.returncode else ""
 
 
-def _from_pypi(package: Package, place: Path) -> str:
+def _from_pypi(package: Package, directory: Path) -> str:
     pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", f"{package.name}=={package.version}"]
-    reason = _run(place, *pip, "--only-binary=:all:")
-    return reason and _run(place, *pip, "--no-binary=:all:", "--no-build-isolation")
+    reason = _run(directory, *pip, "--only-binary=:all:")
+    return reason and _run(directory, *pip, "--no-binary=:all:", "--no-build-isolation")
 
 
 def package_index() -> str:
-    """Return the address of the package index that pip would ask. Raises OSError where there is no pip.
+    """Return the URL of pip's package index. Raises OSError if there is no pip.
 
-    pip is asked in processes of its own: once it is imported, setuptools refuses to be, which torch.compile needs.
+    pip runs in processes of its own: once pip is imported here, setuptools cannot be imported, and torch.compile needs
+    that.
     """
     configured = ["-m", "pip", "config", "get", "global.index-url"]
     by_default = ["-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"]
-    found = os.environ.get("PIP_INDEX_URL") or _said(*configured) or _said(*by_default)
-    if not found:
+    url = os.environ.get("PIP_INDEX_URL") or _output_of(*configured) or _output_of(*by_default)
+    if not url:
         raise OSError(f"{sys.executable} has no pip, which knows where packages are; install it")
-    return found.rstrip("/")
+    return url.rstrip("/")
 
 
-def _said(*arguments: str) -> str:
-    """Return what a Python process prints, "" where it fails."""
+def _output_of(*arguments: str) -> str:
+    """Return what a Python process prints, "" if it fails."""
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
 
-def _from_pypi_sdist(package: Package, place: Path) -> str:
-    """Fetch the file that the index lists: pip itself would run the package's build for its metadata."""
+def _from_pypi_sdist(package: Package, directory: Path) -> str:
+    """Fetch the file that the index lists. pip would run the package's build to read its metadata."""
     normal = re.sub(r"[-_.]+", "-", package.name).lower()
     try:
         page = f"{package_index()}/{normal}/"
-        with urllib.request.urlopen(page, timeout=60) as answer:
-            links = re.findall(r'href="([^"#]+\.tar\.gz)(?:#[^"]*)?"', answer.read().decode())
-        wanted = f"{normal}-{package.version}.tar.gz"
+        with urllib.request.urlopen(page, timeout=60) as response:
+            links = re.findall(r'href="([^"#]+\.tar\.gz)(?:#[^"]*)?"', response.read().decode())
+        expected = f"{normal}-{package.version}.tar.gz"
         for link in links:
             name = urllib.parse.unquote(link.rsplit("/", 1)[-1])
-            if re.sub(r"[-_]+", "-", name).lower() == wanted:
-                part = place / f"{name}.part"
+            if re.sub(r"[-_]+", "-", name).lower() == expected:
+                part = directory / f"{name}.part"
                 urllib.request.urlretrieve(urllib.parse.urljoin(page, link), part)
-                part.rename(place / name)
+                part.rename(directory / name)
                 return ""
     except OSError as error:
         return str(error)
     return "the index has no such sdist"
 
 
-def _from_npm(package: Package, place: Path) -> str:
-    return _run(place, "npm", "pack", "--silent", f"{package.name}@{package.version}")
+def _from_npm(package: Package, directory: Path) -> str:
+    return _run(directory, "npm", "pack", "--silent", f"{package.name}@{package.version}")
 
 
-def _from_debian(package: Package, place: Path) -> str:
-    return _run(place, "apt-get", "-qq", "download", f"{package.name}={package.version}")
+def _from_debian(package: Package, directory: Path) -> str:
+    return _run(directory, "apt-get", "-qq", "download", f"{package.name}={package.version}")
 
 
-def _from_debian_source(package: Package, place: Path) -> str:
-    wanted = f"{package.name}={package.version}"
-    reason = _run(place, "apt-get", "-qq", "source", "--download-only", "--tar-only", wanted)
+def _from_debian_source(package: Package, directory: Path) -> str:
+    pinned = f"{package.name}={package.version}"
+    reason = _run(directory, "apt-get", "-qq", "source", "--download-only", "--tar-only", pinned)
     return _DEB_SRC if "deb-src" in reason else reason
 
 

@@ -1,4 +1,4 @@
-"""Holes as users make them, cut out of whole files."""
+"""Holes cut out of whole files, at the places where users have their cursors."""
 
 import random
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from engine.corpus.corpus import File
+from engine.corpus.languages import File
 
 _WORD = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'"}
@@ -15,7 +15,7 @@ MAX_MIDDLE = 400
 
 @attrs.frozen
 class TrainingHole:
-    """A file cut in three, at characters; `kind` says how it was cut."""
+    """A file cut into three texts; `kind` names the way of cutting, a key of KINDS."""
 
     prefix: str
     middle: str
@@ -25,13 +25,15 @@ class TrainingHole:
     language: str
 
 
-def _line_at(text: str, at: int) -> tuple[int, int]:
-    start = text.rfind("\n", 0, at) + 1
-    end = text.find("\n", at)
+def _line_at(text: str, position: int) -> tuple[int, int]:
+    """Return start and end of the line that holds `position`, without its newline."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
     return start, len(text) if end < 0 else end
 
 
 def _indent(text: str, start: int, end: int) -> int:
+    """Return how many blanks and tabs the line starts with."""
     line = text[start:end]
     return len(line) - len(line.lstrip(" \t"))
 
@@ -44,23 +46,23 @@ def _rest_of_line(text: str, rng: random.Random) -> tuple[int, int] | None:
 
 
 def _inside(text: str, rng: random.Random) -> tuple[int, int] | None:
-    """The rest of what stands between brackets or quotes, the closing one (and the rest of the line) already there."""
+    """The rest of the text between brackets or quotes; the closing one and what follows it stay in the suffix."""
     start, end = _line_at(text, rng.randrange(len(text)))
-    openers = [at for at in range(start, end) if text[at] in _PAIRS]
+    openers = [index for index in range(start, end) if text[index] in _PAIRS]
     if not openers:
         return None
     opener = rng.choice(openers)
     closer, depth = _PAIRS[text[opener]], 0
-    for at in range(opener + 1, end):
-        if text[at] == closer and depth == 0:
-            cut = opener + 1 if rng.random() < 0.5 else rng.randrange(opener + 1, max(opener + 2, at))
-            return (cut, at) if cut < at else None
-        depth += (text[at] == text[opener]) - (text[at] == closer)
+    for index in range(opener + 1, end):
+        if text[index] == closer and depth == 0:
+            cut = opener + 1 if rng.random() < 0.5 else rng.randrange(opener + 1, max(opener + 2, index))
+            return (cut, index) if cut < index else None
+        depth += (text[index] == text[opener]) - (text[index] == closer)
     return None
 
 
 def _lines(text: str, rng: random.Random) -> tuple[int, int] | None:
-    """One to six whole lines at a line start, up to where the block ends."""
+    """One to six whole lines from a line start, but not beyond the end of the block."""
     start, end = _line_at(text, rng.randrange(len(text)))
     indent = _indent(text, start, end)
     if start + indent == end:
@@ -77,7 +79,7 @@ def _lines(text: str, rng: random.Random) -> tuple[int, int] | None:
 
 
 def _body(text: str, rng: random.Random) -> tuple[int, int] | None:
-    """The body of a block, the cursor on its first line after the indentation."""
+    """The body of a block, from its first line after the indentation."""
     start, end = _line_at(text, rng.randrange(len(text)))
     for _ in range(12):
         if text[start:end].rstrip().endswith((":", "{")):
@@ -103,7 +105,7 @@ def _body(text: str, rng: random.Random) -> tuple[int, int] | None:
 
 
 def _word(text: str, rng: random.Random) -> tuple[int, int] | None:
-    """A name or a number, from its start or from within."""
+    """A name or a number, from its start or from a character inside."""
     start, end = _line_at(text, rng.randrange(len(text)))
     words = list(_WORD.finditer(text, start, end))
     if not words:
@@ -113,7 +115,7 @@ def _word(text: str, rng: random.Random) -> tuple[int, int] | None:
 
 
 def _span(text: str, rng: random.Random) -> tuple[int, int] | None:
-    """Any stretch of characters."""
+    """Any run of characters."""
     start = rng.randrange(len(text))
     return start, min(len(text), start + 1 + int(rng.expovariate(1 / 30)))
 
@@ -129,19 +131,19 @@ KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
 
 
 def cut(file: File, kind: str, rng: random.Random) -> TrainingHole | None:
-    """Cut one hole of `kind`, or None when the place that was drawn has none."""
-    found = KINDS[kind](file.text, rng)
-    if found is None or not 0 < found[1] - found[0] <= MAX_MIDDLE:
+    """Cut one hole of `kind` at a random position; None if there is no such hole at that position."""
+    span = KINDS[kind](file.text, rng)
+    if span is None or not 0 < span[1] - span[0] <= MAX_MIDDLE:
         return None
-    start, end = found
+    start, end = span
     return TrainingHole(file.text[:start], file.text[start:end], file.text[end:], kind, file.path, file.language)
 
 
 def as_edited(hole: TrainingHole, rng: random.Random, unfinished: float) -> TrainingHole:
-    """Return the hole as it looks while the file is still being written, with the odds `unfinished` of each change.
+    """Return the hole as it looks while the file is being written; each change has the probability `unfinished`.
 
-    Behind the brackets that an editor closed by itself nothing is written yet, and the lines below, which belong to
-    what the user is about to write, are not there.
+    After brackets that an editor closed by itself, the rest of the line is not written yet. Lines below that belong to
+    the code the user is about to write are missing.
     """
     line, newline, below = hole.suffix.partition("\n")
     if hole.kind == "inside" and rng.random() < unfinished:
@@ -154,7 +156,7 @@ def as_edited(hole: TrainingHole, rng: random.Random, unfinished: float) -> Trai
 
 
 class HoleSampler:
-    """Draws holes for ever: a language by its share, a file by its length, a kind by its weight."""
+    """Draws holes without end: a language by its share, a file by its length, a kind by its weight."""
 
     def __init__(self, files: list[File], shares: dict[str, float], weights: dict[str, float], seed: int) -> None:
         self._rng = random.Random(seed)
@@ -163,12 +165,12 @@ class HoleSampler:
         self._shares = [shares[language] for language in self._languages]
         self._files = {language: [f for f in files if f.language == language] for language in self._languages}
         self._lengths = {
-            language: self._running([min(len(f.text), 40_000) for f in chosen])
+            language: self._cumulative([min(len(f.text), 40_000) for f in chosen])
             for language, chosen in self._files.items()
         }
 
     @staticmethod
-    def _running(lengths: list[int]) -> list[int]:
+    def _cumulative(lengths: list[int]) -> list[int]:
         total, sums = 0, []
         for length in lengths:
             total += length
@@ -176,6 +178,7 @@ class HoleSampler:
         return sums
 
     def draw(self) -> TrainingHole:
+        """Return the next hole."""
         while True:
             language = self._rng.choices(self._languages, self._shares)[0]
             file = self._rng.choices(self._files[language], cum_weights=self._lengths[language])[0]

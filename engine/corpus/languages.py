@@ -1,4 +1,4 @@
-"""Languages of the corpus, and what counts as source that a person wrote in each of them."""
+"""Languages of the corpus, and which files of each language a person wrote."""
 
 import fnmatch
 import json
@@ -38,7 +38,7 @@ LANGUAGES = {
     ".scss": "css",
 }
 MARKUP = {"json", "yaml", "toml", "markdown", "html", "css"}
-LARGEST = 200_000  # bytes; what is larger is a table or an amalgamation
+LARGEST = 200_000  # bytes; a larger file is a table or an amalgamation
 SKIPPED = (
     "*/tests/*",
     "*/test/*",
@@ -124,14 +124,17 @@ class File:
 
 
 def worth_reading(path: str, size: int) -> bool:
-    """Tell by a file's name and size in bytes whether `clean` may keep it; a name without suffix may be a script."""
+    """Tell from a file's name and its size in bytes whether `clean` may keep it.
+
+    A name without a suffix may be that of a script.
+    """
     suffix = PurePosixPath(path).suffix
     limit = _LARGEST_JSON if suffix == ".json" else LARGEST
     return (suffix in LANGUAGES or not suffix) and 200 <= size <= limit and not _SKIPPED.match("/" + path)
 
 
 def clean(path: str, raw: bytes) -> File | None:
-    """Return the file when it is source that a person wrote, else None."""
+    """Return the file if a person wrote it as source, else None."""
     suffix = PurePosixPath(path).suffix
     if not worth_reading(path, len(raw)) or not (suffix or _SHEBANG.match(raw)):
         return None
@@ -152,13 +155,13 @@ def clean(path: str, raw: bytes) -> File | None:
 
 
 def is_copyleft(file: File) -> bool:
-    """Tell whether a file's head names the GPL and no permissive licence beside it: packages carry such files."""
+    """Tell whether a file's head names the GPL without a permissive licence; some packages carry such files."""
     head = file.text[:3_000]
     return _COPYLEFT.search(head) is not None and _PERMISSIVE.search(head) is None
 
 
 def _is_settings(text: str) -> bool:
-    """A JSON object with few numbers; the rest is data, a notebook or not JSON."""
+    """Tell whether a text is a JSON object with few numbers; other JSON is data or a notebook."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,7 +1,7 @@
 """Near-duplicates: files that share most of their lines with a file kept before.
 
 MinHash signatures over shingles of lines, banded as in locality-sensitive hashing (Broder, "On the resemblance and
-containment of documents", 1997); a candidate counts only when the true Jaccard similarity of the shingles is high.
+containment of documents", 1997). A candidate counts only if the true Jaccard similarity of the shingles is high.
 """
 
 import zlib
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 Shingles = NDArray[np.uint64]
 
-SIMILAR = 0.7  # Jaccard similarity of the shingles from which on two files are near-duplicates
-_LINES = 3  # of a shingle: one changed line spoils three, so that 0.7 means some nine lines in ten are the same
-_BANDS, _ROWS = 16, 4  # a pair at 0.7 becomes a candidate in 99 of 100 cases, one at 0.3 in 12
+SIMILAR = 0.7  # files with at least this Jaccard similarity of their shingles are near-duplicates
+_LINES = 3  # lines in a shingle; one changed line changes three shingles, so 0.7 means about 9 of 10 lines are equal
+_BANDS, _ROWS = 16, 4  # a pair at 0.7 becomes a candidate in 99 of 100 cases, a pair at 0.3 in 12
 _random = np.random.default_rng(0)
 _FACTORS = _random.integers(1, 2**63, _BANDS * _ROWS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _TERMS = _random.integers(0, 2**63, _BANDS * _ROWS, dtype=np.uint64)
@@ -22,9 +22,9 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def shingles_of(text: str) -> Shingles:
-    """Return the sorted, distinct hashes of every three lines in a row, white space at their ends and empty ones aside.
+    """Return the sorted, distinct hashes of all runs of three lines, shape [n] with n >= 1.
 
-    Shape [n], n >= 1.
+    Empty lines and white space at the ends of lines are ignored.
     """
     lines = [zlib.crc32(line) for line in map(bytes.strip, text.encode().split(b"\n")) if line]
     hashes = np.array(lines or [0], dtype=np.uint64)
@@ -36,17 +36,18 @@ def shingles_of(text: str) -> Shingles:
 
 
 def jaccard(first: Shingles, second: Shingles) -> float:
-    """Return the size of the intersection over that of the union."""
+    """Return the size of the intersection divided by the size of the union."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both / (len(first) + len(second) - both)
 
 
 def _bands(shingles: Shingles) -> list[bytes]:
-    least = np.full(_BANDS * _ROWS, np.iinfo(np.uint64).max, dtype=np.uint64)
+    """Return the MinHash signature of a file, cut into bands; equal bands make two files candidates."""
+    signature = np.full(_BANDS * _ROWS, np.iinfo(np.uint64).max, dtype=np.uint64)
     for start in range(0, len(shingles), 1024):
-        spread = shingles[start : start + 1024, None] * _FACTORS + _TERMS
-        least = np.minimum(least, (spread >> np.uint64(16)).min(axis=0))
-    return [bytes([band]) + row.tobytes() for band, row in enumerate(least.reshape(_BANDS, _ROWS))]
+        hashes = shingles[start : start + 1024, None] * _FACTORS + _TERMS
+        signature = np.minimum(signature, (hashes >> np.uint64(16)).min(axis=0))
+    return [bytes([band]) + row.tobytes() for band, row in enumerate(signature.reshape(_BANDS, _ROWS))]
 
 
 @attrs.define
@@ -57,14 +58,14 @@ class Index:
     _buckets: dict[bytes, list[int]] = attrs.field(init=False, factory=dict)
 
     def add(self, text: str) -> int | None:
-        """Keep the text and return None, or return the number of the kept text of which it is a near-duplicate."""
+        """Keep the text and return None, or return the index of the kept text that it nearly duplicates."""
         shingles = shingles_of(text)
         bands = _bands(shingles)
-        for number in dict.fromkeys(number for band in bands for number in self._buckets.get(band, ())):
-            other = self._kept[number]
-            alike = min(len(shingles), len(other)) >= SIMILAR * max(len(shingles), len(other))
-            if alike and jaccard(shingles, other) >= SIMILAR:
-                return number
+        for index in dict.fromkeys(index for band in bands for index in self._buckets.get(band, ())):
+            other = self._kept[index]
+            similar_size = min(len(shingles), len(other)) >= SIMILAR * max(len(shingles), len(other))
+            if similar_size and jaccard(shingles, other) >= SIMILAR:
+                return index
         for band in bands:
             self._buckets.setdefault(band, []).append(len(self._kept))
         self._kept.append(shingles)

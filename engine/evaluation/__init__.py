@@ -1,1 +1,1 @@
-"""How good a model is, measured through the scheduler, so that what is measured is what ships."""
+"""How good a model is. Fills go through the scheduler, so the measured code is the code that ships."""

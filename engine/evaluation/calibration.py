@@ -1,19 +1,22 @@
-"""Is a fill as often right as its confidence says, and at which confidence should the gate stand?"""
+"""Calibration: how often fills of a given confidence are right, and which confidence the gate should ask for."""
 
 from collections.abc import Sequence
 
 import attrs
 
+from engine.evaluation.rows import Row
+from engine.evaluation.strategies import DEFAULT
+
 BINS = 10
 WANTED = 0.6
-"""Share of the shown first lines that should be right."""
+"""The share of the shown first lines that should be right."""
 FEWEST = 20
-"""A share of fewer shown ones than this sets no threshold."""
+"""A gate that shows fewer fills than this is never chosen."""
 
 
 @attrs.frozen
 class Judged:
-    """The confidence in a first line, and whether it was right."""
+    """The confidence of a first line, and whether it was right."""
 
     confidence: float
     right: bool
@@ -21,7 +24,10 @@ class Judged:
 
 @attrs.frozen
 class Bin:
-    """Fills with a confidence from `low` to below `high`: their mean confidence, and the share that is right."""
+    """The fills with a confidence from `low` up to, but not including, `high`.
+
+    `confidence` is their mean, `right` the share of them that is right.
+    """
 
     low: float
     high: float
@@ -32,57 +38,69 @@ class Bin:
 
 @attrs.frozen
 class Gate:
-    """What a gate at `threshold` shows of all, and how much of that is right."""
+    """A gate at the confidence `threshold`: the share of all fills shown, and the share of those that is right."""
 
     threshold: float
     shown: float
     right: float
 
 
+def judged_fills(rows: Sequence[Row]) -> list[Judged]:
+    """Return the fills of the rest of a line by the default strategy: the gate is set by them."""
+    return [
+        Judged(row.confidence, row.first_line)
+        for row in rows
+        if row.strategy == DEFAULT.name and row.kind == "rest of line" and row.seen == "both sides"
+    ]
+
+
 def reliability(judged: Sequence[Judged], bins: int = BINS) -> list[Bin]:
-    """Return the bins of equal width that hold anything, lowest first; a confidence of 1 belongs to the last."""
+    """Return the bins of equal width that hold fills, lowest first; a confidence of 1 belongs to the last bin."""
     groups: dict[int, list[Judged]] = {}
-    for one in judged:
-        groups.setdefault(min(int(one.confidence * bins), bins - 1), []).append(one)
+    for fill in judged:
+        groups.setdefault(min(int(fill.confidence * bins), bins - 1), []).append(fill)
     return [
         Bin(
-            low=number / bins,
-            high=(number + 1) / bins,
+            low=index / bins,
+            high=(index + 1) / bins,
             count=len(group),
-            confidence=sum(one.confidence for one in group) / len(group),
-            right=sum(one.right for one in group) / len(group),
+            confidence=sum(fill.confidence for fill in group) / len(group),
+            right=sum(fill.right for fill in group) / len(group),
         )
-        for number, group in sorted(groups.items())
+        for index, group in sorted(groups.items())
     ]
 
 
 def calibration_error(judged: Sequence[Judged], bins: int = BINS) -> float:
-    """Return the expected calibration error (arXiv 1706.04599): the bins' |right - confidence|, weighted by count."""
-    gaps = (one.count * abs(one.right - one.confidence) for one in reliability(judged, bins))
+    """Return the expected calibration error (arXiv 1706.04599).
+
+    That is the mean of |right - confidence| over the bins, weighted by count.
+    """
+    gaps = (each.count * abs(each.right - each.confidence) for each in reliability(judged, bins))
     return round(sum(gaps) / len(judged), 4) if judged else 0.0
 
 
 def gate_table(judged: Sequence[Judged]) -> list[Gate]:
-    """Return what gates at 0.00, 0.05, ... would do, up to the last that shows anything."""
+    """Return the gates at 0.00, 0.05, ... up to the last one that shows a fill."""
     gates = (_gate(judged, percent / 100) for percent in range(0, 100, 5))
     return [gate for gate in gates if gate.shown]
 
 
 def gate_for(judged: Sequence[Judged], wanted: float = WANTED, fewest: int = FEWEST) -> Gate | None:
-    """Return the lowest gate from which on the shown ones are right often enough, or None when none with enough is.
+    """Return the lowest gate whose shown fills are right often enough, or None if no gate is.
 
-    The lowest, because it shows the most. `fewest` keeps a few lucky fills from setting it.
+    The lowest one shows the most. `fewest` keeps a few lucky fills from setting the gate.
     """
-    ordered = sorted(judged, key=lambda one: one.confidence, reverse=True)
-    right, lowest = 0, None
-    for count, one in enumerate(ordered, 1):
-        right += one.right
-        tied = count < len(ordered) and ordered[count].confidence == one.confidence
+    ordered = sorted(judged, key=lambda fill: fill.confidence, reverse=True)
+    right, threshold = 0, None
+    for count, fill in enumerate(ordered, 1):
+        right += fill.right
+        tied = count < len(ordered) and ordered[count].confidence == fill.confidence
         if not tied and count >= fewest and right / count >= wanted:
-            lowest = one.confidence
-    return None if lowest is None else _gate(judged, lowest)
+            threshold = fill.confidence
+    return None if threshold is None else _gate(judged, threshold)
 
 
 def _gate(judged: Sequence[Judged], threshold: float) -> Gate:
-    shown = [one.right for one in judged if one.confidence >= threshold]
+    shown = [fill.right for fill in judged if fill.confidence >= threshold]
     return Gate(threshold, len(shown) / len(judged), sum(shown) / len(shown)) if shown else Gate(threshold, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""HumanEval-Infilling (arXiv 2207.14255): lines cut out of solutions to problems whose tests say if a fill is right."""
+"""HumanEval-Infilling (arXiv 2207.14255): lines are cut out of solutions to problems, and tests judge a fill."""
 
 import gzip
 import json
@@ -11,10 +11,12 @@ import attrs
 from engine.corpus.holes import TrainingHole
 from engine.errors import MidspanError
 from engine.evaluation import sandbox
-from engine.evaluation.measure import Row, measure
+from engine.evaluation.measure import measure
+from engine.evaluation.rows import Row
+from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.task import Task
-from engine.evaluation.ways import WAYS, FillStrategy
 from engine.fill.interface import Model
+from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Extent
 
 _LONG_FILL = 128
@@ -28,7 +30,7 @@ class ProblemsError(MidspanError):
 
 @attrs.frozen
 class Problem:
-    """A solution with whole lines cut out of it, the last newline among them. `name` is the set's and its own."""
+    """A solution with whole lines cut out, including their last newline. `name` is SET/PROBLEM."""
 
     name: str
     prompt: str
@@ -39,29 +41,29 @@ class Problem:
 
     @property
     def set(self) -> str:
-        """The set it belongs to: "SingleLineInfilling", "MultiLineInfilling"."""
+        """The part of the benchmark: "SingleLineInfilling" or "MultiLineInfilling"."""
         return self.name.partition("/")[0]
 
     @property
     def is_single(self) -> bool:
-        """Whether exactly one line is missing, and the model is told so."""
+        """Whether exactly one line is missing; then the model is asked for one line."""
         return self.set.startswith("SingleLine")
 
     def program(self, fill: str) -> str:
-        """Return what to run: the solution with `fill` in its hole, its tests and their call."""
+        """Return the program to run: the solution with `fill` in its hole, its tests, and the call of the tests."""
         newline = "" if fill.endswith("\n") else "\n"
         check = f"\ncheck({self.entry_point})\n"
         return self.prompt + fill + newline + self.suffix + "\n" + self.test + check
 
     def passes(self, fill: str) -> bool:
-        """Tell whether the tests pass. What stood there is known to, and is not run."""
+        """Tell whether the tests pass. The canonical solution is known to pass and does not run."""
         return fill.rstrip() == self.canonical.rstrip() or sandbox.run(self.program(fill)) == "passed"
 
 
 def load(path: Path) -> list[Problem]:
     """Return the problems of a gzipped file of JSON lines.
 
-    Raises ProblemsError for a file that is missing or something else.
+    Raises ProblemsError for a file that is missing or has other content.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -73,14 +75,14 @@ def load(path: Path) -> list[Problem]:
 
 
 def draw(problems: Sequence[Problem], single: int, multi: int, seed: int = 11) -> list[Problem]:
-    """Return at most so many problems of one line and of several, in their order; the same ones for the same seed."""
+    """Return up to `single` one-line problems and `multi` others, in file order; equal seeds draw equal problems."""
     rng = random.Random(seed)
     chosen: list[Problem] = []
     for count, group in (
         (single, [problem for problem in problems if problem.is_single]),
         (multi, [problem for problem in problems if not problem.is_single]),
     ):
-        chosen += [group[at] for at in sorted(rng.sample(range(len(group)), min(count, len(group))))]
+        chosen += [group[index] for index in sorted(rng.sample(range(len(group)), min(count, len(group))))]
     return chosen
 
 
@@ -96,24 +98,27 @@ def _problem(fields: dict[str, str]) -> Problem:
 
 
 def task_of(problem: Problem, number: int, context_tokens: int) -> Task:
-    """Return the hole of a problem. The newline that ends it stays in the file, as under a cursor."""
+    """Return a problem's hole as a task. The newline at its end stays in the suffix, as under a cursor."""
     extent: Extent = "line" if problem.is_single else "lines"
     middle = problem.canonical.removesuffix("\n")
     hole = TrainingHole(problem.prompt, middle, "\n" + problem.suffix, f"HumanEval {problem.set}", "", "python")
-    # A quarter of the context is what a family keeps free for a fill.
+    # A model keeps a quarter of its context free for the fill.
     return Task(hole, number, extent, max_tokens=min(_LONG_FILL, context_tokens // 4))
 
 
 async def solve(
-    family: Model, problems: Sequence[Problem], ways: Sequence[FillStrategy] = WAYS, together: int = 8
+    model: Model, problems: Sequence[Problem], strategies: Sequence[FillStrategy] = STRATEGIES, together: int = 8
 ) -> list[Row]:
-    """Fill every problem once in every way and run the tests; the share of `passed` is pass@1. Equal fills run once."""
-    tasks = [task_of(problem, number, family.info.context_tokens) for number, problem in enumerate(problems)]
-    known: dict[tuple[int, str], bool] = {}
+    """Fill every problem once with every strategy and run the tests; the share of `passed` is pass@1.
+
+    Equal fills of a problem run once.
+    """
+    tasks = [task_of(problem, number, model.info.context_tokens) for number, problem in enumerate(problems)]
+    verdicts: dict[tuple[int, str], bool] = {}
     rows = []
-    for row in await measure(family, tasks, ways, together):
+    for row in await measure(model, tasks, strategies, together):
         key = row.number, row.text
-        if key not in known:
-            known[key] = problems[row.number].passes(row.text)
-        rows.append(attrs.evolve(row, passed=known[key]))
+        if key not in verdicts:
+            verdicts[key] = problems[row.number].passes(row.text)
+        rows.append(attrs.evolve(row, passed=verdicts[key]))
     return rows

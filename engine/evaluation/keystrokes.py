@@ -1,10 +1,10 @@
-"""Typing simulation: someone writes lines of real code, and takes what is suggested when it is what they would write.
+"""Typing simulation: a typist writes lines of real code and takes a suggestion if it is what they want to write.
 
-Who suggests is the caller's business. What is counted: a key for each character, one for a newline with the indentation
-behind it, which an editor writes, and one for taking a suggestion.
+The caller provides the suggestions. Keys count: one for each character, one for a newline with its indentation, which
+an editor writes, and one for taking a suggestion.
 
-A suggestion is right as far as it goes when its first line is the rest of the line or a start of it that does not end
-inside a name or a number. Behind a start that is taken the person goes on typing.
+A suggestion is right as far as it goes if its first line equals the rest of the line, or a start of it that does not
+end inside a name or a number. After a start is taken, the typist goes on typing.
 """
 
 import random
@@ -25,19 +25,19 @@ _TRIES = 400
 
 @attrs.frozen
 class Screen:
-    """What is on the screen behind the cursor; "" is nothing. `cut` says that it is the start of a line only."""
+    """The ghost text after the cursor; "" if there is none. `cut`: it is only the start of a line."""
 
     text: str = ""
     cut: bool = False
 
 
 Suggest = Callable[[int], Awaitable[Screen]]
-"""Given how much of the place's text is typed, returns what is on the screen."""
+"""Takes how many characters of the task's text are typed; returns the ghost text on the screen."""
 
 
 @attrs.frozen
 class TypingTask:
-    """Consecutive lines to type, `text`, from the indentation of the first one; `above` and `below` stand there."""
+    """Consecutive lines to type: `text`, without the first line's indentation, between `above` and `below`."""
 
     path: str
     language: str
@@ -48,10 +48,10 @@ class TypingTask:
 
 @attrs.frozen
 class Stroke:
-    """One moment and its key; `gained` counts the keys that this one stands for.
+    """One moment and the key pressed then; `gained` counts the keys that this key replaces, itself included.
 
-    `right`: what is on the screen is right as far as it goes. `whole`: its first line is the rest of the line. `cut`:
-    it was shown as the start of a line, and not as a whole one.
+    `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `cut`: it was
+    shown as the start of a line, not as a whole line.
     """
 
     shown: bool
@@ -63,11 +63,11 @@ class Stroke:
 
 @attrs.frozen
 class Typing:
-    """`saved` is the share of keys not pressed, `shown` of moments with something on the screen.
+    """`saved` is the share of keys that were not pressed, `shown` the share of moments with ghost text.
 
-    Of those that show something `right` is the share that is right as far as it goes, `whole` the share of whole rests
-    of lines, and `uncut` the share that was shown as a whole line, and not as a start. `whole_of_uncut` is the share of
-    whole rests among the uncut, to be held beside `right` of runs that show whole lines only.
+    Of the moments with ghost text, `right` is the share that is right as far as it goes, `whole` the share that is the
+    whole rest of the line, and `uncut` the share that was shown as a whole line. `whole_of_uncut` is the share of the
+    uncut ones that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
     """
 
     places: int
@@ -82,22 +82,25 @@ class Typing:
 
 
 def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[TypingTask]:
-    """Return `count` places of `lines` lines of code in a row, none blank; the same ones for the same seed."""
+    """Return `count` tasks of `lines` consecutive lines of code, none blank.
+
+    Equal seeds return equal tasks; there are fewer if the files have no more.
+    """
     chosen = [file for file in files if file.language == language and len(file.text) <= _LONGEST_FILE]
     rng = random.Random(f"{seed} {language} typing")
-    found: list[TypingTask] = []
+    tasks: list[TypingTask] = []
     for _ in range(count * _TRIES if chosen else 0):
-        if len(found) == count:
+        if len(tasks) == count:
             break
         file = rng.choice(chosen)
-        place = cut(file, rng.randrange(file.text.count("\n") + 1), lines)
-        if place is not None:
-            found.append(place)
-    return found
+        task = cut(file, rng.randrange(file.text.count("\n") + 1), lines)
+        if task is not None:
+            tasks.append(task)
+    return tasks
 
 
 def cut(file: File, line: int, lines: int) -> TypingTask | None:
-    """Return the place of `lines` lines from number `line` on, or None when one is too short to be worth typing."""
+    """Return the task that starts at line number `line`, or None if one of its lines is too short to type."""
     rows = file.text.split("\n")
     block = rows[line : line + lines]
     if len(block) < lines or any(len(row.strip()) < _SHORTEST_LINE for row in block):
@@ -109,20 +112,20 @@ def cut(file: File, line: int, lines: int) -> TypingTask | None:
 
 
 def keys(text: str) -> int:
-    """Return the keys it takes to type `text`."""
+    """Return how many keys it takes to type `text`."""
     return len(_KEY.findall(text))
 
 
 def is_start(first: str, line: str) -> bool:
-    """Return whether `first` is `line`, or a start of it that does not end inside a name or a number; "" is none."""
+    """Tell whether `first` is `line`, or a start of it that does not end inside a name or a number; "" is no start."""
     return bool(first) and line.startswith(first) and not _INSIDE_WORD.match(line, len(first) - 1)
 
 
 def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
-    """Return the key that is pressed with `rest` to write and `screen` to see, and the characters it writes.
+    """Return the key pressed, with `rest` left to write and `screen` shown, and how many characters it writes.
 
-    A suggestion of which all is right is taken whole. One of which the first line alone is, or a start of the line, is
-    taken up to there; but a start of fewer than FEWEST_CHARACTERS is right, and typed.
+    If all lines of a suggestion are right, it is taken whole. If only its first line, or a start of the line, is right,
+    it is taken up to there. A right start of fewer than FEWEST_CHARACTERS is not taken.
     """
     suggestion, line = screen.text, rest.partition("\n")[0]
     first = suggestion.partition("\n")[0]
@@ -137,18 +140,18 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut), len(written)
 
 
-async def type_place(place: TypingTask, suggest: Suggest) -> list[Stroke]:
-    """Type a place to its end; every moment asks what is on the screen."""
+async def type_place(task: TypingTask, suggest: Suggest) -> list[Stroke]:
+    """Type a task to its end; ask for the ghost text at every moment."""
     strokes, typed = [], 0
-    while typed < len(place.text):
-        stroke, written = press(place.text[typed:], await suggest(typed))
+    while typed < len(task.text):
+        stroke, written = press(task.text[typed:], await suggest(typed))
         strokes.append(stroke)
         typed += written
     return strokes
 
 
 def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
-    """Add up the strokes of all places."""
+    """Sum up the strokes of all tasks."""
     strokes = [stroke for session in sessions for stroke in session]
     characters = sum(stroke.gained for stroke in strokes)
     shown = [stroke for stroke in strokes if stroke.shown]

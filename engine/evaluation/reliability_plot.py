@@ -1,4 +1,4 @@
-"""The picture of calibration: what was right against what was claimed, and what each gate would show."""
+"""The plot of calibration: share of right fills over confidence, and what each gate would show."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from engine.evaluation.calibration import BINS, WANTED, Judged, calibration_erro
 
 
 def draw(judged: Sequence[Judged], title: str, path: Path) -> None:
-    """Write a PNG with two plots: the reliability diagram, and shown and right by threshold."""
+    """Write a PNG with two plots: the reliability diagram, and the shares shown and right over the gate."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     bins = reliability(judged)
     left.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-    left.bar([one.low + 0.5 / BINS for one in bins], [one.right for one in bins], 0.9 / BINS, alpha=0.6)
-    left.plot([one.confidence for one in bins], [one.right for one in bins], marker="o", markersize=4)
-    for one in bins:
-        left.annotate(str(one.count), (one.low + 0.5 / BINS, 0.01), ha="center", fontsize=7)
+    left.bar([each.low + 0.5 / BINS for each in bins], [each.right for each in bins], 0.9 / BINS, alpha=0.6)
+    left.plot([each.confidence for each in bins], [each.right for each in bins], marker="o", markersize=4)
+    for each in bins:
+        left.annotate(str(each.count), (each.low + 0.5 / BINS, 0.01), ha="center", fontsize=7)
     left.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="first line right")
     left.set_title(f"{len(judged)} fills, calibration error {calibration_error(judged):.3f}", fontsize=10)
     gates = gate_table(judged)

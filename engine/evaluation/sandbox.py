@@ -1,10 +1,11 @@
-"""Runs code that a model wrote: in an interpreter of its own that may compute, and nothing else.
+"""Runs code that a model wrote, in an interpreter of its own that may compute and nothing else.
 
-Everywhere: a fresh interpreter in an empty folder, without environment, input or output, with bounded time and memory,
-that refuses to write, start, signal or connect (cell.py). On Linux the kernel refuses as well to change or execute any
-file (Landlock), and where unprivileged namespaces are allowed (`unshare` of util-linux) there is no network and no
-other process to see, and whatever was started dies with it. Without them only the interpreter's own refusal keeps code
-from the network. Files can be read: the answer has no way out.
+On every system: a new interpreter in an empty folder, without environment, input or output, with limits on time and
+memory. It refuses to write, to start processes, to send signals and to connect (sandbox_child.py). On Linux the kernel
+also refuses to change or execute any file (Landlock). Where unprivileged namespaces are allowed (`unshare` of
+util-linux), the program has no network, sees no other process, and its children die with it. Without namespaces only
+the interpreter's own refusal keeps the code off the network. The program can read files, but it cannot send them
+anywhere.
 """
 
 import functools
@@ -23,13 +24,13 @@ from engine.evaluation.sandbox_child import OUT_OF_TIME, PASSED
 
 Verdict = Literal["passed", "failed", "out of time"]
 
-_CELL = Path(__file__).with_name("sandbox_child.py")
+_CHILD_SCRIPT = Path(__file__).with_name("sandbox_child.py")
 _NAMESPACES = ("--user", "--map-root-user", "--net", "--pid", "--ipc", "--fork", "--kill-child")
 
 
 @attrs.frozen
 class Limits:
-    """`wall_s` counts from the start, `cpu_s` what was computed."""
+    """`wall_s` is elapsed time, `cpu_s` processor time."""
 
     cpu_s: int = 5
     wall_s: float = 10.0
@@ -38,23 +39,23 @@ class Limits:
 
 @functools.cache
 def isolation() -> tuple[str, ...]:
-    """Return the command that cuts a process off the network and other processes; empty where it is not allowed."""
+    """Return the command that hides the network and other processes; empty if the system does not allow it."""
     unshare = shutil.which("unshare")
     if unshare is None or sys.platform != "linux":
         return ()
     command = (unshare, *_NAMESPACES)
-    tried = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)
-    return command if tried.returncode == 0 else ()
+    attempt = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)
+    return command if attempt.returncode == 0 else ()
 
 
 def run(program: str, limits: Limits | None = None) -> Verdict:
-    """Run a Python program to its end and tell how it ended; sys.exit() before the end is a failure."""
+    """Run a Python program and return its verdict; a sys.exit() before the end is a failure."""
     limits = limits or Limits()
     with tempfile.TemporaryDirectory(prefix="midspan-sandbox-") as folder:
         process = subprocess.Popen(
             [
                 *isolation(),
-                *(sys.executable, "-I", "-S", "-B", str(_CELL)),
+                *(sys.executable, "-I", "-S", "-B", str(_CHILD_SCRIPT)),
                 *(str(limits.cpu_s), str(limits.memory_bytes)),
             ],
             cwd=folder,
@@ -76,7 +77,7 @@ def run(program: str, limits: Limits | None = None) -> Verdict:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole group: a child may outlive the program that started it."""
+    """Kill the whole process group: a child may outlive the program that started it."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,8 +1,8 @@
-"""What runs inside the sandbox: it takes every right from itself, then runs the program that comes over stdin.
+"""The script inside the sandbox: it gives up every right, then runs the program that it reads from stdin.
 
-It is the script of a bare interpreter, `python -I -S -B cell.py CPU_SECONDS MEMORY_BYTES`, and imports nothing of ours.
-A program that ran to its end ends with the status PASSED, which no exception and no sys.exit() ends with; one that
-computed for too long with OUT_OF_TIME, or by the kernel's hand a second later.
+A bare interpreter runs it, `python -I -S -B sandbox_child.py CPU_SECONDS MEMORY_BYTES`, so it imports none of our
+modules. A program that reaches its end exits with the status PASSED; no exception and no sys.exit() gives that status.
+A program that computes for too long exits with OUT_OF_TIME, or the kernel kills it a second later.
 """
 
 import os
@@ -43,11 +43,11 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def limit(cpu_seconds: int, memory_bytes: int) -> None:
-    """Bound time, memory, file size, core dumps and (root aside, for whom the kernel does not count) processes."""
+    """Limit processor time, memory, file size, core dumps and processes. The kernel does not count root's processes."""
     import resource
     import signal
 
-    # The first process of a namespace is spared this signal unless it asks for it.
+    # The kernel does not send this signal to the first process of a namespace unless that handles it.
     signal.signal(signal.SIGXCPU, lambda *_: os._exit(OUT_OF_TIME))
     for name, soft, hard in (
         (resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1),
@@ -56,13 +56,13 @@ def limit(cpu_seconds: int, memory_bytes: int) -> None:
         (resource.RLIMIT_CORE, 0, 0),
         (resource.RLIMIT_NPROC, 0, 0),
     ):
-        known = resource.getrlimit(name)[1]
-        ceiling = hard if known == resource.RLIM_INFINITY else min(hard, known)
+        current = resource.getrlimit(name)[1]
+        ceiling = hard if current == resource.RLIM_INFINITY else min(hard, current)
         resource.setrlimit(name, (min(soft, ceiling), ceiling))
 
 
-def leave_files_alone() -> None:
-    """Have the kernel refuse to write, make, remove or execute any file, where it knows Landlock (Linux 5.13)."""
+def forbid_file_changes() -> None:
+    """Let the kernel refuse to write, make, remove or execute any file, if it has Landlock (Linux 5.13)."""
     if sys.platform != "linux":
         return
     import ctypes
@@ -82,10 +82,10 @@ def leave_files_alone() -> None:
 
 
 def refuse(event: str, arguments: tuple[object, ...]) -> None:
-    """Raise on what a solution has no need of: writing, processes, signals, sockets, foreign code.
+    """Raise PermissionError on everything that no solution needs: writing, processes, signals, sockets, foreign code.
 
-    An audit hook (PEP 578) cannot be removed. It stops code that is careless, on every system; code that is out to
-    break the interpreter is the kernel's business.
+    An audit hook (PEP 578) cannot be removed. It stops careless code on every system. Only the kernel stops code that
+    attacks the interpreter itself.
     """
     if event == "open":
         flags = arguments[2]
@@ -101,7 +101,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     sys.stdin = os.fdopen(0)
-    leave_files_alone()
+    forbid_file_changes()
     limit(int(sys.argv[1]), int(sys.argv[2]))
     del sys.argv[1:]
     sys.addaudithook(refuse)

@@ -1,22 +1,23 @@
-"""Means over rows: by language, kind and way, by length of the fill, and with the suffix against without."""
+"""Means over rows: by language, kind and strategy, by length of the fill, and with the suffix against without."""
 
 import statistics
 from collections.abc import Iterable, Sequence
 
 import attrs
 
-from engine.evaluation.measure import Row
-from engine.evaluation.ways import TWIN, VERIFY, FillStrategy
+from engine.evaluation.rows import Row
+from engine.evaluation.strategies import TWIN, VERIFY
+from engine.fill.strategy import FillStrategy
 
 LENGTHS = ((1, 7), (8, 15), (16, 31), (32, 10_000))
-"""Tokens of the left-to-right answer, which are its passes: within a bucket a ratio compares like with like."""
+"""Tokens of the left-to-right answer, which equal its passes: within a bucket all holes are about as hard."""
 
 
 @attrs.frozen
 class Summary:
-    """Means of one way on one language and kind. `valid` and `passed` are None where nothing was parsed or run."""
+    """Means of one strategy on one language and kind. `valid` and `passed` are None if nothing was parsed or run."""
 
-    way: str
+    strategy: str
     language: str
     kind: str
     holes: int
@@ -32,14 +33,17 @@ class Summary:
 
 
 def summarize(rows: Iterable[Row]) -> list[Summary]:
-    """Return one summary for each language, kind and way, in the order they were run; of holes seen whole only."""
+    """Return one summary for each language, kind and strategy, in the order they ran.
+
+    Only holes that were seen from both sides count.
+    """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.seen == "both sides":
-            groups.setdefault((row.language, row.kind, row.way), []).append(row)
+            groups.setdefault((row.language, row.kind, row.strategy), []).append(row)
     return [
         Summary(
-            way=way,
+            strategy=strategy,
             language=language,
             kind=kind,
             holes=len(group),
@@ -53,12 +57,12 @@ def summarize(rows: Iterable[Row]) -> list[Summary]:
             ms=round(statistics.fmean(row.ms for row in group), 2),
             median_ms=round(statistics.median(row.ms for row in group), 2),
         )
-        for (language, kind, way), group in groups.items()
+        for (language, kind, strategy), group in groups.items()
     ]
 
 
 def share(values: Iterable[bool]) -> float:
-    """Return the share of True, 0.0 of nothing."""
+    """Return the share of True; 0.0 if there are no values."""
     known = list(values)
     return round(sum(known) / len(known), 4) if known else 0.0
 
@@ -70,9 +74,12 @@ def _share_of_known(values: Iterable[bool | None]) -> float | None:
 
 @attrs.frozen
 class Speed:
-    """A way in one bucket of lengths. `speedup` is the twin's milliseconds over this way's, of the same holes."""
+    """One strategy in one bucket of lengths.
 
-    way: str
+    `speedup` is the twin's milliseconds divided by this strategy's, on the same holes.
+    """
+
+    strategy: str
     bucket: str
     holes: int
     ms: float
@@ -80,38 +87,42 @@ class Speed:
     speedup: float
 
 
-def speeds(rows: Sequence[Row], way: FillStrategy) -> list[Speed]:
-    """Return how fast `way` is beside left to right, by length. Holes that the twin leaves empty are in no bucket."""
-    twins = {row.hole: row for row in rows if row.way == TWIN.name}
-    pairs = [(row, twins[row.hole]) for row in rows if row.way == way.name and row.hole in twins]
-    found = []
+def speeds(rows: Sequence[Row], strategy: FillStrategy) -> list[Speed]:
+    """Return how fast `strategy` is compared with left to right, by length.
+
+    Holes that the twin leaves empty belong to no bucket.
+    """
+    twins = {row.hole: row for row in rows if row.strategy == TWIN.name}
+    pairs = [(row, twins[row.hole]) for row in rows if row.strategy == strategy.name and row.hole in twins]
+    result = []
     for low, high in LENGTHS:
         inside = [(row.ms, twin.ms) for row, twin in pairs if low <= twin.tokens <= high]
         if inside:
             own, others = (statistics.fmean(column) for column in zip(*inside, strict=True))
             bucket = f"{low}-{high}" if high < LENGTHS[-1][1] else f"{low}+"
             speedup = round(others / own, 2) if own else 0.0
-            found.append(Speed(way.name, bucket, len(inside), round(own, 2), round(others, 2), speedup))
-    return found
+            result.append(Speed(strategy.name, bucket, len(inside), round(own, 2), round(others, 2), speedup))
+    return result
 
 
 def accepted_an_iteration(rows: Iterable[Row]) -> float:
-    """Return the tokens that draft and verify commits in a pass, which checks a draft and guesses the next one.
+    """Return how many tokens draft and verify commits in a pass, on average.
 
-    They are the passes of left to right, which commits one token in each, the end and what is typed already among them.
+    A pass checks one draft and makes the next one. Left to right commits one token a pass, counting the end and the
+    typed piece, so its passes are the tokens.
     """
     steps = dict.fromkeys((TWIN.name, VERIFY.name), 0)
     for row in rows:
-        if row.way in steps:
-            steps[row.way] += row.steps
+        if row.strategy in steps:
+            steps[row.strategy] += row.steps
     return round(steps[TWIN.name] / steps[VERIFY.name], 3) if steps[VERIFY.name] else 0.0
 
 
 @attrs.frozen
 class SuffixGain:
-    """Exact match of the same holes with what stands behind the cursor and without; `ratio` None when both are 0."""
+    """Exact matches of the same holes with the code after the cursor and without; `ratio` is None if both are 0."""
 
-    way: str
+    strategy: str
     kind: str
     holes: int
     exact_with: float
@@ -120,16 +131,16 @@ class SuffixGain:
 
 
 def suffix_gains(rows: Sequence[Row]) -> list[SuffixGain]:
-    """Return a gain for each way and kind that was run on the same holes both ways."""
-    without = {(row.way, row.hole): row for row in rows if row.seen == "above only"}
-    both = {(row.way, row.hole): row for row in rows if row.seen == "both sides"}
+    """Return a gain for each strategy and kind whose holes were filled both with and without their suffix."""
+    without = {(row.strategy, row.hole): row for row in rows if row.seen == "above only"}
+    both = {(row.strategy, row.hole): row for row in rows if row.seen == "both sides"}
     groups: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
     for key, row in without.items():
         if key in both:
-            groups.setdefault((row.way, row.kind), []).append((both[key], row))
+            groups.setdefault((row.strategy, row.kind), []).append((both[key], row))
     gains = []
-    for (way, kind), pairs in groups.items():
-        seen, blind = share(one.exact for one, _ in pairs), share(other.exact for _, other in pairs)
+    for (strategy, kind), pairs in groups.items():
+        seen, blind = share(row.exact for row, _ in pairs), share(row.exact for _, row in pairs)
         ratio = round(seen / blind, 2) if blind else None
-        gains.append(SuffixGain(way, kind, len(pairs), seen, blind, ratio))
+        gains.append(SuffixGain(strategy, kind, len(pairs), seen, blind, ratio))
     return gains

@@ -1,7 +1,7 @@
-"""Does a file with the fill in its hole have more syntax errors than as its author wrote it?
+"""Syntax check: does the file with the fill have more errors than with the author's code?
 
-The grammars are the project's own dependencies; the language server's table of them is out of reach from here, and this
-needs no more of a language than its grammar.
+The grammars are the project's own dependencies. The language server's table of them must not be imported here, and the
+check needs nothing of a language but its grammar.
 """
 
 import functools
@@ -28,7 +28,7 @@ def _parser(language: str) -> tree_sitter.Parser | None:
 
 
 class Reference:
-    """A hole's file as its author wrote it, parsed once; the fills of all ways are held against it."""
+    """A hole's file as its author wrote it, parsed once; all fills of the hole are compared with it."""
 
     def __init__(self, hole: TrainingHole) -> None:
         self._parser = _parser("tsx" if hole.path.endswith(".tsx") else hole.language)
@@ -38,9 +38,9 @@ class Reference:
         self._errors = _errors(self._tree.root_node) if self._tree is not None else 0
 
     def allows(self, fill: str) -> bool | None:
-        """Tell whether the file with `fill` has no more errors; None without a grammar or when parsing takes too long.
+        """Tell whether the file with `fill` has no more errors; None without a grammar or if parsing takes too long.
 
-        An error is an outermost ERROR node or a MISSING token, as the language server counts them.
+        An error is an outermost ERROR node or a MISSING token, as in the language server.
         """
         if self._tree is None:
             return None
@@ -59,16 +59,16 @@ class Reference:
         return None if tree is None else _errors(tree.root_node) <= self._errors
 
     def _parse(self, middle: bytes, edited: tree_sitter.Tree | None) -> tree_sitter.Tree | None:
-        """Parse with a deadline: on some broken texts a grammar's error recovery never comes to an end."""
+        """Parse with a deadline: on some broken texts a grammar's error recovery never ends."""
         if self._parser is None:
             return None
-        source, until = self._before + middle + self._after, time.perf_counter() + _SECONDS
+        source, deadline = self._before + middle + self._after, time.perf_counter() + _SECONDS
 
         def read(byte: int, _: tree_sitter.Point) -> bytes:
             return source[byte : byte + _READ_BYTES]
 
         def give_up(_: int, __: bool) -> bool:
-            return time.perf_counter() > until
+            return time.perf_counter() > deadline
 
         try:
             if edited is None:
@@ -84,12 +84,12 @@ def _point(before: bytes) -> tree_sitter.Point:
 
 
 def _errors(root: tree_sitter.Node) -> int:
-    found = 0
+    count = 0
     pending = [root] if root.has_error else []
     while pending:
         node = pending.pop()
         if node.is_error or node.is_missing:
-            found += 1
+            count += 1
         else:
             pending.extend(child for child in node.children if child.has_error or child.is_missing)
-    return found
+    return count

@@ -16,29 +16,35 @@ def percent(value: float | None) -> str:
 
 
 def fill_tables(summaries: Sequence[Summary]) -> list[Table]:
-    """Return a table a language and kind, a row a way. Milliseconds are left out where holes were filled together."""
+    """Return one table for each language and kind, with one row a strategy; milliseconds only if they were measured."""
     tables = []
-    for language, kind in dict.fromkeys((one.language, one.kind) for one in summaries):
-        group = [one for one in summaries if (one.language, one.kind) == (language, kind)]
-        timed, run = any(one.ms for one in group), any(one.passed is not None for one in group)
-        headings = ["way", "exact", "1st line", "similar", "valid", "tokens", "passes"]
+    for language, kind in dict.fromkeys((summary.language, summary.kind) for summary in summaries):
+        rows = [summary for summary in summaries if (summary.language, summary.kind) == (language, kind)]
+        timed, run = any(summary.ms for summary in rows), any(summary.passed is not None for summary in rows)
+        headings = ["strategy", "exact", "1st line", "similar", "valid", "tokens", "passes"]
         headings += ["pass@1"] * run + ["ms", "median"] * timed
-        table = _table(f"{language}, {kind}, {max(one.holes for one in group)} holes", headings)
-        for one in group:
-            cells = [one.way, percent(one.exact), percent(one.first_line), f"{one.similarity:.2f}", percent(one.valid)]
-            cells += [f"{one.tokens:.1f}", f"{one.steps:.1f}"]
-            cells += [percent(one.passed)] * run + [f"{one.ms:.1f}", f"{one.median_ms:.1f}"] * timed
+        table = _table(f"{language}, {kind}, {max(summary.holes for summary in rows)} holes", headings)
+        for summary in rows:
+            cells = [
+                summary.strategy,
+                percent(summary.exact),
+                percent(summary.first_line),
+                f"{summary.similarity:.2f}",
+                percent(summary.valid),
+            ]
+            cells += [f"{summary.tokens:.1f}", f"{summary.steps:.1f}"]
+            cells += [percent(summary.passed)] * run + [f"{summary.ms:.1f}", f"{summary.median_ms:.1f}"] * timed
             table.add_row(*cells)
         tables.append(table)
     return tables
 
 
 def calibration_table(judged: Sequence[Judged], title: str) -> Table:
-    """Return claimed against right, with the gate that the data ask for below."""
+    """Return the share of right fills by confidence; the caption names the gate that the data suggest."""
     table = _table(title, ["confidence", "fills", "mean", "right"])
     table.min_width = _CAPTION_WIDTH
-    for one in reliability(judged):
-        table.add_row(f"{one.low:.1f}-{one.high:.1f}", str(one.count), f"{one.confidence:.2f}", percent(one.right))
+    for each in reliability(judged):
+        table.add_row(f"{each.low:.1f}-{each.high:.1f}", str(each.count), f"{each.confidence:.2f}", percent(each.right))
     gate = gate_for(judged)
     advice = (
         "no gate makes 60 % of the shown right"
@@ -50,20 +56,22 @@ def calibration_table(judged: Sequence[Judged], title: str) -> Table:
 
 
 def speed_table(speeds: Sequence[Speed]) -> Table:
-    """Return milliseconds beside left to right, by length of its answer."""
-    table = _table("Against left to right, by its tokens", ["tokens", "way", "holes", "ms", "twin ms", "speed"])
-    for one in speeds:
-        cells = (f"{one.ms:.1f}", f"{one.twin_ms:.1f}", f"{one.speedup:.2f}x")
-        table.add_row(one.bucket, one.way, str(one.holes), *cells)
+    """Return milliseconds next to those of left to right, by the length of its answer."""
+    table = _table("Against left to right, by its tokens", ["tokens", "strategy", "holes", "ms", "twin ms", "speed"])
+    for speed in speeds:
+        cells = (f"{speed.ms:.1f}", f"{speed.twin_ms:.1f}", f"{speed.speedup:.2f}x")
+        table.add_row(speed.bucket, speed.strategy, str(speed.holes), *cells)
     return table
 
 
 def suffix_table(gains: Sequence[SuffixGain]) -> Table:
     """Return exact match with the suffix and without."""
-    table = _table("What the code behind the cursor is worth", ["kind", "way", "holes", "with", "without", "ratio"])
-    for one in gains:
-        ratio = "-" if one.ratio is None else f"{one.ratio:.2f}x"
-        table.add_row(one.kind, one.way, str(one.holes), percent(one.exact_with), percent(one.exact_without), ratio)
+    table = _table("What the code after the cursor is worth", ["kind", "strategy", "holes", "with", "without", "ratio"])
+    for gain in gains:
+        ratio = "-" if gain.ratio is None else f"{gain.ratio:.2f}x"
+        table.add_row(
+            gain.kind, gain.strategy, str(gain.holes), percent(gain.exact_with), percent(gain.exact_without), ratio
+        )
     return table
 
 

@@ -1,20 +1,20 @@
-"""A hole as it is asked for: what of the code around it is seen, and how far the fill may go."""
+"""A task: a hole, the code around it that the model may see, and how far the fill may go."""
 
 import random
 from typing import Literal
 
 import attrs
 
-from engine.corpus.corpus import File
 from engine.corpus.holes import TrainingHole, cut
-from engine.evaluation.ways import FillStrategy
+from engine.corpus.languages import File
+from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Extent, Fill
 
 Seen = Literal["both sides", "above only"]
 
 PREFIX_CHARACTERS = 6000
 SUFFIX_CHARACTERS = 3000
-"""As much as the language server sends (lsp_server/hole/window.py)."""
+"""The language server sends as much (lsp_server/hole/window.py)."""
 MAX_TOKENS = 64
 """The language server's default."""
 _TRIES = 400
@@ -22,7 +22,7 @@ _TRIES = 400
 
 @attrs.frozen
 class Task:
-    """A hole and how to ask for it. `number` tells it from the others of its language and kind."""
+    """A hole and how to ask for it. `number` distinguishes holes of the same language and kind."""
 
     hole: TrainingHole
     number: int
@@ -30,8 +30,8 @@ class Task:
     seen: Seen = "both sides"
     max_tokens: int = MAX_TOKENS
 
-    def fill(self, way: FillStrategy) -> Fill:
-        """Return what is asked of the engine, with time enough for every rule to finish."""
+    def fill(self, strategy: FillStrategy) -> Fill:
+        """Return the request to the engine, with enough time for every strategy to finish."""
         return Fill(
             id=0,
             prefix=self.hole.prefix[-PREFIX_CHARACTERS:],
@@ -39,27 +39,27 @@ class Task:
             path=self.hole.path,
             language=self.hole.language,
             extent=self.extent,
-            rule=way.rule,
-            steps=way.steps,
+            rule=strategy.rule,
+            steps=strategy.steps,
             max_tokens=self.max_tokens,
             budget_ms=60_000.0,
         )
 
 
 def extent_of(hole: TrainingHole) -> Extent:
-    """Return how far the fill may go: as the language server asks on a line that is free, else as far as the middle.
+    """Return how far the fill may go: as the language server asks on a blank line, else as far as the middle goes.
 
-    The kinds that are cut inside a line never say so; for the others the answer's length must not be given away.
+    Kinds that are cut inside a line ask for the line. For the others, the extent must not reveal the answer's length.
     """
-    free = not hole.prefix.rpartition("\n")[2].strip() and not hole.suffix.partition("\n")[0].strip()
-    whole = free and hole.kind not in ("rest of line", "inside")
+    is_blank = not hole.prefix.rpartition("\n")[2].strip() and not hole.suffix.partition("\n")[0].strip()
+    whole = is_blank and hole.kind not in ("rest of line", "inside")
     return "lines" if whole or "\n" in hole.middle else "line"
 
 
 def held_out(files: list[File], language: str, kind: str, count: int, seed: int = 11) -> list[Task]:
-    """Cut `count` tasks of a language and kind, a file at random for each; the same ones for the same seed.
+    """Cut `count` tasks of a language and kind, each from a random file; equal seeds return equal tasks.
 
-    Fewer when the files have no more places of that kind, none when there is no file of the language.
+    Fewer if the files have no more such holes, none if there is no file of the language.
     """
     chosen = [file for file in files if file.language == language]
     rng = random.Random(f"{seed} {language} {kind}")
@@ -74,5 +74,5 @@ def held_out(files: list[File], language: str, kind: str, count: int, seed: int 
 
 
 def without_suffix(tasks: list[Task]) -> list[Task]:
-    """Return the tasks that have text behind the hole, asked with nothing behind the cursor."""
+    """Return the tasks that have code after the hole, to be filled without it."""
     return [attrs.evolve(task, seen="above only") for task in tasks if task.hole.suffix.strip()]

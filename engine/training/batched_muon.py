@@ -20,10 +20,11 @@ def orthogonalize(updates: Tensor, steps: int = 5) -> Tensor:
 
 
 class BatchedMuon(Muon):
-    """Muon in a few calls a step; its state is Muon's, so a run may go on with either."""
+    """Muon in a few calls a step. Its state is Muon's, so a run may continue with either."""
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Update every matrix that has a gradient; `closure` is not used."""
         for group in self.param_groups:
             shapes: dict[torch.Size, list[Tensor]] = {}
             for matrix in group["params"]:
@@ -36,8 +37,8 @@ class BatchedMuon(Muon):
                         self.state[matrix]["momentum"] = torch.zeros_like(matrix)
                 momenta = [self.state[matrix]["momentum"] for matrix in matrices]
                 torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
-                wanted = torch.stack(torch._foreach_lerp(gradients, momenta, group["momentum"]))
-                updates = orthogonalize(wanted).to(wanted.dtype).unbind()
+                nesterov = torch.stack(torch._foreach_lerp(gradients, momenta, group["momentum"]))
+                updates = orthogonalize(nesterov).to(nesterov.dtype).unbind()
                 scale = max(1.0, shape[0] / shape[1]) ** 0.5
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, updates, alpha=-group["lr"] * scale)

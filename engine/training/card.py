@@ -1,4 +1,4 @@
-"""The model card: what a model was made of, at what cost, how good it is. Written by the chain, not by hand."""
+"""The model card: a model's data, cost and quality. `midspan train` writes it; nobody edits it by hand."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import torch
 
 from engine.corpus.corpus import Package, read_manifest
-from engine.evaluation.calibration import calibration_error, gate_table
+from engine.evaluation.calibration import calibration_error, gate_table, judged_fills
+from engine.evaluation.rows import read_rows
 from engine.evaluation.summary import Summary, summarize
 from engine.training.config import Config
-from engine.training.evaluate import judged, read_rows
 
 _HEAD = """\
 # {name}
 
 The model that Midspan fills holes with out of the box: {parameters:.1f} million parameters, {licence}, made by
 `midspan train` from the packages below and nothing else. It reads code causally and fills canvases of {canvas} masked
-positions bidirectionally; the same weights also write left to right. ARCHITECTURE.md tells how.
+positions bidirectionally; the same weights also write left to right. ARCHITECTURE.md explains how.
 
 ## Data
 
 {packages} packages of the training split, by registry: {registries}. By licence as each package states it: {licences}.
-Every package, its version and its licence stand in `engine/training/manifest.toml`. Generated, vendored, minified and
-test files are left out, equal files are kept once, and files that share lines with HumanEval-Infilling are dropped.
+`engine/training/manifest.toml` lists every package with its version and licence. Generated, vendored, minified and test
+files are left out, equal files are kept once, and files that share lines with HumanEval-Infilling are dropped.
 Never trained on: {held_out}.
 
 ## Compute
@@ -32,16 +32,18 @@ canvas positions denoised.
 
 ## Measured
 
-Holes of packages that it never saw. Exact: the fill is what stood there, white space at its end aside; first line: its
-first line is. Similarity: 1 less the edit distance over the longer one's length. Valid: the file parses no worse than
-with the author's code. Pass@1: the tests of HumanEval-Infilling pass. Milliseconds are one user's, with a warm context.
+Holes in packages that it never saw. Exact: the fill equals the author's code, without white space at the end. First
+line: its first line does. Similarity: 1 minus the edit distance divided by the length of the longer text. Valid: the
+file has no more syntax errors than with the author's code. Pass@1: the tests of HumanEval-Infilling pass. Milliseconds
+are those of a single user with a cached context.
 """
 
 _GATE = """\
 ### How far its confidence can be trusted
 
-Python, rest of line, by the default rule: what a gate at a confidence (the product of the first line's token
-probabilities) shows, and how much of it is exactly right. The expected calibration error is {error:.3f}.
+Python, rest of line, default strategy: the share of first lines that a gate shows, and how many of those are exactly
+right. The gate asks for a confidence, the product of the first line's token probabilities. The expected calibration
+error is {error:.3f}.
 
 | gate | shown | right among shown |
 | --- | --- | --- |
@@ -50,10 +52,10 @@ probabilities) shows, and how much of it is exactly right. The expected calibrat
 _LIMITS = """\
 ## What it is bad at
 
-It is very small and has read little. It knows the shape of code far better than its meaning: names from the lines
-around the hole come out right more often than the logic. It is best at the rest of a line, weak at several lines, and
-knows Python much better than the other languages. It invents names and calls that do not exist. It can repeat short
-stretches of its training data. Read what it offers before you keep it.
+It is very small and has read little. It knows the form of code far better than its meaning: names from the lines around
+the hole are right more often than the logic. It is best at the rest of a line, weak at several lines, and knows Python
+much better than the other languages. It invents names and calls that do not exist. It can repeat short parts of its
+training data. Read its suggestions before you keep them.
 """
 
 
@@ -81,15 +83,17 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path) ->
     rows = [row for path in sorted((work / "evaluation").glob("*.jsonl")) for row in read_rows(path)]
     summaries = summarize(rows)
     groups = dict.fromkeys((summary.language, summary.kind) for summary in summaries)
-    tables = [_table([one for one in summaries if (one.language, one.kind) == group]) for group in groups]
-    gate = ""
-    python = judged([row for row in rows if row.language == "python"])
+    tables = [
+        _table([summary for summary in summaries if (summary.language, summary.kind) == group]) for group in groups
+    ]
+    trust = ""
+    python = judged_fills([row for row in rows if row.language == "python"])
     if python:
-        gate = _GATE.format(error=calibration_error(python)) + "".join(
-            f"| {one.threshold:.2f} | {one.shown:.0%} | {one.right:.0%} |\n" for one in gate_table(python)
+        trust = _GATE.format(error=calibration_error(python)) + "".join(
+            f"| {gate.threshold:.2f} | {gate.shown:.0%} | {gate.right:.0%} |\n" for gate in gate_table(python)
         )
     card = target / "README.md"
-    card.write_text("\n".join([head, *tables, gate, _LIMITS]))
+    card.write_text("\n".join([head, *tables, trust, _LIMITS]))
     return card
 
 
@@ -104,7 +108,7 @@ def _licence(package: Package) -> str:
 def _table(group: list[Summary]) -> str:
     lines = [
         f"### {group[0].language}, {group[0].kind}, {group[0].holes} holes\n",
-        "| way | exact | first line | similarity | valid | pass@1 | tokens | passes | ms |",
+        "| strategy | exact | first line | similarity | valid | pass@1 | tokens | passes | ms |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [_row(summary) for summary in group]
@@ -113,7 +117,7 @@ def _table(group: list[Summary]) -> str:
 
 def _row(summary: Summary) -> str:
     shares = [summary.exact, summary.first_line, summary.valid, summary.passed]
-    exact, first_line, valid, passed = ("-" if one is None else f"{one:.1%}" for one in shares)
+    exact, first_line, valid, passed = ("-" if each is None else f"{each:.1%}" for each in shares)
     ms = f"{summary.ms:.1f}" if summary.ms else "-"
     numbers = f"{passed} | {summary.tokens:.1f} | {summary.steps:.1f} | {ms}"
-    return f"| {summary.way} | {exact} | {first_line} | {summary.similarity:.2f} | {valid} | {numbers} |"
+    return f"| {summary.strategy} | {exact} | {first_line} | {summary.similarity:.2f} | {valid} | {numbers} |"

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on, or as little of it as fits through a narrow door."""
+"""Checkpoints: the whole state of a run, or a small copy for a machine that only takes small files."""
 
 import shutil
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class CheckpointError(MidspanError):
 
 @attrs.define
 class Progress:
-    """Where a run stands; saved with every checkpoint."""
+    """How far a run is; saved with every checkpoint."""
 
     step: int = 0
     minutes: float = 0.0
@@ -37,7 +37,7 @@ class Progress:
 
 
 def save(path: Path, network: Network, chain: Sequence[Optimizer], progress: Progress) -> None:
-    """Write a checkpoint; one that is there already stays whole until the new one is."""
+    """Write a checkpoint; an older one stays whole until the new one is complete."""
     state: dict[str, object] = {
         "network": dict(network.state_dict()),
         "optimizers": [optimizer.state_dict() for optimizer in chain],
@@ -47,14 +47,14 @@ def save(path: Path, network: Network, chain: Sequence[Optimizer], progress: Pro
 
 
 def restore(path: Path, network: Network, chain: Sequence[Optimizer]) -> Progress:
-    """Load a checkpoint into a network and its optimizers; one without their state leaves them as they are.
+    """Load a checkpoint into a network and its optimizers; optimizers without saved state stay as they are.
 
-    An empty chain asks for the weights alone. Raises CheckpointError.
+    An empty chain loads the weights only. Raises CheckpointError.
     """
     saved = _read(path)
     try:
         weights, own = unpack(saved["network"]), network.state_dict()
-        # What was trained without a link goes on with one that adds nothing yet.
+        # A checkpoint without a link gets the network's own link, which adds nothing yet.
         weights |= {name: own[name] for name in own if name.startswith("link.") and name not in weights}
         network.load_state_dict(weights)
         if chain and saved["optimizers"]:
@@ -69,23 +69,24 @@ def restore(path: Path, network: Network, chain: Sequence[Optimizer]) -> Progres
 
 
 def slim(source: Path, target: Path, precision: Precision, contents: Contents) -> None:
-    """Write a smaller copy of a checkpoint, from which a run can go on.
+    """Write a smaller copy of a checkpoint, from which a run can continue.
 
-    Floats of a weight: 4, 2 or 1 bytes; without optimizers a run loses their momentum, some hundred steps' worth.
+    A weight takes 4, 2 or 1 bytes. Without the optimizers' state the run loses their momentum, some hundred steps'
+    worth.
     """
     saved = _read(source)
     saved["network"] = unpack(saved["network"])
-    kind = torch.float32 if precision == "fp32" else torch.bfloat16
+    dtype = torch.float32 if precision == "fp32" else torch.bfloat16
     if precision == "int8":
         saved["network"] = pack(saved["network"])
     else:
-        saved["network"] = _cast(saved["network"], kind)
-    saved["optimizers"] = _cast(saved["optimizers"], kind) if contents == "everything" else []
+        saved["network"] = _cast(saved["network"], dtype)
+    saved["optimizers"] = _cast(saved["optimizers"], dtype) if contents == "everything" else []
     _write(target, saved)
 
 
 def give_link(path: Path, link: Link) -> None:
-    """Write a checkpoint anew with a link of its own, which an optimizer's state there does not fit any more."""
+    """Replace the link in a checkpoint and drop its optimizer's state, which no longer fits."""
     saved = _read(path)
     saved["network"] = unpack(saved["network"]) | {f"link.{name}": each for name, each in link.state_dict().items()}
     saved["optimizers"] = saved["optimizers"][:2]
@@ -93,19 +94,19 @@ def give_link(path: Path, link: Link) -> None:
 
 
 def back_to_plateau(work: Path) -> None:
-    """Let the run in `work` go on from before its cooldown; a longer `--minutes` then plans a new one."""
+    """Set the run in `work` back to the start of its cooldown; a longer `--minutes` then plans a new one."""
     if not (work / PLATEAU).exists():
         raise CheckpointError(f"no {PLATEAU} in {work}; it is written when the learning rate begins to fall")
     shutil.copyfile(work / PLATEAU, work / NEWEST)
 
 
-def _cast(value: Any, kind: torch.dtype) -> Any:
-    """Return a nest of lists and dicts with its float tensors in another precision; counters [] stay what they are."""
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    """Return nested lists and dicts with their float tensors in another precision; counters of shape [] stay."""
     if isinstance(value, Tensor):
-        return value.to(kind) if value.is_floating_point() and value.ndim else value
+        return value.to(dtype) if value.is_floating_point() and value.ndim else value
     if isinstance(value, dict):
-        return {key: _cast(each, kind) for key, each in value.items()}
-    return [_cast(each, kind) for each in value] if isinstance(value, list) else value
+        return {key: _cast(each, dtype) for key, each in value.items()}
+    return [_cast(each, dtype) for each in value] if isinstance(value, list) else value
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"no checkpoint at {path}; train first: midspan train") from None
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{path} is damaged ({reason}); delete it or bring it anew") from None
+        raise CheckpointError(f"{path} is damaged ({reason}); delete it or bring it again") from None
 
 
 def _write(path: Path, state: dict[str, Any]) -> None:

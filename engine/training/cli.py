@@ -13,12 +13,14 @@ from rich.console import Console
 from engine.corpus import corpus as corpora
 from engine.corpus.languages import MARKUP
 from engine.evaluation import humaneval as humaneval_set
+from engine.evaluation.calibration import judged_fills
+from engine.evaluation.measure import measure_held_out
+from engine.evaluation.rows import write_rows
+from engine.evaluation.strategies import DENOISE, VERIFY
 from engine.evaluation.summary import speeds, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, speed_table
-from engine.evaluation.ways import DENOISE, VERIFY
 from engine.models import load as registry
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training import evaluate
 from engine.training.card import write_card
 from engine.training.compare import compare, compared_table
 from engine.training.config import Config, load_config
@@ -45,14 +47,16 @@ def run_all(
     config: ConfigOption = DEFAULT,
     work: WorkOption = Path("runs/small"),
     minutes: Annotated[
-        float, typer.Option(help="Plan the training for this long in all; a run goes on where it stopped.")
+        float, typer.Option(help="Plan the whole training for this many minutes; a run continues where it stopped.")
     ] = 60,
     workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
     compiled: Annotated[bool, typer.Option(help="Compile the network; needs a C++ compiler.")] = True,
     evaluation: Annotated[list[Path] | None, typer.Option(help="Evaluation sets to keep out of the corpus.")] = None,
-    session: Annotated[float | None, typer.Option(help="Stop after so many minutes, to be gone on with.")] = None,
-    target: Annotated[Path | None, typer.Option(help="Where the model's folder is written.")] = None,
-    count: Annotated[int, typer.Option(help="Held-out holes of each language and kind to evaluate on.")] = 20,
+    session: Annotated[
+        float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
+    ] = None,
+    target: Annotated[Path | None, typer.Option(help="Where to write the model's folder.")] = None,
+    count: Annotated[int, typer.Option(help="Held-out holes of each language and kind for the evaluation.")] = 20,
 ) -> None:
     """Train the embedded model, from nothing to weights: fetch, clean, tokenize, train, export, evaluate."""
     if context.invoked_subcommand is not None:
@@ -69,7 +73,7 @@ def run_all(
 
 
 def _prepare(config: Config, config_path: Path, work: Path, evaluation: list[Path]) -> None:
-    """See that there is a corpus and a tokenizer."""
+    """Make the corpus and the tokenizer if they are missing."""
     if not (work / "corpus" / "train.msgpack").exists():
         manifest = config_path.parent / config.corpus.manifest
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
@@ -100,10 +104,10 @@ def card(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("
 
 @app.command("eval")
 def evaluate_model(
-    model: Annotated[str, typer.Option(help='"embedded" or a folder.')] = "embedded",
+    model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
     language: Annotated[
-        list[str] | None, typer.Option(help="Languages; if none is named, all held-out ones but markup.")
+        list[str] | None, typer.Option(help="Languages; by default all held-out ones without markup.")
     ] = None,
     kind: Annotated[
         list[str] | None, typer.Option(help="How holes are cut: rest of line, inside, lines, body, span.")
@@ -113,33 +117,33 @@ def evaluate_model(
     rows: Annotated[Path | None, typer.Option(help="Write every fill here, as JSON lines.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the reliability plot here, as PNG.")] = None,
 ) -> None:
-    """Fill holes of the held-out packages in every way; print what is right beside milliseconds, and what to believe.
+    """Fill held-out holes with every strategy; print quality, milliseconds and calibration.
 
-    benchmarks/quality.py measures more: typing, and the worth of the code behind the cursor.
+    benchmarks/quality.py measures more: typing, and what the code after the cursor is worth.
     """
     files = corpora.load(work / "corpus", "held-out")
     languages = language or sorted({file.language for file in files} - MARKUP)
-    family = registry.load(model)
-    found = evaluate.evaluate(family, files, languages, kind or ["rest of line", "lines"], count)
+    model = registry.load(model_name)
+    fills = measure_held_out(model, files, languages, kind or ["rest of line", "lines"], count)
     for path in humaneval or []:
-        found += asyncio.run(humaneval_set.solve(family, humaneval_set.draw(humaneval_set.load(path), count, count)))
+        fills += asyncio.run(humaneval_set.solve(model, humaneval_set.draw(humaneval_set.load(path), count, count)))
     if rows is not None:
-        evaluate.write_rows(found, rows)
+        write_rows(fills, rows)
     console = Console()
-    for table in fill_tables(summarize(found)):
+    for table in fill_tables(summarize(fills)):
         console.print(table)
-    console.print(speed_table([speed for way in (DENOISE, VERIFY) for speed in speeds(found, way)]))
-    judged = evaluate.judged(found)
+    console.print(speed_table([speed for strategy in (DENOISE, VERIFY) for speed in speeds(fills, strategy)]))
+    judged = judged_fills(fills)
     console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
     if plot is not None:
         from engine.evaluation.reliability_plot import draw  # matplotlib belongs to the extra "train"
 
-        draw(judged, f"{family.info.name}, rest of line", plot)
+        draw(judged, f"{model.info.name}, rest of line", plot)
 
 
 @app.command("quality")
 def quality_of_checkpoints(
-    checkpoints: Annotated[list[Path], typer.Argument(help="Checkpoints of one run, copied aside while it went on.")],
+    checkpoints: Annotated[list[Path], typer.Argument(help="Checkpoints of one run, copied while it went on.")],
     config: ConfigOption = DEFAULT,
     work: WorkOption = Path("runs/small"),
     language: Annotated[str, typer.Option(help="The held-out language.")] = "python",
@@ -154,7 +158,7 @@ def quality_of_checkpoints(
     for checkpoint in checkpoints:
         with tempfile.TemporaryDirectory() as folder:
             tokens = export_checkpoint(numbers, work, Path(folder), checkpoint).stream_tokens
-            measured[tokens] = evaluate.evaluate(registry.load(folder), files, [language], [kind], count)
+            measured[tokens] = measure_held_out(registry.load(folder), files, [language], [kind], count)
         typer.echo(f"{checkpoint}: {tokens / 1e6:.1f} million tokens")
         for table in fill_tables(summarize(measured[tokens])):
             Console().print(table)
@@ -164,20 +168,22 @@ def quality_of_checkpoints(
 
 @app.command("compare")
 def compare_leads(
-    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint that every lead goes on from.")],
-    change: Annotated[list[str], typer.Option(help='One number changed: "objective.distilled = 0"; "" for none.')],
+    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint that every lead continues from.")],
+    changes: Annotated[
+        list[str], typer.Option("--change", help='One number to change: "objective.distilled = 0"; "" for none.')
+    ],
     config: ConfigOption = DEFAULT,
     work: WorkOption = Path("runs/small"),
-    steps: Annotated[int, typer.Option(help="Steps to train each.")] = 200,
+    steps: Annotated[int, typer.Option(help="Steps for each lead.")] = 200,
     count: Annotated[int, typer.Option(help="Held-out Python holes to fill.")] = 250,
 ) -> None:
-    """Go on from one checkpoint once for each change, by the same steps, and print what each is worth."""
-    found = []
-    for number, one in enumerate(change):
+    """Continue from one checkpoint once for each change, for the same steps, and print what each is worth."""
+    leads = []
+    for number, change in enumerate(changes):
         folder = work / "compare" / str(number)
-        found.append(compare(load_config(config), checkpoint, work, one, steps, folder, count))
-        typer.echo(f"{folder}: {attrs.asdict(found[-1])}")
-    Console().print(compared_table(found))
+        leads.append(compare(load_config(config), checkpoint, work, change, steps, folder, count))
+        typer.echo(f"{folder}: {attrs.asdict(leads[-1])}")
+    Console().print(compared_table(leads))
 
 
 @app.command("link")
@@ -187,16 +193,16 @@ def train_link(
     minutes: Annotated[float, typer.Option(help="How long to train it.")] = 10,
     workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
 ) -> None:
-    """Train only the link between neighbours of a canvas, into the newest checkpoint, whose other weights stay."""
+    """Train only the link between neighbours of a canvas, into the newest checkpoint; other weights do not change."""
     for gain in fit_link(load_config(config), work, minutes, workers):
         typer.echo(
-            f"tokens {gain.low} to {gain.high} behind the anchor: {gain.alone:.3f} nats alone, {gain.linked:.3f} linked"
+            f"tokens {gain.low} to {gain.high} after the anchor: {gain.alone:.3f} nats alone, {gain.linked:.3f} linked"
         )
 
 
 @app.command("tokens")
 def characters_a_token(work: WorkOption = Path("runs/small")) -> None:
-    """Print characters a token on the held-out files, by language."""
+    """Print characters per token on the held-out files, by language."""
     tokenizer = load_tokenizer(work / "tokenizer.json")
     files = corpora.load(work / "corpus", "held-out")
     for language in sorted({file.language for file in files}):

@@ -1,7 +1,8 @@
-"""Holes to batches, fast enough for a GPU: every line is tokenized once."""
+"""Lays out holes as batches, fast enough for a GPU: every line is tokenized only once."""
 
 import random
 
+import attrs
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,16 +16,15 @@ from engine.models.stock.token_bytes import TokenBytes
 from engine.training import objective
 from engine.training import packed_batch as wire
 from engine.training.config import Config
-from engine.training.repeats import BatchLookup
 
 LINES = 1_500_000
-"""Lines that are remembered; some 300 MB."""
+"""Lines that are remembered; about 300 MB."""
 
 
 class LineEncoder:
-    """Tokenizes text line by line, as the engine does: no token reaches over a line's start, so that is exact.
+    """Tokenizes text line by line, as the engine does. This is exact: no token crosses the start of a line.
 
-    The lines of a text that are not known yet are tokenized in one go and taken apart at the tokens with a newline.
+    New lines of a text are tokenized together, and the tokens are split at those with a newline.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -33,8 +33,9 @@ class LineEncoder:
         self._known: dict[str, bytes] = {}
 
     def __call__(self, text: str) -> list[int]:
-        if "\r" in text:  # it may stand in one token with the newline
-            return self._plain(text)
+        """Return the token ids of a text."""
+        if "\r" in text:  # it may share a token with the newline
+            return self._tokenize(text)
         first, *others = text.split("\n")
         lines = [first, *["\n" + other for other in others]]
         known = self._known
@@ -44,29 +45,43 @@ class LineEncoder:
                 known.clear()
                 missing = list(dict.fromkeys(line for line in lines if line))
             self._learn(missing)
-        found: list[int] = np.frombuffer(b"".join([known[line] for line in lines if line]), np.uint16).tolist()
-        return found
+        ids: list[int] = np.frombuffer(b"".join([known[line] for line in lines if line]), np.uint16).tolist()
+        return ids
 
     def _learn(self, lines: list[str]) -> None:
-        """Tokenize lines; only the first may be without a newline before it, and needs none."""
-        ids = np.array(self._plain("".join(lines)), np.uint16)
+        """Tokenize lines and remember them. Only the first line may lack a newline before it."""
+        ids = np.array(self._tokenize("".join(lines)), np.uint16)
         starts = np.flatnonzero(self._breaks[ids])
         if not lines[0].startswith("\n"):
             starts = np.concatenate(([0], starts))
         for line, part in zip(lines, np.split(ids, starts[1:]), strict=True):
             self._known[line] = part.tobytes()
 
-    def _plain(self, text: str) -> list[int]:
-        # Without the tokens' places in the text, which encode() works out, this takes half the time.
+    def _tokenize(self, text: str) -> list[int]:
+        # This takes half the time of encode(), which also computes each token's position in the text.
         ids: list[int] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
         return ids
 
 
-class Collator:
-    """Turns holes into batches; draws and looks up all canvases of a sequence at once."""
+@attrs.frozen
+class _Stream:
+    """A hole's stream of T tokens, cut at the file's edges to fit the context.
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, marks: SpecialTokens, seed: int) -> None:
-        self._holes, self._objective, self._marks = config.holes, config.objective, marks
+    `is_target` float32 [T] is 1 for each token that is a fair target and 0 for the others. `prefix` is the span of the
+    prefix, `middle` the index of <middle>.
+    """
+
+    tokens: list[int]
+    is_target: NDArray[np.float32]
+    prefix: slice
+    middle: int
+
+
+class Collator:
+    """Turns holes into batches; it draws and looks up all canvases of a sequence at once."""
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, special_tokens: SpecialTokens, seed: int) -> None:
+        self._holes, self._objective, self._special_tokens = config.holes, config.objective, special_tokens
         self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
         self._agreement = Agreement(TokenBytes(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
@@ -75,24 +90,25 @@ class Collator:
         self._lengths = [int(length) for length in lengths]
         self._shares = np.array(list(lengths.values())) / sum(lengths.values())
 
-    def batch(self, holes: list[TrainingHole], rows: int) -> objective.Batch:
-        return wire.unfold(torch.from_numpy(self.packed(holes, rows)), self._length, torch.device("cpu"))
+    def batch(self, holes: list[TrainingHole], rows: int) -> Batch:
+        """Lay out holes with `rows` canvas rows each, as a batch on the CPU."""
+        return packed_batch.unpack(torch.from_numpy(self.pack(holes, rows)), self._length, torch.device("cpu"))
 
-    def packed(self, holes: list[TrainingHole], rows: int) -> wire.Wire:
-        """Lay out holes with `rows` canvas rows each."""
-        made = wire.blank(len(holes), self._length, rows, self._marks)
+    def pack(self, holes: list[TrainingHole], rows: int) -> packed_batch.PackedBatch:
+        """Lay out holes with `rows` canvas rows each, as one array."""
+        packed = packed_batch.blank(len(holes), self._length, rows, self._special_tokens)
         for row, hole in enumerate(holes):
             typed = unfinished(self._tokenizer, hole.prefix)
-            laid = self._lay_out(hole, typed)
-            lookup = BatchLookup(laid[0], self._marks, self._buckets)
+            stream = self._lay_out(hole, typed)
+            lookup = BatchLookup(stream.tokens, self._special_tokens, self._buckets)
             if typed:
-                lookup.narrow(laid[3], np.array(self._agreement.tokens(typed.encode())))
-            self._stream(made[:, row], laid[0], laid[1], lookup)
-            self._canvases(made[:, row, self._length :], laid[0], laid[2], laid[3], lookup)
-        return made
+                lookup.narrow(stream.middle, np.array(self._agreement.tokens(typed.encode())))
+            _write_stream(packed[:, row], stream, lookup)
+            self._write_canvases(packed[:, row, self._length :], stream, lookup)
+        return packed
 
-    def _lay_out(self, hole: TrainingHole, typed: str) -> tuple[list[int], NDArray[np.float32], slice, int]:
-        """Return stream tokens, 1 for each that is a fair target, where the prefix stands, and where <middle> does."""
+    def _lay_out(self, hole: TrainingHole, typed: str) -> _Stream:
+        """Return the stream of a hole, whose middle starts with the `typed` end of the prefix (token healing)."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
         middle = self._encode(typed + hole.middle)[: limits.middle_tokens]
@@ -102,51 +118,53 @@ class Collator:
         start = hole.prefix.find("\n", start) + 1 if start else 0
         above = hole.prefix[start : len(hole.prefix) - len(typed)]
         room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
-        laid = lay_out(self._encode, self._marks, room, above, suffix, path, [])
-        tokens = [*laid.tokens, self._marks.middle, *middle, self._marks.end]
-        counted = np.zeros(len(tokens), np.float32)
-        counted[laid.below.start + 1 : laid.below.stop] = 1
-        counted[laid.prefix.start + 1 : laid.prefix.stop] = 1
-        counted[len(laid.tokens) + 1 :] = 1
-        return tokens, counted, laid.prefix, len(laid.tokens)
+        laid = lay_out(self._encode, self._special_tokens, room, above, suffix, path, [])
+        tokens = [*laid.tokens, self._special_tokens.middle, *middle, self._special_tokens.end]
+        is_target = np.zeros(len(tokens), np.float32)
+        is_target[laid.below.start + 1 : laid.below.stop] = 1
+        is_target[laid.prefix.start + 1 : laid.prefix.stop] = 1
+        is_target[len(laid.tokens) + 1 :] = 1
+        return _Stream(tokens, is_target, laid.prefix, len(laid.tokens))
 
-    def _stream(self, made: wire.Wire, stream: list[int], counted: NDArray[np.float32], lookup: BatchLookup) -> None:
-        end = len(stream)
-        made[wire.TOKENS, :end] = stream
-        made[wire.TARGETS, : end - 1] = stream[1:]
-        wire.floats(made, wire.WEIGHTS)[: end - 1] = counted[1:]
-        _hint(made[:, :end], lookup.stream())
-
-    def _canvases(self, made: wire.Wire, stream: list[int], prefix: slice, middle_at: int, lookup: BatchLookup) -> None:
-        """Draw canvases until they fill all rows of `made` [11, R]; the last one may be cut short."""
-        rows, draws, wanted = made.shape[1], self._draws, self._objective
+    def _write_canvases(self, packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
+        """Draw canvases until they fill all rows of `packed` [11, R]; the last one may be cut short."""
+        rows, draws, config = packed.shape[1], self._draws, self._objective
+        prefix, length = stream.prefix, len(stream.tokens)
         widths = draws.choice(self._lengths, -(-rows // min(self._lengths)), p=self._shares)
         widths = widths[: int(np.searchsorted(np.cumsum(widths), rows)) + 1]
         widths[-1] -= widths.sum() - rows
         count = len(widths)
         last = prefix.stop - widths - 2
-        inside = (last <= prefix.start) | (draws.random(count) < wanted.hole_share)
-        anchors = draws.integers(np.where(inside, middle_at, prefix.start), np.where(inside, len(stream) - 1, last))
-        anchors[0] = middle_at
-        ratios = np.where(draws.random(count) < wanted.fully_masked, 1.0, draws.random(count)).astype(np.float32)
+        inside = (last <= prefix.start) | (draws.random(count) < config.hole_share)
+        anchors = draws.integers(np.where(inside, stream.middle, prefix.start), np.where(inside, length - 1, last))
+        anchors[0] = stream.middle
+        ratios = np.where(draws.random(count) < config.fully_masked, 1.0, draws.random(count)).astype(np.float32)
 
         owner = np.repeat(np.arange(count), widths)
         offset = np.arange(rows) - np.repeat(np.cumsum(widths) - widths, widths)
         anchor, ratio = anchors[owner], ratios[owner]
-        text = np.concatenate((stream, np.full(max(self._lengths) + 2, self._marks.end)))
-        place = np.minimum(anchor + 1 + offset, len(stream))
+        tokens = np.concatenate((stream.tokens, np.full(max(self._lengths) + 2, self._special_tokens.end)))
+        index = np.minimum(anchor + 1 + offset, length)
         hidden = (draws.random(rows) < ratio) | (offset == 0)
-        asked = np.append(hidden[1:], True) | (offset == widths[owner] - 1)
-        shown = np.where(hidden, self._marks.mask, text[place])
-        made[wire.TOKENS], made[wire.TARGETS] = shown, text[place + 1]
-        made[wire.POSITIONS] = anchor + 1 + offset
-        made[wire.OWNERS], made[wire.ANCHORS] = owner, anchor
-        worth = np.where(anchor + 2 + offset < len(stream), 1.0, wanted.padding_weight)
-        wire.floats(made, wire.WEIGHTS)[:] = worth * asked
-        wire.floats(made, wire.MASKED)[:] = ratio
-        _hint(made, lookup.canvases(anchor, offset, shown))
+        is_target = np.append(hidden[1:], True) | (offset == widths[owner] - 1)
+        shown = np.where(hidden, self._special_tokens.mask, tokens[index])
+        packed[packed_batch.TOKENS], packed[packed_batch.TARGETS] = shown, tokens[index + 1]
+        packed[packed_batch.POSITIONS] = anchor + 1 + offset
+        packed[packed_batch.OWNERS], packed[packed_batch.ANCHORS] = owner, anchor
+        weight = np.where(anchor + 2 + offset < length, 1.0, config.padding_weight)
+        packed_batch.floats(packed, packed_batch.WEIGHTS)[:] = weight * is_target
+        packed_batch.floats(packed, packed_batch.MASKED)[:] = ratio
+        _write_hints(packed, lookup.canvases(anchor, offset, shown))
 
 
-def _hint(made: wire.Wire, hints: Hints) -> None:
-    made[wire.HINTS], made[wire.STRENGTHS] = hints.tokens, hints.strengths
-    made[wire.GRAMS : wire.GRAMS + 2] = hints.grams.T
+def _write_stream(packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
+    end = len(stream.tokens)
+    packed[packed_batch.TOKENS, :end] = stream.tokens
+    packed[packed_batch.TARGETS, : end - 1] = stream.tokens[1:]
+    packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = stream.is_target[1:]
+    _write_hints(packed[:, :end], lookup.stream())
+
+
+def _write_hints(packed: packed_batch.PackedBatch, hints: Hints) -> None:
+    packed[packed_batch.HINTS], packed[packed_batch.STRENGTHS] = hints.tokens, hints.strengths
+    packed[packed_batch.GRAMS : packed_batch.GRAMS + 2] = hints.grams.T

@@ -1,7 +1,7 @@
-"""Leads compared honestly: the same checkpoint gone on with for the same steps on the same holes, one number changed.
+"""Compares leads: every lead continues from the same checkpoint, for the same steps, on the same holes.
 
-A run from nothing that is short enough to be repeated fills no hole exactly, so it tells of little but the loss. A
-checkpoint that fills some tells within a few hundred steps what a change does to exact matches and accepted drafts.
+A run from nothing that is short enough to repeat fills no hole exactly, so only its loss says something. A checkpoint
+that fills some holes shows within a few hundred steps how a change affects exact matches and accepted drafts.
 """
 
 import json
@@ -17,27 +17,27 @@ import cattrs
 from rich.table import Table
 
 from engine.corpus import corpus
-from engine.evaluation.measure import Row
+from engine.evaluation.measure import measure_held_out
+from engine.evaluation.rows import Row, write_rows
+from engine.evaluation.strategies import DENOISE, TWIN, VERIFY
 from engine.evaluation.summary import accepted_an_iteration, summarize
-from engine.evaluation.ways import DENOISE, TWIN, VERIFY
 from engine.models import load as registry
 from engine.training import objective, row_losses
 from engine.training.checkpoint import NEWEST
 from engine.training.config import Config, ConfigError
-from engine.training.evaluate import evaluate, write_rows
 from engine.training.export import export_checkpoint
 from engine.training.loader import Source
 from engine.training.train import Run
 
 RATE = 0.3
-"""Share of the peak learning rates at the first step; from there they fall to zero, for only then do losses compare."""
+"""Share of the peak learning rates at the first step. They fall to zero from there: losses compare only at zero."""
 HELD_OUT = 24
-"""Batches that the held-out losses are taken over, the same ones for all."""
+"""Batches for the held-out losses, the same ones for every lead."""
 
 
 @attrs.frozen
 class Compared:
-    """What came of one lead. `losses` are in nats by row_losses.LEVELS; `exact` and `similarity` by way of filling."""
+    """The result of one lead. `losses` are in nats, by row_losses.LEVELS; `exact` and `similarity` are by strategy."""
 
     change: str
     steps: int
@@ -51,7 +51,7 @@ class Compared:
 def changed(config: Config, change: str) -> Config:
     """Return a config with one number changed, as "objective.distilled = 0"; "" changes nothing.
 
-    Raises ConfigError for what is no number of the config.
+    Raises ConfigError if `change` names no number of the config.
     """
     fields: dict[str, Any] = cattrs.unstructure(config)
     if change:
@@ -65,7 +65,7 @@ def changed(config: Config, change: str) -> Config:
 
 
 def _merge(fields: dict[str, Any], change: dict[str, Any]) -> None:
-    """Put a change's values in the place of a config's; odds are replaced as a whole."""
+    """Overwrite a config's values with those of a change; tables of odds are replaced as a whole."""
     for name, value in change.items():
         if isinstance(value, dict) and name not in ("canvas_lengths", "weights", "shares"):
             _merge(fields[name], value)
@@ -83,11 +83,11 @@ def compare(
     count: int,
     compiled: bool = True,
 ) -> Compared:
-    """Go on from `checkpoint` for `steps` with `change`, and fill `count` held-out Python holes with what came of it.
+    """Continue from `checkpoint` for `steps` with `change`, and fill `count` held-out Python holes with the result.
 
-    `work` holds corpus/ and tokenizer.json; `folder` gets the checkpoint and is left with the fills, fills.jsonl.
+    `work` holds corpus/ and tokenizer.json. `folder` gets the checkpoint and the fills, fills.jsonl.
     """
-    plain, config = config, changed(config, change)
+    original, config = config, changed(config, change)
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(checkpoint, folder / NEWEST)
     shutil.copyfile(work / "tokenizer.json", folder / "tokenizer.json")
@@ -96,25 +96,25 @@ def compare(
     run = Run(config, folder, compiled)
     rows, distilled = objective.phase(config.objective, 1.0)
     batches = run.source.batches(config.optimizer.seed + run.progress.step, rows, 1, run.device)
-    begun = time.process_time()
+    started = time.process_time()
     for step in range(steps):
         run.step(next(batches), distilled, RATE * (1 - step / steps))
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - started
     run.save()
-    held_out = Source(plain, folder).held_out(HELD_OUT, plain.objective.canvas_rows_late, run.device)
+    held_out = Source(original, folder).held_out(HELD_OUT, original.objective.canvas_rows_late, run.device)
     losses = row_losses.levels(run.network, held_out)
     export_checkpoint(config, folder, folder / "model")
     fills = _fills(folder / "model", work, count)
     write_rows(fills, folder / "fills.jsonl")
-    found = {one.way: one for one in summarize(fills)}
-    ways = [way.name for way in (TWIN, DENOISE)]
+    by_strategy = {summary.strategy: summary for summary in summarize(fills)}
+    strategies = [strategy.name for strategy in (TWIN, DENOISE)]
     compared = Compared(
         change=change or "nothing",
         steps=steps,
         seconds=round(seconds, 1),
         losses=dict(zip(row_losses.LEVELS, (round(loss, 4) for loss in losses), strict=True)),
-        exact={way: found[way].exact for way in ways},
-        similarity={way: found[way].similarity for way in ways},
+        exact={strategy: by_strategy[strategy].exact for strategy in strategies},
+        similarity={strategy: by_strategy[strategy].similarity for strategy in strategies},
         accepted=accepted_an_iteration(fills),
     )
     (folder / "compared.json").write_text(json.dumps(attrs.asdict(compared), indent=2) + "\n")
@@ -123,15 +123,17 @@ def compare(
 
 def _fills(model: Path, work: Path, count: int) -> list[Row]:
     files = corpus.load(work / "corpus", "held-out")
-    ways = (TWIN, VERIFY, DENOISE)
-    return evaluate(registry.load(str(model)), files, ["python"], ["rest of line"], count, ways)
+    strategies = (TWIN, VERIFY, DENOISE)
+    return measure_held_out(registry.load(str(model)), files, ["python"], ["rest of line"], count, strategies)
 
 
-def compared_table(found: Sequence[Compared]) -> Table:
+def compared_table(leads: Sequence[Compared]) -> Table:
     """Return a table of leads; losses in nats a token, CPU seconds of all steps."""
     table = Table("change", *row_losses.LEVELS, "exact", "similarity", "accepted", "CPU s", title="Leads")
-    for one in found:
-        losses = [f"{loss:.3f}" for loss in one.losses.values()]
-        ways = [" / ".join(f"{100 * share:.1f}" for share in shares.values()) for shares in (one.exact, one.similarity)]
-        table.add_row(one.change, *losses, *ways, f"{one.accepted:.2f}", f"{one.seconds:.0f}")
+    for lead in leads:
+        losses = [f"{loss:.3f}" for loss in lead.losses.values()]
+        quality = [
+            " / ".join(f"{100 * share:.1f}" for share in shares.values()) for shares in (lead.exact, lead.similarity)
+        ]
+        table.add_row(lead.change, *losses, *quality, f"{lead.accepted:.2f}", f"{lead.seconds:.0f}")
     return table

@@ -1,4 +1,4 @@
-"""The numbers of a training run, read from a TOML file in which each has its reason beside it."""
+"""The numbers of a training run, read from a TOML file that gives the reason for each."""
 
 import tomllib
 from pathlib import Path
@@ -11,20 +11,22 @@ from engine.models.embedded.network import Shape
 
 
 class ConfigError(MidspanError):
-    """A training config that is missing, broken or holds a wrong key."""
+    """A training config that is missing, broken or has a wrong key."""
 
     code = "config"
 
 
 @attrs.frozen
 class Corpus:
+    """The manifest's file name, and each language's share of the holes."""
+
     manifest: str
     shares: dict[str, float]
 
 
 @attrs.frozen
 class Holes:
-    """Sizes in tokens; `weights` are the odds of each kind of hole."""
+    """Sizes in tokens; `weights` are the odds of each kind of hole, the other numbers are probabilities."""
 
     suffix_tokens: int
     middle_tokens: int
@@ -36,9 +38,10 @@ class Holes:
 
 @attrs.frozen
 class Objective:
-    """Canvas rows a sequence in the first and in the second part of the run, their lengths, and the loss weights.
+    """Canvas rows of a sequence in the first and in the second part of the run, their lengths, and the loss weights.
 
-    `canvas_lengths` are the odds of each length in tokens; `distilled` holds in the second part, see objective.losses.
+    `canvas_lengths` are the odds of each length in tokens. `distilled` applies in the second part; see
+    objective.losses.
     """
 
     canvas_rows_early: int
@@ -54,6 +57,8 @@ class Objective:
 
 @attrs.frozen
 class Optimizer:
+    """Batch size in sequences, peak learning rates, and the schedule in shares of the run."""
+
     batch: int
     muon_lr: float
     embed_lr: float
@@ -69,6 +74,8 @@ class Optimizer:
 
 @attrs.frozen
 class Config:
+    """All numbers of a run."""
+
     name: str
     model: Shape
     corpus: Corpus
@@ -78,7 +85,7 @@ class Config:
 
 
 def load_config(path: Path) -> Config:
-    """Read and check a config file; raises ConfigError with one line."""
+    """Read and check a config file. Raises ConfigError with a message of one line."""
     try:
         fields = tomllib.loads(path.read_text())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""From a checkpoint to a model's folder: safetensors, tokenizer, config."""
+"""Exports a checkpoint as a model's folder: safetensors, tokenizer and config."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from engine.models.embedded.network import Network
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import NEWEST, Progress, restore
 from engine.training.config import Config
-from engine.training.loader import marks_of
+from engine.training.loader import special_tokens_of
 
 
 def export(config: Config, network: Network, tokenizer_path: Path, folder: Path) -> None:
-    """Write a folder that the engine loads."""
+    """Write a folder that the engine can load."""
     folder.mkdir(parents=True, exist_ok=True)
     save_file(pack(network.state_dict()), folder / "model.safetensors")
     tokenizer = load_tokenizer(tokenizer_path)
@@ -24,7 +24,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
         name=config.name,
         licence="Apache-2.0",
         shape=config.model,
-        marks=marks_of(tokenizer),
+        marks=special_tokens_of(tokenizer),
         below_tokens=config.holes.suffix_tokens,
         tail_tokens=32,
     )
@@ -32,7 +32,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
 
 
 def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path | None = None) -> Progress:
-    """Export a checkpoint of a run, the newest if none is named; return how far it had come."""
+    """Export a checkpoint of a run, by default the newest; return the run's progress at that checkpoint."""
     network = Network(config.model)
     progress = restore(checkpoint or work / NEWEST, network, [])
     export(config, network, work / "tokenizer.json", folder)

@@ -1,8 +1,8 @@
-"""Matrix products of the training run in int8, on processors where those are several times faster than fp32.
+"""Matrix products of the training run in int8, for processors where they are several times faster than in fp32.
 
-Both operands are scaled for themselves along what is summed over, the left one a row at a time and the right one a
-column at a time, so that an error stays with its own row and column (as in SwitchBack, arXiv 2304.13013, and Jetfire,
-arXiv 2403.12422). Weights, gradients between the layers, and all sums stay fp32.
+Both operands get scales along the dimension that is summed over, one for each row of the left one and one for each
+column of the right one, so an error stays in its own row and column (as in SwitchBack, arXiv 2304.13013, and Jetfire,
+arXiv 2403.12422). Weights, gradients between the layers, and all sums stay in fp32.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from engine.models.embedded.network import Network
 
 
 def quantize(matrix: Tensor, along: int) -> tuple[Tensor, Tensor]:
-    """Return a matrix in int8, and the scales that undo it, with size 1 in the direction `along`."""
+    """Return a matrix in int8 and its scales, which have size 1 in the dimension `along`."""
     largest = matrix.abs().amax(along, keepdim=True).clamp(min=1e-12)
     return (matrix * (127 / largest)).round().to(torch.int8), largest / 127
 
@@ -50,13 +50,13 @@ class Int8Linear(nn.Linear):
 
 
 class Int8Head(nn.Linear):
-    """A head whose losses in training run in int8 (int8_head.py), compiled or not; called itself, it is in fp32."""
+    """A head whose training losses run in int8 (int8_head.py), compiled or not; its own forward is in fp32."""
 
     compiled: bool
 
 
 def use_int8(network: Network, compiled: bool) -> None:
-    """Let the linear layers of `network` multiply in int8 from now on; the weights stay what they are."""
+    """Make the linear layers of `network` multiply in int8 from now on; the weights do not change."""
     for module in (*network.blocks.modules(), network.gram_out):
         if type(module) is nn.Linear:
             module.__class__ = Int8Linear

@@ -1,11 +1,11 @@
-"""The plot of a run's losses, where matplotlib is installed (it belongs to the extra "train")."""
+"""The plot of a run's losses, if matplotlib is installed (it belongs to the extra "train")."""
 
 import json
 from pathlib import Path
 
 
 def draw(metrics: Path, target: Path) -> bool:
-    """Draw a run's held-out losses by noise level over its stream tokens; tell whether there was something to draw."""
+    """Draw a run's held-out losses by noise level over its stream tokens; return False if there is nothing to draw."""
     try:
         import matplotlib
     except ImportError:

@@ -1,6 +1,6 @@
 """Muon: momentum whose matrix updates are orthogonalized (Keller Jordan, 2024), in the parameters' own precision.
 
-torch.optim.Muon does the same in bf16, which processors without bf16 instructions run many times slower than fp32.
+torch.optim.Muon works in bf16, which is many times slower than fp32 on processors without bf16 instructions.
 """
 
 from collections.abc import Iterable
@@ -13,32 +13,32 @@ from torch.optim import Optimizer
 def orthogonalize(update: Tensor, steps: int = 5) -> Tensor:
     """Return a matrix [rows, columns] near the closest semi-orthogonal one, by Newton-Schulz iteration.
 
-    Every iterate is a polynomial in X X^T times X. So the polynomial alone is iterated, on the shorter side squared,
-    and the long side is multiplied twice instead of ten times; the result is the same up to rounding.
+    Every iterate is a polynomial in X X^T times X. So only the polynomial is iterated, on the square of the shorter
+    side, and the long side is multiplied twice instead of ten times. The result is the same up to rounding.
     """
     tall = update.shape[0] > update.shape[1]
     wide = update.T if tall else update
     size = wide.norm() + 1e-7
     gram = wide @ wide.T / size.square()
-    whole = part = _part(gram)
+    product = factor = _factor(gram)
     for _ in range(steps - 1):
-        gram = part @ gram @ part
-        part = _part(gram)
-        whole = whole @ part
-    result = whole @ wide / size
+        gram = factor @ gram @ factor
+        factor = _factor(gram)
+        product = product @ factor
+    result = product @ wide / size
     orthogonal: Tensor = result.T if tall else result
     return orthogonal
 
 
-def _part(gram: Tensor) -> Tensor:
-    """Return what one iteration multiplies by."""
-    part = torch.addmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
-    part.diagonal().add_(3.4445)
-    return part
+def _factor(gram: Tensor) -> Tensor:
+    """Return the matrix that one iteration multiplies by."""
+    factor = torch.addmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
+    factor.diagonal().add_(3.4445)
+    return factor
 
 
 class Muon(Optimizer):
-    """For the matrices inside the network; embeddings and the head want Adam."""
+    """The optimizer of the matrices inside the network; embeddings and the head use Adam."""
 
     def __init__(
         self, matrices: Iterable[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
@@ -47,6 +47,7 @@ class Muon(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Update every matrix that has a gradient; `closure` is not used."""
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is None:

@@ -1,7 +1,7 @@
-"""Files for a machine that is reached through a narrow door only: in shards of a settable size, each with its checksum.
+"""Shards: files cut to a given size, each with a checksum, for a machine that only takes small files.
 
-A folder of shards lists them in shards.sha256, as sha256sum does. A corpus travels compressed, about a fifth of its
-text, each shard readable by itself; other files are cut in pieces.
+A folder of shards lists them in shards.sha256, in the format of sha256sum. A corpus is compressed to about a fifth of
+its text, and each shard can be read by itself. Other files are cut into pieces.
 """
 
 import hashlib
@@ -15,19 +15,20 @@ import attrs
 import msgpack
 
 from engine.corpus import corpus
-from engine.corpus.corpus import File, Split
+from engine.corpus.fetch import Split
+from engine.corpus.languages import File
 from engine.errors import MidspanError
 
 LIST, TOKENIZER = "shards.sha256", "tokenizer.json"
 MEGABYTE = 1_000_000
 HELD_OUT_SHARE = 0.02
-"""Of the bytes that a corpus may take, those for its held-out files: for losses and samples a few hundred do."""
+"""The share of a corpus's bytes for held-out files: a few hundred files are enough for losses and samples."""
 _WINDOW = 1 << 26
-"""How far back a repetition is found while compressing; all of a shard's text."""
+"""How far back the compressor finds a repetition, in bytes: a whole shard's text."""
 _GROUP = 200_000
-"""Characters of neighbouring files, which are alike, that are taken together."""
+"""Characters of neighbouring files that are packed together, because they are similar."""
 _WORST = 3
-"""Characters a compressed byte, at the least."""
+"""Characters that a compressed byte holds at the least."""
 
 
 class ShardError(MidspanError):
@@ -39,17 +40,17 @@ class ShardError(MidspanError):
 def pack(
     source: Path, tokenizer: Path, target: Path, shares: Mapping[str, float], megabytes: float, shard: float, loads: int
 ) -> list[str]:
-    """Pack a corpus folder's files and its tokenizer into folders target/load-0, ..., each of `megabytes` at the most
-    in shards of `shard` megabytes; return a line for each load.
+    """Pack a corpus and its tokenizer into folders target/load-0, target/load-1, ...; return a line for each load.
 
-    Files are drawn such that every shard has the languages' shares; a language that runs out leaves its room to the
-    others. No file is in two loads; the held-out files are in the first. A corpus that is small fills fewer loads.
+    A load has at most `megabytes`, in shards of at most `shard` megabytes. Files are drawn such that every shard has
+    the languages' shares; if a language runs out, the others get its room. No file is in two loads. The held-out files
+    are in the first load. A small corpus fills fewer loads.
     """
     files, held_out = corpus.load(source, "train"), corpus.load(source, "held-out")
-    room, told = int(shard * MEGABYTE), []
-    groups = _Drawn(_mixed(files, shares, min(_GROUP, room)))
+    room, report = int(shard * MEGABYTE), []
+    groups = _GroupQueue(_mixed(files, shares, min(_GROUP, room)))
     for number in range(loads):
-        if groups.following is None:
+        if groups.next_group is None:
             break
         folder, left, before = target / f"load-{number}", int(megabytes * MEGABYTE), groups.characters
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +60,9 @@ def pack(
             (folder / TOKENIZER).write_bytes(tokenizer.read_bytes())
             limit = min(room, int(left * HELD_OUT_SHARE))
             left -= tokenizer.stat().st_size
-            left -= _compress(_Drawn(_mixed(held_out, shares, min(_GROUP, limit))), folder / "held-out-000.xz", limit)
+            left -= _compress(
+                _GroupQueue(_mixed(held_out, shares, min(_GROUP, limit))), folder / "held-out-000.xz", limit
+            )
         count = 0
         while left > room // 2 or not count:
             limit = min(room, left)
@@ -70,14 +73,14 @@ def pack(
         _list(folder)
         size = sum(path.stat().st_size for path in folder.iterdir())
         characters = (groups.characters - before) / 1e6
-        told.append(
+        report.append(
             f"{folder}: {size / MEGABYTE:.1f} MB in {count} shards, {characters:.0f} million characters of code"
         )
-    return told
+    return report
 
 
 def unpack(folder: Path, work: Path) -> None:
-    """Add a load's files to the corpus in `work`, which may hold other loads already; raises ShardError."""
+    """Add a load's files to the corpus in `work`, which may already hold other loads. Raises ShardError."""
     paths = check(folder)
     target, listed = work / "corpus", (folder / LIST).read_text()
     target.mkdir(parents=True, exist_ok=True)
@@ -99,7 +102,7 @@ def unpack(folder: Path, work: Path) -> None:
 
 
 def split(files: Sequence[Path], folder: Path, megabytes: float) -> list[Path]:
-    """Cut files into pieces NAME.000, NAME.001, ... of `megabytes` at the most, and list them; return the pieces."""
+    """Cut files into pieces NAME.000, NAME.001, ... of at most `megabytes`, and list them; return the pieces."""
     folder.mkdir(parents=True, exist_ok=True)
     pieces = []
     for file in files:
@@ -113,7 +116,7 @@ def split(files: Sequence[Path], folder: Path, megabytes: float) -> list[Path]:
 
 
 def join(folder: Path, target: Path) -> list[Path]:
-    """Put the files together that `split` cut; return them. Raises ShardError."""
+    """Put the files together that `split` cut, and return them. Raises ShardError."""
     target.mkdir(parents=True, exist_ok=True)
     pieces: dict[str, list[bytes]] = {}
     for path in check(folder):
@@ -124,7 +127,7 @@ def join(folder: Path, target: Path) -> list[Path]:
 
 
 def check(folder: Path) -> list[Path]:
-    """Return the shards that a folder lists, in order; raises ShardError for the first that is missing or damaged."""
+    """Return the shards that a folder lists, in order. Raises ShardError for the first missing or damaged one."""
     try:
         lines = (folder / LIST).read_text().splitlines()
     except OSError:
@@ -136,7 +139,7 @@ def check(folder: Path) -> list[Path]:
         if not path.is_file():
             raise ShardError(f"{folder} lacks the shard {name}; bring it too")
         if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            raise ShardError(f"{path} is damaged: its checksum is not the one in {LIST}; bring it anew")
+            raise ShardError(f"{path} is damaged: its checksum is not the one in {LIST}; bring it again")
         paths.append(path)
     return paths
 
@@ -148,10 +151,10 @@ def _list(folder: Path) -> None:
 
 
 def _mixed(files: list[File], shares: Mapping[str, float], size: int) -> Iterator[list[File]]:
-    """Yield all files in groups of neighbours, each time of the language that lags furthest behind its share."""
+    """Yield all files in groups of neighbours, each time from the language that lags furthest behind its share."""
     rng, groups = random.Random(0), {name: _groups(files, name, size) for name, share in shares.items() if share}
-    for waiting in groups.values():
-        rng.shuffle(waiting)
+    for pending in groups.values():
+        rng.shuffle(pending)
     given: Counter[str] = Counter()
     while left := [language for language in groups if groups[language]]:
         language = min(left, key=lambda name: given[name] / shares[name])
@@ -173,38 +176,40 @@ def _groups(files: list[File], language: str, size: int) -> list[list[File]]:
     return groups
 
 
-class _Drawn:
-    """Groups of files one after the other: the `following` one can be looked at before it is taken."""
+class _GroupQueue:
+    """Groups of files one after the other; `next_group` can be examined before it is taken."""
 
     def __init__(self, groups: Iterator[list[File]]) -> None:
         self._groups, self.characters = groups, 0
-        self.following = next(groups, None)
+        self.next_group = next(groups, None)
 
     @property
     def size(self) -> int:
-        return sum(len(file.text) for file in self.following or [])
+        """Characters in the next group."""
+        return sum(len(file.text) for file in self.next_group or [])
 
     def take(self) -> bytes:
+        """Return the next group as msgpack rows and move on."""
         self.characters += self.size
-        rows = b"".join(msgpack.packb(attrs.astuple(file)) for file in self.following or [])
-        self.following = next(self._groups, None)
+        rows = b"".join(msgpack.packb(attrs.astuple(file)) for file in self.next_group or [])
+        self.next_group = next(self._groups, None)
         return rows
 
 
-def _compress(groups: _Drawn, path: Path, limit: int) -> int:
-    """Write groups to a shard of `limit` bytes at the most, one group at the least; return its size, 0 for none."""
-    if groups.following is None:
+def _compress(groups: _GroupQueue, path: Path, limit: int) -> int:
+    """Write at least one group to a shard of at most `limit` bytes; return its size, 0 if no group is left."""
+    if groups.next_group is None:
         return 0
-    press = lzma.LZMACompressor(filters=[{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": _WINDOW}])
+    compressor = lzma.LZMACompressor(filters=[{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": _WINDOW}])
     written, pending = b"", 0
-    while groups.following is not None and (
+    while groups.next_group is not None and (
         not pending + len(written) or (len(written) + (pending + groups.size) // _WORST < limit)
     ):
         rows = groups.take()
-        out = press.compress(rows)
-        pending = len(rows) + (0 if out else pending)
-        written += out
-    written += press.flush()
+        block = compressor.compress(rows)
+        pending = len(rows) + (0 if block else pending)
+        written += block
+    written += compressor.flush()
     path.write_bytes(written)
     return len(written)
 

@@ -1,4 +1,4 @@
-"""The tokenizer: byte-level BPE made for code whose holes are cut at any character."""
+"""The tokenizer: byte-level BPE for code whose holes may be cut at any character."""
 
 from collections.abc import Iterable
 
@@ -16,8 +16,8 @@ PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE = (
 )
 SPECIALS = (PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE)
 
-# A newline carries the indentation after it; words, underscores, digits and punctuation never merge with each other,
-# so that a cursor between them (where users' cursors are) falls between two tokens.
+# A newline includes the indentation after it. Words, underscores, digits and punctuation never merge with each other:
+# users' cursors are usually between them, and so between two tokens.
 PIECES = r"\r?\n[ \t]*| ?[\p{L}]+| ?_+| ?[0-9]{1,3}| ?[^\s\p{L}0-9_]{1,4}|[ \t]+|\s"
 
 

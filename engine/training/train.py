@@ -1,4 +1,4 @@
-"""The training run: resumable, planned by the minutes there are, the same on a CPU and on one GPU."""
+"""The training run: resumable, planned by the available minutes, the same on a CPU and on one GPU."""
 
 import json
 import time
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from engine.corpus import corpus
 from engine.models.embedded.network import Network
-from engine.training import loss_plot, objective, row_losses, samples
-from engine.training import packed_batch as wire
+from engine.training import loss_plot, objective, packed_batch, row_losses, samples
+from engine.training.batch import Batch
 from engine.training.batched_muon import BatchedMuon
 from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
 from engine.training.config import Config, Optimizer
@@ -22,15 +22,15 @@ from engine.training.loader import Source
 from engine.training.muon import Muon
 
 NOTED = 20
-"""Steps between two lines of progress; on a GPU nothing else waits for the device."""
+"""Steps between two lines of progress; on a GPU only these lines wait for the device."""
 HELD_OUT = 6
-"""Batches that the held-out losses are taken over."""
+"""Batches for the held-out losses."""
 PAUSE = 20.0
-"""Seconds: a step that took longer was stopped from outside in between, and only so much of it counts as training."""
+"""Seconds of a step that count as training at most: a longer step was suspended from outside."""
 
 
 def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimizer]:
-    """Return Muon for the blocks' matrices and Adam for embedding and head, and the link's own, if there is one."""
+    """Return Adam for embeddings and head, Muon for the blocks' matrices, and Adam for the link if there is one."""
     tables = (network.embed, network.hint, network.strength, network.gram)
     adam = torch.optim.AdamW(
         [
@@ -61,7 +61,7 @@ def rate(done: float, numbers: Optimizer) -> float:
 
 
 class Run:
-    """A run at work: network, optimizers and progress, one step after the other.
+    """A training run: network, optimizers and progress.
 
     `waited` counts the seconds since the last note in which no batch was ready.
     """
@@ -82,90 +82,89 @@ class Run:
             self.network.trunk = torch.compile(self.network.trunk, dynamic=False)  # type: ignore[method-assign]
         self.source = Source(config, work)
         rows = config.objective.canvas_rows_late
-        self._fixed = self.source.held_out(HELD_OUT, rows, self.device)
+        self._held_out = self.source.held_out(HELD_OUT, rows, self.device)
         self._holes = samples.draw(corpus.load(work / "corpus", "held-out"), "python", 2)
-        self._told = torch.zeros(4, device=self.device)
-        self._since, self._tokens = time.monotonic(), self.progress.stream_tokens
-        self._noted = self.progress.step
+        self._loss_sums = torch.zeros(4, device=self.device)
+        self._noted_at, self._noted_tokens = time.monotonic(), self.progress.stream_tokens
+        self._noted_step = self.progress.step
         self.waited = 0.0
 
     def step(self, batch: Tensor, distilled: float, scale: float) -> None:
-        """Take one step on a batch (see wire.Wire) with the learning rates at `scale` of their peaks."""
+        """Take one step on a batch (packed_batch.PackedBatch) with the learning rates at `scale` of their peaks."""
         for optimizer in self.chain:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * scale
-        stream, canvas = wire.counted(batch, self.config.model.context_tokens)
+        stream, canvas = packed_batch.counted(batch, self.config.model.context_tokens)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss, told = self._loss(self.source.unfold(batch, self.device), distilled)
+            loss, means = self._loss(self.source.unpack(batch, self.device), distilled)
         torch.autograd.backward(loss)
         for optimizer in self.chain:
             optimizer.step()
             optimizer.zero_grad()
-        self._told += told
+        self._loss_sums += means
         self.progress.step += 1
         self.progress.stream_tokens += stream
         self.progress.canvas_rows += canvas
 
     def warm_up(self) -> None:
-        """Compile all that a step runs, before the clock does: the rise of the learning rate takes only seconds."""
+        """Compile everything that a step runs before the clock starts: the learning rate rises in seconds."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss, _ = self._loss(self._fixed[0], 0.0)
+            loss, _ = self._loss(self._held_out[0], 0.0)
         torch.autograd.backward(loss)
         for optimizer in self.chain:
             optimizer.zero_grad()
 
-    def _loss(self, batch: objective.Batch, distilled: float) -> tuple[Tensor, Tensor]:
-        """Return the loss to descend, and what is told of it: losses of stream, all canvases, full and partial ones."""
+    def _loss(self, batch: Batch, distilled: float) -> tuple[Tensor, Tensor]:
+        """Return the loss to descend and the means [4] to report: of stream, all canvases, full and partial ones."""
         weight = self.config.objective.canvas_weight
         if self.device.type == "cpu":
-            found = objective.losses(self.network, batch, distilled)
+            losses = objective.losses(self.network, batch, distilled)
             means = (
-                float(found.stream.detach()),
-                float(found.canvas.detach()),
-                found.canvas_full,
-                found.canvas_partial,
+                float(losses.stream.detach()),
+                float(losses.canvas.detach()),
+                losses.canvas_full,
+                losses.canvas_partial,
             )
-            return found.stream + weight * found.canvas + found.link, torch.tensor(means)
+            return losses.stream + weight * losses.canvas + losses.link, torch.tensor(means)
         rows = objective.forward(self.network, batch, objective.visibility(batch))
         fixed = row_losses.losses(self.network, rows, batch, distilled)
         linked = link_loss(self.network, rows, batch)
-        return fixed.stream + weight * fixed.canvas + linked, fixed.told()
+        return fixed.stream + weight * fixed.canvas + linked, fixed.means()
 
     def note(self, scale: float) -> None:
-        """Print and log the mean of the last steps' losses; this waits for the device."""
-        values = (self._told / max(self.progress.step - self._noted, 1)).tolist()
-        self._told.zero_()
-        self._noted = self.progress.step
+        """Print and log the mean of the last steps' losses; on a GPU this waits for the device."""
+        values = (self._loss_sums / max(self.progress.step - self._noted_step, 1)).tolist()
+        self._loss_sums.zero_()
+        self._noted_step = self.progress.step
         row = {
             name: round(value, 4) for name, value in zip(("stream", "canvas", "full", "partial"), values, strict=True)
         }
-        now, done = time.monotonic(), self.progress
-        speed = (done.stream_tokens - self._tokens) / (now - self._since)
-        self._since, self._tokens = now, done.stream_tokens
+        now, progress = time.monotonic(), self.progress
+        speed = (progress.stream_tokens - self._noted_tokens) / (now - self._noted_at)
+        self._noted_at, self._noted_tokens = now, progress.stream_tokens
         row |= {"rate": round(scale, 4), "waited": round(self.waited, 2)}
         self.waited = 0.0
-        self._log({**attrs.asdict(done), **row, "tokens_a_second": round(speed)})
-        told = (
-            f"{done.minutes:6.1f} min  step {done.step}  {done.stream_tokens / 1e6:.2f}M  {speed:,.0f} tokens/s  {row}"
-        )
-        print(told, flush=True)
+        self._log({**attrs.asdict(progress), **row, "tokens_a_second": round(speed)})
+        tokens = f"{progress.stream_tokens / 1e6:.2f}M  {speed:,.0f} tokens/s"
+        print(f"{progress.minutes:6.1f} min  step {progress.step}  {tokens}  {row}", flush=True)
 
     def save(self, name: str = NEWEST) -> None:
+        """Write a checkpoint under `name`."""
         save(self.work / name, self.network, self.chain, self.progress)
 
-    def look(self) -> None:
+    def report(self) -> None:
         """Print held-out losses by noise level and a few fills, and draw the plot."""
-        found = row_losses.levels(self.network, self._fixed)
-        levels = dict(zip(row_losses.LEVELS, (round(value, 4) for value in found), strict=True))
+        losses = row_losses.levels(self.network, self._held_out)
+        levels = dict(zip(row_losses.LEVELS, (round(value, 4) for value in losses), strict=True))
         print("held out: " + "  ".join(f"{name} {value:.3f}" for name, value in levels.items()), flush=True)
-        self._log({**attrs.asdict(self.progress), "held_out": found, "levels": levels})
+        self._log({**attrs.asdict(self.progress), "held_out": losses, "levels": levels})
         try:
             for line in samples.fill(self.config, self.network, self.work, self._holes):
                 print(line, flush=True)
             loss_plot.draw(self.work / "metrics.jsonl", self.work / "loss.png")
-        except Exception as error:  # something to look at is never worth a run
+        except Exception as error:  # a plot is no reason to end a run
             print(f"no sample or plot: {type(error).__name__}: {error}", flush=True)
-        self._since, self._tokens = time.monotonic(), self.progress.stream_tokens
+        self._noted_at, self._noted_tokens = time.monotonic(), self.progress.stream_tokens
 
     def _log(self, row: dict[str, object]) -> None:
         with (self.work / "metrics.jsonl").open("a") as lines:
@@ -175,43 +174,43 @@ class Run:
 def train(
     config: Config, work: Path, minutes: float, workers: int, compiled: bool, session: float | None = None
 ) -> Path:
-    """Train for `minutes` in all, going on from the run's checkpoint if there is one; return the checkpoint's path.
+    """Train for `minutes` in all, continuing from the run's checkpoint if there is one; return the checkpoint's path.
 
-    `session` stops this session of the run after so many minutes, be the run done or not; the next goes on from there.
-    `work` holds corpus/ and tokenizer.json and gets checkpoint.pt, plateau.pt (the run as its learning rate begins to
-    fall), metrics.jsonl and loss.png.
+    `session` stops after that many minutes even if the run is not done; the next session continues. `work` holds
+    corpus/ and tokenizer.json and gets checkpoint.pt, plateau.pt (the run at the start of its cooldown), metrics.jsonl
+    and loss.png.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     run, numbers = Run(config, work, compiled), config.optimizer
     progress = run.progress
     if run.device.type == "cuda":
         run.warm_up()
-    ticked = last_saved = time.monotonic()
+    last_step = last_saved = time.monotonic()
     rows = -1
     batches: Iterator[Tensor] = iter(())
     while True:
         earlier, now = progress.minutes / minutes, time.monotonic()
-        progress.minutes += min(now - ticked, PAUSE) / 60
-        ticked, done = now, progress.minutes / minutes
-        if done >= 1 or (session is not None and time.monotonic() - begun >= session * 60):
+        progress.minutes += min(now - last_step, PAUSE) / 60
+        last_step, done = now, progress.minutes / minutes
+        if done >= 1 or (session is not None and time.monotonic() - started >= session * 60):
             break
         if numbers.cooldown and earlier < 1 - numbers.cooldown <= done:
             run.save(PLATEAU)
-        wanted, distilled = objective.phase(config.objective, done)
-        if rows != wanted:
-            rows = wanted
+        wanted_rows, distilled = objective.phase(config.objective, done)
+        if rows != wanted_rows:
+            rows = wanted_rows
             batches = run.source.batches(numbers.seed + progress.step, rows, workers, run.device)
         scale = rate(done, numbers)
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         batch = next(batches)
-        run.waited += time.monotonic() - asked
+        run.waited += time.monotonic() - asked_at
         run.step(batch, distilled, scale)
         if progress.step % NOTED == 0:
             run.note(scale)
         if time.monotonic() - last_saved > numbers.checkpoint_minutes * 60:
             last_saved = time.monotonic()
             run.save()
-            run.look()
+            run.report()
     run.save()
-    run.look()
+    run.report()
     return work / NEWEST

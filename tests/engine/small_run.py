@@ -1,4 +1,4 @@
-"""What the tests of training share: this project's own sources as a corpus, and a config of a tiny run."""
+"""Shared by the tests of training: the frozen source files as a corpus, and the config of a tiny run."""
 
 from pathlib import Path
 

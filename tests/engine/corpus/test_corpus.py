@@ -1,4 +1,4 @@
-"""The corpus: its manifest, its cleaning, its near-duplicates, and a build from archives that lie there already."""
+"""The corpus: its manifest, its cleaning, its near-duplicates, and a build from archives that are already on disk."""
 
 import json
 import subprocess
@@ -52,7 +52,7 @@ def sources(**texts: str) -> list[corpus.File]:
         "pkg/name.ipynb",
     ],
 )
-def test_a_path_of_tests_vendored_or_made_files_is_left_out(path: str) -> None:
+def test_clean_leaves_out_tests_vendored_and_generated_files_by_their_path(path: str) -> None:
     assert clean(path, SOURCE.encode()) is None
 
 
@@ -66,13 +66,13 @@ def test_a_path_of_tests_vendored_or_made_files_is_left_out(path: str) -> None:
     ],
     ids=["generated", "compiled", "minified", "not text"],
 )
-def test_a_file_that_no_person_wrote_is_left_out(head: str) -> None:
+def test_clean_leaves_out_files_that_no_person_wrote(head: str) -> None:
     source = "function name(value) {\n  return value;\n}\n" * 20
     assert clean("pkg/name.js", source.encode()) is not None
     assert clean("pkg/name.js", (head + source).encode(errors="surrogateescape")) is None
 
 
-def test_every_language_keeps_a_plain_file() -> None:
+def test_clean_keeps_a_plain_file_of_every_language() -> None:
     settings = json.dumps({"name": "value", "files": ["a", "b"] * 20, "scripts": {"check": "make"}}, indent=1)
     for suffix, language in LANGUAGES.items():
         text = settings if language == "json" else "one line of words\n" * 20
@@ -91,11 +91,11 @@ def test_every_language_keeps_a_plain_file() -> None:
     ],
     ids=["list", "numbers", "notebook", "large"],
 )
-def test_json_that_is_data_is_left_out(value: object) -> None:
+def test_clean_leaves_out_json_that_is_data(value: object) -> None:
     assert clean("pkg/name.json", json.dumps(value, indent=1).encode()) is None
 
 
-def test_a_header_is_cpp_when_it_says_so_and_a_script_is_known_by_its_first_line() -> None:
+def test_a_header_with_cpp_code_is_cpp_and_a_script_is_recognised_by_its_first_line() -> None:
     filler = "int name(int value);\n" * 20
     plain, spaced = clean("pkg/name.h", filler.encode()), clean("pkg/name.h", f"namespace a {{\n{filler}}}".encode())
     assert plain is not None
@@ -107,7 +107,7 @@ def test_a_header_is_cpp_when_it_says_so_and_a_script_is_known_by_its_first_line
     assert clean("usr/bin/name", ("echo one line of words\n" * 20).encode()) is None
 
 
-def test_a_gpl_file_in_a_permissive_package_is_not_trained_on() -> None:
+def test_a_gpl_file_in_a_permissive_package_is_left_out() -> None:
     head = "# under the GNU General Public License, version 2\n"
     files = [corpus.File("pkg/name.py", "python", head + SOURCE)]
     assert is_copyleft(files[0])
@@ -125,14 +125,14 @@ def test_a_file_with_a_few_changed_lines_is_a_near_duplicate_and_another_file_is
     assert index.add("\n".join(lines[: len(lines) // 2])) is None
 
 
-def test_a_held_out_file_is_not_trained_on_even_with_changes() -> None:
+def test_a_changed_copy_of_a_held_out_file_is_left_out() -> None:
     sieve = corpus.Sieve(set())
     assert len(sieve.sift(package("kept", "held-out"), sources(a=SOURCE))) == 1
     kept = sieve.sift(package("trained", "train"), sources(copy=SOURCE + "\nchanged = True\n", own=OTHER))
     assert [file.path for file in kept] == ["pkg/own.py"]
 
 
-def test_a_package_that_carries_a_held_out_one_is_dropped_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_that_contains_a_held_out_package_is_left_out_completely(capsys: pytest.CaptureFixture[str]) -> None:
     sieve = corpus.Sieve(set())
     held_out = sources(a=SOURCE, b=OTHER, c=THIRD)
     sieve.sift(package("kept", "held-out"), held_out)
@@ -142,26 +142,26 @@ def test_a_package_that_carries_a_held_out_one_is_dropped_whole(capsys: pytest.C
     assert "carrier carries 3 files of held-out packages" in capsys.readouterr().out
 
 
-def test_lines_of_an_evaluation_set_keep_a_file_out() -> None:
+def test_a_file_with_lines_of_an_evaluation_set_is_left_out() -> None:
     lines = {line.strip() for line in SOURCE.split("\n") if len(line.strip()) >= 30}
     assert corpus.Sieve(lines).sift(package("name", "train"), sources(a=SOURCE)) == []
 
 
-def test_no_package_speaks_for_a_language() -> None:
+def test_no_package_gives_more_than_its_limit_to_a_language() -> None:
     files = sources(**{f"n{part}": "".join(f"{part} {n} line\n" for n in range(12_000)) for part in range(30)})
     kept = corpus.Sieve(set()).sift(package("large", "train"), files)
     assert 3_500_000 < sum(len(file.text) for file in kept) <= 4_000_000
 
 
-def test_a_build_reads_archives_and_prints_one_line_a_language(
+def test_a_build_reads_archives_and_prints_one_line_for_each_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest = tmp_path / "manifest.toml"
     manifest.write_text('[train]\npypi-sdist = ["a 1 MIT", "torn 1 MIT"]\n[held-out]\npypi-sdist = ["b 1 MIT"]\n')
     for name, text in (("a", SOURCE), ("b", OTHER), ("torn", "")):
-        place = tmp_path / "downloads" / "pypi-sdist" / f"{name}@1"
-        place.mkdir(parents=True)
-        with tarfile.open(place / f"{name}-1.tar.gz", "w:gz") as tar:
+        folder = tmp_path / "downloads" / "pypi-sdist" / f"{name}@1"
+        folder.mkdir(parents=True)
+        with tarfile.open(folder / f"{name}-1.tar.gz", "w:gz") as tar:
             info = tarfile.TarInfo(f"{name}-1/{name}.py")
             info.size = len(text.encode())
             tar.addfile(info, BytesIO(text.encode()))
@@ -169,10 +169,10 @@ def test_a_build_reads_archives_and_prints_one_line_a_language(
     corpus.build(manifest, tmp_path / "downloads", tmp_path / "corpus", [])
     assert [file.text for file in corpus.load(tmp_path / "corpus", "train")] == [SOURCE]
     assert [file.text for file in corpus.load(tmp_path / "corpus", "held-out")] == [OTHER]
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 3
-    assert "torn-1.tar.gz cannot be read" in told[0]
-    assert told[1:] == ["corpus: train: python 1 files, 0.0 MB", "corpus: held-out: python 1 files, 0.0 MB"]
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert "torn-1.tar.gz cannot be read" in lines[0]
+    assert lines[1:] == ["corpus: train: python 1 files, 0.0 MB", "corpus: held-out: python 1 files, 0.0 MB"]
 
 
 def test_every_manifest_entry_is_pinned_and_licensed() -> None:
@@ -184,9 +184,9 @@ def test_every_manifest_entry_is_pinned_and_licensed() -> None:
     assert [p.name for p in trained if not p.licence.startswith(permissive) or "GPL" in p.licence] == []
 
 
-def test_whoever_fetches_packages_can_still_compile() -> None:
-    """Compiling needs setuptools, which refuses to be imported where pip is."""
-    code = "from engine.training import fetch; assert '://' in fetch.package_index(); import setuptools"
+def test_setuptools_can_be_imported_after_asking_for_the_package_index() -> None:
+    """torch.compile needs setuptools, which cannot be imported in a process that has imported pip."""
+    code = "from engine.corpus import fetch; assert '://' in fetch.package_index(); import setuptools"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
 
@@ -202,7 +202,7 @@ def test_whoever_fetches_packages_can_still_compile() -> None:
         "[train]\npypi = 3\n[held-out]\n",
     ],
 )
-def test_a_broken_manifest_is_told_in_one_line(tmp_path: Path, text: str) -> None:
+def test_a_broken_manifest_gives_an_error_of_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "manifest.toml"
     path.write_text(text)
     with pytest.raises(MidspanError) as caught:

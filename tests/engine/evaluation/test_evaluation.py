@@ -1,4 +1,6 @@
-"""The evaluation: which holes are filled, how, and what a fill is worth. All by the tiny random model."""
+"""The evaluation: which holes are filled, with which strategies, and how fills are judged, all with the tiny random
+model.
+"""
 
 import itertools
 from pathlib import Path
@@ -10,23 +12,29 @@ from engine.corpus.corpus import File
 from engine.corpus.holes import KINDS, TrainingHole
 from engine.corpus.languages import LANGUAGES
 from engine.errors import MidspanError
-from engine.evaluation.measure import Row, first_line_confidence, measure
-from engine.evaluation.similarity import edit_distance, edit_similarity
+from engine.evaluation.measure import measure
+from engine.evaluation.rows import (
+    Row,
+    edit_distance,
+    edit_similarity,
+    first_line_confidence,
+    read_rows,
+    write_rows,
+)
+from engine.evaluation.strategies import DENOISE, STRATEGIES, TWIN, VERIFY, FillStrategy
 from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, extent_of, held_out, without_suffix
-from engine.evaluation.ways import DENOISE, TWIN, VERIFY, WAYS, FillStrategy
 from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Candidate
-from engine.training import evaluate
 from lsp_server.suggest.gate import confidence_of
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Model:
+def model(tiny_model: Path) -> Model:
     return load(str(tiny_model), threads=1)
 
 
@@ -35,9 +43,9 @@ def files() -> list[File]:
     return [File(path.name, "python", path.read_text()) for path in source_paths()]
 
 
-def row(
+def make_row(
     number: int,
-    way: FillStrategy,
+    strategy: FillStrategy,
     *,
     tokens: int = 4,
     ms: float = 10.0,
@@ -46,7 +54,7 @@ def row(
     whole: bool = True,
 ) -> Row:
     return Row(
-        way=way.name,
+        strategy=strategy.name,
         language="python",
         kind="rest of line",
         number=number,
@@ -85,40 +93,42 @@ def test_the_same_seed_cuts_the_same_holes(files: list[File]) -> None:
         ("a", "b\nc", "d", "span", "lines"),
     ],
 )
-def test_a_free_line_is_asked_for_without_telling_that_it_is_one(
+def test_the_extent_of_a_hole_does_not_reveal_its_length(
     before: str, middle: str, after: str, kind: str, extent: str
 ) -> None:
     assert extent_of(TrainingHole(before, middle, after, kind, "a.py", "python")) == extent
 
 
-async def test_every_way_fills_every_hole_and_left_to_right_is_verified(family: Model, files: list[File]) -> None:
+async def test_every_strategy_fills_every_hole_and_verify_equals_left_to_right(model: Model, files: list[File]) -> None:
     tasks = [*held_out(files, "python", "rest of line", 3), *held_out(files, "python", "lines", 2)]
-    rows = await measure(family, tasks)
-    assert len(rows) == len(tasks) * len(WAYS)
-    assert all(one.ms > 0 and one.valid is not None and 0 <= one.confidence <= 1 for one in rows)
-    texts = {(one.hole, one.way): one.text for one in rows}
+    rows = await measure(model, tasks)
+    assert len(rows) == len(tasks) * len(STRATEGIES)
+    assert all(row.ms > 0 and row.valid is not None and 0 <= row.confidence <= 1 for row in rows)
+    texts = {(row.hole, row.strategy): row.text for row in rows}
     assert all(texts[hole, TWIN.name] == texts[hole, VERIFY.name] for hole, _ in texts)
 
 
-async def test_holes_filled_together_get_the_answers_they_get_alone(family: Model, files: list[File]) -> None:
+async def test_holes_filled_together_get_the_same_answers_as_alone(model: Model, files: list[File]) -> None:
     tasks = held_out(files, "python", "rest of line", 6)
-    alone, together = await measure(family, tasks), await measure(family, tasks, together=4)
-    assert [(one.hole, one.way, one.text) for one in alone] == [(one.hole, one.way, one.text) for one in together]
-    assert not any(one.ms for one in together)
+    alone, together = await measure(model, tasks), await measure(model, tasks, together=4)
+    assert [(row.hole, row.strategy, row.text) for row in alone] == [
+        (row.hole, row.strategy, row.text) for row in together
+    ]
+    assert not any(row.ms for row in together)
 
 
-async def test_without_the_suffix_nothing_behind_the_cursor_is_sent(family: Model, files: list[File]) -> None:
+async def test_a_task_without_suffix_sends_no_code_after_the_cursor(model: Model, files: list[File]) -> None:
     tasks = held_out(files, "python", "inside", 4)
     blind = without_suffix(tasks)
     assert all(task.fill(TWIN).suffix == "" for task in blind)
     assert all(task.fill(TWIN).suffix for task in tasks if task.hole.suffix.strip())
-    rows = [*await measure(family, tasks, (TWIN,)), *await measure(family, blind, (TWIN,))]
+    rows = [*await measure(model, tasks, (TWIN,)), *await measure(model, blind, (TWIN,))]
     assert [gain.holes for gain in suffix_gains(rows)] == [len(blind)]
     assert [summary.holes for summary in summarize(rows)] == [len(tasks)]
 
 
-async def test_the_confidence_is_what_the_gate_goes_by(family: Model, files: list[File]) -> None:
-    """Of an answer that is shown as it is, the engine's rule and the language server's are the same number."""
+async def test_the_confidence_of_a_row_is_the_one_that_the_gate_uses(model: Model, files: list[File]) -> None:
+    """For an answer that is shown unchanged, the evaluation and the language server compute the same number."""
     answers = [
         Candidate("\n  a = b\n  c", ["\n ", " a", " = b", "\n", "  c"], [0.2, 0.9, 0.4, 0.1, 0.1], "complete"),
         Candidate("one", ["on", "e"], [0.5, 0.25], "complete", end_confidence=0.5),
@@ -127,11 +137,11 @@ async def test_the_confidence_is_what_the_gate_goes_by(family: Model, files: lis
     ]
     for answer in answers:
         assert first_line_confidence(answer) == pytest.approx(confidence_of(answer, answer.text))
-    for one in await measure(family, held_out(files, "python", "lines", 4), (TWIN, DENOISE)):
-        assert 0 <= one.confidence <= 1
+    for row in await measure(model, held_out(files, "python", "lines", 4), (TWIN, DENOISE)):
+        assert 0 <= row.confidence <= 1
 
 
-def test_edit_similarity_counts_what_would_have_to_be_changed() -> None:
+def test_edit_similarity_counts_the_characters_to_change() -> None:
     assert edit_distance("kitten", "sitting") == 3
     assert edit_distance("", "abc") == edit_distance("abc", "") == 3
     assert edit_similarity("abcd", "abcd") == edit_similarity("", "") == 1
@@ -149,7 +159,7 @@ def test_edit_similarity_counts_what_would_have_to_be_changed() -> None:
         ("go", "a.go", "package a\n\nvar b = <1>\n", 'f("x")', "f("),
     ],
 )
-def test_a_fill_is_valid_when_the_file_has_no_more_errors(
+def test_a_fill_is_valid_if_the_file_has_no_more_errors_than_before(
     language: str, path: str, text: str, good: str, bad: str
 ) -> None:
     before, _, rest = text.partition("<")
@@ -165,47 +175,50 @@ def test_every_language_of_the_corpus_has_a_grammar(language: str) -> None:
     assert Reference(TrainingHole("", "", "\n", "lines", "a", language)).allows("") is True
 
 
-def test_a_file_that_is_broken_already_may_stay_as_broken() -> None:
+def test_a_fill_of_a_broken_file_is_valid_if_it_adds_no_error() -> None:
     reference = Reference(TrainingHole("def f(:\n    ", "return 1", "\n", "lines", "a.py", "python"))
     assert reference.allows("return 2")
     assert Reference(TrainingHole("a", "b", "c", "span", "a.cob", "cobol")).allows("d") is None
 
 
-def test_speed_is_told_by_the_length_of_the_twins_answer() -> None:
+def test_speeds_are_grouped_by_the_length_of_the_twins_answer() -> None:
     lengths = {0: 1, 1: 7, 2: 8, 3: 31, 4: 64, 5: 0}
-    rows = [row(number, TWIN, tokens=tokens, ms=tokens * 10.0) for number, tokens in lengths.items()]
-    rows += [row(number, DENOISE, tokens=3, ms=20.0) for number in lengths]
-    found = {speed.bucket: (speed.holes, speed.speedup) for speed in speeds(rows, DENOISE)}
-    assert found == {"1-7": (2, 2.0), "8-15": (1, 4.0), "16-31": (1, 15.5), "32+": (1, 32.0)}
+    rows = [make_row(number, TWIN, tokens=tokens, ms=tokens * 10.0) for number, tokens in lengths.items()]
+    rows += [make_row(number, DENOISE, tokens=3, ms=20.0) for number in lengths]
+    by_bucket = {speed.bucket: (speed.holes, speed.speedup) for speed in speeds(rows, DENOISE)}
+    assert by_bucket == {"1-7": (2, 2.0), "8-15": (1, 4.0), "16-31": (1, 15.5), "32+": (1, 32.0)}
 
 
-def test_an_iteration_commits_what_left_to_right_needs_so_many_passes_for() -> None:
-    drafted = [row(0, VERIFY, tokens=5, steps=2), row(1, VERIFY, tokens=2, steps=1)]
-    assert accepted_an_iteration([*drafted, row(0, TWIN, tokens=5, steps=6), row(1, TWIN, tokens=2, steps=3)]) == 3.0
-    assert accepted_an_iteration([row(0, TWIN)]) == 0.0
+def test_accepted_tokens_an_iteration_are_the_twins_passes_over_those_of_verify() -> None:
+    drafted = [make_row(0, VERIFY, tokens=5, steps=2), make_row(1, VERIFY, tokens=2, steps=1)]
+    assert (
+        accepted_an_iteration([*drafted, make_row(0, TWIN, tokens=5, steps=6), make_row(1, TWIN, tokens=2, steps=3)])
+        == 3.0
+    )
+    assert accepted_an_iteration([make_row(0, TWIN)]) == 0.0
 
 
-def test_the_suffix_is_worth_what_the_same_holes_lose_without_it() -> None:
-    seen = [row(number, TWIN, exact=number < 6) for number in range(10)]
-    blind = [row(number, TWIN, exact=number < 2, whole=False) for number in range(8)]
+def test_a_suffix_gain_compares_the_same_holes_with_and_without_their_suffix() -> None:
+    seen = [make_row(number, TWIN, exact=number < 6) for number in range(10)]
+    blind = [make_row(number, TWIN, exact=number < 2, whole=False) for number in range(8)]
     (gain,) = suffix_gains([*seen, *blind])
     assert (gain.holes, gain.exact_with, gain.exact_without, gain.ratio) == (8, 0.75, 0.25, 3.0)
 
 
-def test_a_summary_leaves_out_what_was_not_judged() -> None:
-    (summary,) = summarize([row(0, TWIN, exact=True), row(1, TWIN), row(2, TWIN)])
+def test_a_summary_ignores_rows_that_were_not_judged() -> None:
+    (summary,) = summarize([make_row(0, TWIN, exact=True), make_row(1, TWIN), make_row(2, TWIN)])
     assert (summary.holes, summary.exact, summary.valid, summary.passed) == (3, 0.3333, 1.0, None)
 
 
-async def test_rows_are_read_as_they_were_written(family: Model, files: list[File], tmp_path: Path) -> None:
-    rows = await measure(family, held_out(files, "python", "lines", 2), (TWIN,))
-    evaluate.write_rows(rows, tmp_path / "rows" / "python.jsonl")
-    assert evaluate.read_rows(tmp_path / "rows" / "python.jsonl") == rows
+async def test_rows_are_read_back_as_they_were_written(model: Model, files: list[File], tmp_path: Path) -> None:
+    rows = await measure(model, held_out(files, "python", "lines", 2), (TWIN,))
+    write_rows(rows, tmp_path / "rows" / "python.jsonl")
+    assert read_rows(tmp_path / "rows" / "python.jsonl") == rows
     (tmp_path / "old.jsonl").write_text('{"way": "threshold", "exact": true}\n')
     with pytest.raises(MidspanError, match=r"old\.jsonl has no rows"):
-        evaluate.read_rows(tmp_path / "old.jsonl")
+        read_rows(tmp_path / "old.jsonl")
 
 
-def test_a_task_sends_no_more_than_the_language_server() -> None:
+def test_a_task_sends_no_more_code_than_the_language_server() -> None:
     task = Task(TrainingHole("a" * 9000, "b", "c" * 9000, "span", "a.py", "python"), 0, "line")
     assert (len(task.fill(TWIN).prefix), len(task.fill(TWIN).suffix)) == (6000, 3000)

@@ -1,4 +1,4 @@
-"""The sandbox and the problems whose tests run in it: real hostile programs in real processes."""
+"""The sandbox, and the problems whose tests run in it: real hostile programs in real processes."""
 
 import ctypes
 import gzip
@@ -13,7 +13,7 @@ import pytest
 from engine.errors import MidspanError
 from engine.evaluation import humaneval, sandbox
 from engine.evaluation.sandbox import Limits
-from engine.evaluation.ways import DENOISE, TWIN
+from engine.evaluation.strategies import DENOISE, TWIN
 from engine.models.load import load
 
 PROBLEMS = [
@@ -32,11 +32,11 @@ PROBLEMS = [
 @pytest.fixture
 def problem_file(tmp_path: Path) -> Path:
     path = tmp_path / "problems.jsonl.gz"
-    path.write_bytes(gzip.compress("".join(json.dumps(one) + "\n" for one in PROBLEMS).encode()))
+    path.write_bytes(gzip.compress("".join(json.dumps(problem) + "\n" for problem in PROBLEMS).encode()))
     return path
 
 
-def test_a_program_that_ends_has_passed() -> None:
+def test_a_program_that_reaches_its_end_has_passed() -> None:
     assert sandbox.run("import math, typing, collections, re\nassert math.sqrt(4) == 2") == "passed"
 
 
@@ -63,22 +63,22 @@ def test_a_program_that_ends_has_passed() -> None:
         "import os\nassert os.environ.get('PATH')",
     ],
 )
-def test_a_program_that_fails_or_oversteps_has_not_passed(program: str) -> None:
+def test_a_program_that_fails_or_does_something_forbidden_has_failed(program: str) -> None:
     assert sandbox.run(program) == "failed"
 
 
 @pytest.mark.parametrize("program", ["while True: pass", "try:\n    while True: pass\nfinally:\n    pass"])
-def test_an_endless_loop_is_stopped_by_its_processor_time(program: str) -> None:
+def test_an_endless_loop_is_stopped_at_the_limit_of_processor_time(program: str) -> None:
     assert sandbox.run(program, Limits(cpu_s=1, wall_s=60)) == "out of time"
 
 
-def test_a_program_that_sleeps_is_stopped_by_the_clock() -> None:
-    began = time.monotonic()
+def test_a_sleeping_program_is_stopped_at_the_limit_of_elapsed_time() -> None:
+    started = time.monotonic()
     assert sandbox.run("import time\ntime.sleep(3600)", Limits(wall_s=0.5)) == "out of time"
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - started < 60
 
 
-def test_a_flood_of_output_goes_nowhere() -> None:
+def test_a_program_with_much_output_passes() -> None:
     assert sandbox.run("for _ in range(20000): print('x' * 1000)") == "passed"
 
 
@@ -97,7 +97,7 @@ def test_a_flood_of_output_goes_nowhere() -> None:
         "open('here', 'w')",
     ],
 )
-def test_no_file_is_changed_here_or_elsewhere(attempt: str, tmp_path: Path) -> None:
+def test_a_program_cannot_change_any_file(attempt: str, tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("kept")
     assert sandbox.run(attempt.format(path=str(path))) == "failed"
@@ -110,35 +110,35 @@ def _has_landlock() -> bool:
 
 
 @pytest.mark.skipif(not _has_landlock(), reason="the kernel has no Landlock")
-def test_the_kernel_refuses_what_gets_past_the_interpreter(tmp_path: Path) -> None:
-    """os.mknod has no audit event: what stops it is not the hook."""
+def test_the_kernel_refuses_what_the_audit_hook_does_not_see(tmp_path: Path) -> None:
+    """os.mknod has no audit event, so only the kernel can stop it."""
     path = tmp_path / "made"
     assert sandbox.run(f"import os\nos.mknod({str(path)!r})") == "failed"
     assert not path.exists()
 
 
 @pytest.mark.skipif(not sandbox.isolation(), reason="the kernel allows no namespaces")
-def test_a_program_is_the_first_process_of_a_world_without_network() -> None:
+def test_a_program_is_the_first_process_of_a_namespace_without_network() -> None:
     assert sandbox.run("import os\nassert os.getpid() == 1") == "passed"
-    # Of the interfaces only a loopback that is down is left; the routes to anywhere else are none.
+    # Only a loopback interface that is down is left, so there are no routes.
     assert sandbox.run("rows = open('/proc/self/net/route').read().splitlines()\nassert len(rows) <= 1") == "passed"
 
 
-def test_the_environment_of_the_caller_stays_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_does_not_see_the_environment_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIDSPAN_SECRET", "x")
     assert "MIDSPAN_SECRET" in os.environ
     assert sandbox.run("import os\nassert 'MIDSPAN_SECRET' not in os.environ\nassert os.listdir() == []") == "passed"
 
 
-def test_what_stood_there_passes_when_it_is_run(problem_file: Path) -> None:
-    """`passes` takes it without running it, which is only right if this holds."""
+def test_a_canonical_solution_passes_when_it_runs(problem_file: Path) -> None:
+    """`passes` accepts it without running it, which is right only if this test passes."""
     for problem in humaneval.load(problem_file):
         assert sandbox.run(problem.program(problem.canonical)) == "passed"
         assert sandbox.run(problem.program(problem.canonical.rstrip())) == "passed"
         assert problem.passes(problem.canonical.rstrip())
 
 
-def test_a_fill_passes_by_what_it_does(problem_file: Path) -> None:
+def test_a_fill_passes_if_the_tests_of_its_problem_pass(problem_file: Path) -> None:
     single, multi = humaneval.load(problem_file)
     assert single.passes("    y = x * 1")
     assert not single.passes("    y = x * 2")
@@ -148,16 +148,16 @@ def test_a_fill_passes_by_what_it_does(problem_file: Path) -> None:
     assert not multi.passes("")
 
 
-async def test_the_tiny_model_is_asked_for_every_problem_in_every_way(problem_file: Path, tiny_model: Path) -> None:
+async def test_every_problem_is_filled_with_every_strategy(problem_file: Path, tiny_model: Path) -> None:
     problems = humaneval.load(problem_file)
     rows = await humaneval.solve(load(str(tiny_model), threads=1), problems, (TWIN, DENOISE))
-    assert [(one.kind, one.way) for one in rows] == [
-        (f"HumanEval {problem.set}", way.name) for problem in problems for way in (TWIN, DENOISE)
+    assert [(row.kind, row.strategy) for row in rows] == [
+        (f"HumanEval {problem.set}", strategy.name) for problem in problems for strategy in (TWIN, DENOISE)
     ]
-    assert all(one.passed is not None for one in rows)
+    assert all(row.passed is not None for row in rows)
 
 
-def test_problems_are_drawn_by_seed(problem_file: Path) -> None:
+def test_equal_seeds_draw_equal_problems(problem_file: Path) -> None:
     problems = humaneval.load(problem_file) * 20
     drawn = humaneval.draw(problems, 3, 5)
     assert [problem.is_single for problem in drawn] == [True] * 3 + [False] * 5
@@ -166,7 +166,7 @@ def test_problems_are_drawn_by_seed(problem_file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[]\n"), gzip.compress(b'{"task_id": 1}\n')])
-def test_another_file_is_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_problems_gives_an_error_of_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.gz"
     path.write_bytes(content)
     if content:

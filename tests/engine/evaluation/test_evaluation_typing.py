@@ -1,4 +1,4 @@
-"""What typing and calibration come to, counted by hand, and the whole of benchmarks/quality.py with the tiny model."""
+"""Typing and calibration figures counted by hand, and the whole of benchmarks/quality.py with the tiny model."""
 
 import json
 import subprocess
@@ -13,26 +13,27 @@ from typer.testing import CliRunner
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
 from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
+from engine.evaluation.rows import read_rows
+from engine.evaluation.strategies import STRATEGIES
 from engine.protocol.confidence import FEWEST_CHARACTERS
-from engine.training import evaluate
 from engine.training.cli import app
 
 ROOT = Path(__file__).parents[3]
 
 
 def typed(text: str, screens: dict[int, str], starts: dict[int, str] | None = None) -> list[Stroke]:
-    """Type `text` with `screens` shown at the places they are written for, and `starts`, which are cut."""
-    seen = {at: Screen(shown) for at, shown in screens.items()}
-    seen |= {at: Screen(shown, cut=True) for at, shown in (starts or {}).items()}
-    strokes, at = [], 0
-    while at < len(text):
-        stroke, written = press(text[at:], seen.get(at, Screen()))
+    """Type `text` with `screens` shown at their positions, and `starts`, which are cut."""
+    screen_at = {position: Screen(shown) for position, shown in screens.items()}
+    screen_at |= {position: Screen(shown, cut=True) for position, shown in (starts or {}).items()}
+    strokes, position = [], 0
+    while position < len(text):
+        stroke, written = press(text[position:], screen_at.get(position, Screen()))
         strokes.append(stroke)
-        at += written
+        position += written
     return strokes
 
 
-def test_a_newline_and_its_indentation_are_one_key() -> None:
+def test_a_newline_with_its_indentation_is_one_key() -> None:
     assert keys("ab\n    c\n\td") == 6
     assert len(typed("ab\n    c\n\td", {})) == 6
 
@@ -43,20 +44,20 @@ def test_without_suggestions_nothing_is_saved() -> None:
     assert (typing.shown, typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (0.0,) * 5
 
 
-def test_a_right_rest_of_line_is_taken_with_one_key() -> None:
+def test_a_right_rest_of_a_line_is_taken_with_one_key() -> None:
     typing = tally([typed("return value\nx", {7: "value"})])
     assert (typing.characters, typing.keys) == (14, 10)
     assert typing.saved == round(4 / 14, 4)
     assert typing.right == 1.0
 
 
-def test_a_wrong_suggestion_is_typed_past_and_counts_as_shown() -> None:
+def test_a_wrong_suggestion_is_not_taken_and_counts_as_shown() -> None:
     typing = tally([typed("abcd", {0: "abxx", 1: "abc", 2: "cd"})])
     assert (typing.keys, typing.characters) == (3, 4)
     assert (typing.shown, typing.right) == (1.0, round(1 / 3, 4))
 
 
-def test_a_right_start_of_the_line_is_taken_with_one_key_and_typing_goes_on_behind_it() -> None:
+def test_a_right_start_of_a_line_is_taken_with_one_key_and_typing_continues_after_it() -> None:
     typing = tally([typed("return value + 1\nx", {13: "+ 1"}, starts={0: "return value"})])
     assert (typing.characters, typing.keys) == (18, 5)
     assert typing.saved == round(1 - 5 / 18, 4)
@@ -64,12 +65,12 @@ def test_a_right_start_of_the_line_is_taken_with_one_key_and_typing_goes_on_behi
     assert (typing.uncut, typing.whole_of_uncut) == (0.5, 1.0)
 
 
-def test_a_start_that_was_meant_as_a_whole_line_is_right_but_not_whole() -> None:
+def test_a_start_that_is_shown_as_a_whole_line_is_right_but_not_whole() -> None:
     typing = tally([typed("return value + 1", {0: "return value"})])
     assert (typing.right, typing.whole, typing.uncut, typing.whole_of_uncut) == (1.0, 0.0, 1.0, 0.0)
 
 
-def test_a_start_is_not_right_that_ends_inside_a_name_or_a_number() -> None:
+def test_a_start_that_ends_inside_a_name_or_a_number_is_not_right() -> None:
     assert is_start("value", "value + 1")
     assert is_start("value +", "value + 1")
     assert is_start("value + 1", "value + 1")
@@ -83,18 +84,18 @@ def test_a_start_is_not_right_that_ends_inside_a_name_or_a_number() -> None:
     assert (stroke.shown, stroke.right, written) == (True, False, 1)
 
 
-def test_a_start_that_is_not_worth_a_key_is_right_and_typed() -> None:
+def test_a_very_short_start_is_right_but_not_taken() -> None:
     short = "value"[: FEWEST_CHARACTERS - 1]
     assert press(f"{short} + 1", Screen(short, cut=True)) == (Stroke(True, True, 1, cut=True), 1)
-    assert press(short, Screen(short, cut=True))[1] == len(short), "but a rest of a line is taken however short"
+    assert press(short, Screen(short, cut=True))[1] == len(short), "but a short rest of a line is taken"
 
 
-def test_something_shown_at_the_end_of_a_line_is_wrong() -> None:
+def test_a_suggestion_at_the_end_of_a_line_is_wrong() -> None:
     stroke, written = press("\n    x", Screen("junk"))
     assert (stroke.shown, stroke.right, written) == (True, False, 5)
 
 
-def test_several_lines_are_taken_whole_only_if_all_are_right() -> None:
+def test_several_lines_are_all_taken_only_if_all_are_right() -> None:
     rest = "a = 1\n    b = 2\n    c = 3"
     assert press(rest, Screen("a = 1\n    b = 2"))[1] == len("a = 1\n    b = 2")
     assert press(rest, Screen("a = 1\n    b = "))[1] == len("a = 1")
@@ -103,23 +104,23 @@ def test_several_lines_are_taken_whole_only_if_all_are_right() -> None:
     assert press(rest, Screen(rest))[0] == Stroke(shown=True, right=True, gained=keys(rest), whole=True)
 
 
-def test_places_are_lines_of_code_in_a_row_and_put_the_file_back_together() -> None:
+def test_places_are_consecutive_lines_of_code_and_give_the_file_back() -> None:
     files = [File(path.name, "python", path.read_text()) for path in source_paths()]
     texts = {file.path: file.text for file in files}
-    found = places(files, "python", 10)
-    assert len(found) == 10
-    assert found == places(files, "python", 10)
-    for place in found:
-        assert place.above + place.text + place.below == texts[place.path]
-        assert place.text.count("\n") == 2
-        assert not place.text[0].isspace()
-        assert place.below[:1] in ("", "\n")
+    tasks = places(files, "python", 10)
+    assert len(tasks) == 10
+    assert tasks == places(files, "python", 10)
+    for task in tasks:
+        assert task.above + task.text + task.below == texts[task.path]
+        assert task.text.count("\n") == 2
+        assert not task.text[0].isspace()
+        assert task.below[:1] in ("", "\n")
     assert places(files, "cobol", 3) == []
     assert cut(File("a.py", "python", "x = 12345\n\nyy = 12345\n"), 0, 2) is None
 
 
 def fills(*groups: tuple[float, int, int]) -> list[Judged]:
-    """Return (confidence, right, wrong) as so many fills."""
+    """Return fills from (confidence, number right, number wrong)."""
     return [
         Judged(confidence, right)
         for confidence, good, bad in groups
@@ -128,20 +129,20 @@ def fills(*groups: tuple[float, int, int]) -> list[Judged]:
     ]
 
 
-def test_confidence_that_holds_has_no_calibration_error() -> None:
+def test_fills_that_are_right_as_often_as_they_claim_have_no_calibration_error() -> None:
     assert calibration_error(fills((0.25, 1, 3), (0.75, 3, 1), (1.0, 2, 0))) == 0.0
     assert calibration_error(fills((0.9, 0, 10))) == 0.9
     assert calibration_error(fills((0.95, 0, 5), (0.05, 0, 5))) == 0.5
     assert calibration_error([]) == 0.0
 
 
-def test_reliability_has_a_bin_for_each_tenth_that_occurs() -> None:
+def test_reliability_has_a_bin_for_each_tenth_with_fills() -> None:
     bins = reliability(fills((0.0, 0, 2), (0.05, 1, 0), (1.0, 3, 1)))
-    assert [(one.low, one.high, one.count) for one in bins] == [(0.0, 0.1, 3), (0.9, 1.0, 4)]
+    assert [(each.low, each.high, each.count) for each in bins] == [(0.0, 0.1, 3), (0.9, 1.0, 4)]
     assert bins[-1].right == 0.75
 
 
-def test_the_gate_is_the_lowest_that_keeps_six_of_ten_right() -> None:
+def test_the_gate_is_the_lowest_one_with_six_of_ten_right() -> None:
     judged = fills((0.9, 20, 0), (0.6, 10, 10), (0.3, 5, 5), (0.1, 1, 29))
     gate = gate_for(judged)
     assert gate is not None
@@ -151,9 +152,9 @@ def test_the_gate_is_the_lowest_that_keeps_six_of_ten_right() -> None:
     assert gate_for(fills((0.9, 1, 99))) is None
 
 
-def test_the_gate_table_ends_where_nothing_is_shown() -> None:
+def test_the_gate_table_ends_at_the_last_gate_that_shows_a_fill() -> None:
     table = gate_table(fills((0.12, 1, 1), (0.52, 1, 0)))
-    assert [one.threshold for one in table] == pytest.approx([percent / 100 for percent in range(0, 55, 5)])
+    assert [gate.threshold for gate in table] == pytest.approx([percent / 100 for percent in range(0, 55, 5)])
     assert (table[0].shown, table[-1].right) == (1.0, 1.0)
 
 
@@ -175,23 +176,23 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     assert "right among shown, as far as it goes" in run.stdout
     assert "right among shown whole lines" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
-    assert {one["language"] for one in quality["fills"]} == {"python", "go"}
+    assert {summary["language"] for summary in quality["fills"]} == {"python", "go"}
     assert quality["typing"]["keys"] > 0
     assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
-    written = evaluate.read_rows(tmp_path / "out" / "quality.jsonl")
+    written = read_rows(tmp_path / "out" / "quality.jsonl")
     assert {row.seen for row in written} == {"both sides", "above only"}
-    assert {row.way for row in written} == {way.name for way in evaluate.WAYS}
+    assert {row.strategy for row in written} == {strategy.name for strategy in STRATEGIES}
 
 
-def test_the_command_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
+def test_train_eval_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
     rows = [[path.name, "python", path.read_text()] for path in source_paths()]
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "held-out.msgpack").write_bytes(msgpack.packb(rows))
     target, plot = tmp_path / "evaluation" / "python.jsonl", tmp_path / "plot.png"
     command = ["eval", "--model", str(tiny_model), "--work", str(tmp_path), "--count", "2"]
-    done = CliRunner().invoke(app, [*command, "--rows", str(target), "--plot", str(plot)])
-    assert done.exit_code == 0, done.output
-    assert "python, rest of line, 2 holes" in done.output
-    assert "calibration error" in done.output
-    assert len(evaluate.read_rows(target)) == 2 * 2 * len(evaluate.WAYS)
+    result = CliRunner().invoke(app, [*command, "--rows", str(target), "--plot", str(plot)])
+    assert result.exit_code == 0, result.output
+    assert "python, rest of line, 2 holes" in result.output
+    assert "calibration error" in result.output
+    assert len(read_rows(target)) == 2 * 2 * len(STRATEGIES)
     assert plot.stat().st_size > 5000

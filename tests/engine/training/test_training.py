@@ -1,4 +1,4 @@
-"""The training chain at the size of a test: holes, objective, a short run, export, loading by the engine."""
+"""The whole training chain in small: holes, objective, a short run, export, and loading by the engine."""
 
 import json
 import random
@@ -12,6 +12,8 @@ from small_run import SHAPE, TRAINING, small_config, source_files
 from engine.corpus import corpus
 from engine.corpus.holes import KINDS, TrainingHole, cut
 from engine.errors import MidspanError
+from engine.evaluation.measure import measure_held_out
+from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.summary import summarize
 from engine.fill.predictions import Query
 from engine.fill.stream import StreamPass
@@ -21,12 +23,12 @@ from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import unfinished
 from engine.models.load import load
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training import evaluate, objective, quality_plot
+from engine.training import objective, quality_plot
 from engine.training.collator import Collator
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.int8 import Int8Linear
-from engine.training.loader import marks_of
+from engine.training.loader import special_tokens_of
 from engine.training.train import train
 
 
@@ -36,52 +38,55 @@ def config() -> Config:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cut_hole_puts_the_file_back_together(kind: str) -> None:
+def test_prefix_middle_and_suffix_of_a_hole_give_the_file_back(kind: str) -> None:
     rng = random.Random(2)
     files = source_files()
-    found = [hole for hole in (cut(rng.choice(files), kind, rng) for _ in range(200)) if hole is not None]
+    holes = [hole for hole in (cut(rng.choice(files), kind, rng) for _ in range(200)) if hole is not None]
     texts = {file.path: file.text for file in files}
-    assert found
-    assert all(hole.prefix + hole.middle + hole.suffix == texts[hole.path] for hole in found)
+    assert holes
+    assert all(hole.prefix + hole.middle + hole.suffix == texts[hole.path] for hole in holes)
     if kind in ("rest of line", "inside"):
-        assert not any("\n" in hole.middle for hole in found)
+        assert not any("\n" in hole.middle for hole in holes)
 
 
 def holes_of(kind: str, count: int) -> list[TrainingHole]:
     rng = random.Random(4)
-    found = (cut(file, kind, rng) for file in source_files() * 9)
-    return [hole for hole in found if hole is not None][:count]
+    holes = (cut(file, kind, rng) for file in source_files() * 9)
+    return [hole for hole in holes if hole is not None][:count]
 
 
-def test_canvas_and_stream_see_what_the_design_says(tiny_model: Path, config: Config) -> None:
-    """A canvas row must not change with the stream behind its anchor, nor the stream with any canvas."""
+def test_canvas_rows_see_the_stream_up_to_their_anchor_and_the_stream_sees_no_canvas(
+    tiny_model: Path, config: Config
+) -> None:
+    """A canvas row must not change with the stream after its anchor, and the stream must not change with any canvas."""
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     network = Network(SHAPE)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.2)
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(holes_of("lines", 3), 40)
     rows, length = objective.forward(network, batch, objective.visibility(batch)), batch.stream_rows
 
-    other = attrs.evolve(batch, tokens=batch.tokens.clone())
-    other.tokens[:, length:] = (other.tokens[:, length:] + 1) % 400
-    again = objective.forward(network, other, objective.visibility(other))
-    assert torch.equal(rows[:, :length], again[:, :length])
+    changed = attrs.evolve(batch, tokens=batch.tokens.clone())
+    changed.tokens[:, length:] = (changed.tokens[:, length:] + 1) % 400
+    new_rows = objective.forward(network, changed, objective.visibility(changed))
+    assert torch.equal(rows[:, :length], new_rows[:, :length])
 
     anchor = int(batch.anchors[0, 0])
-    other = attrs.evolve(batch, tokens=batch.tokens.clone())
-    other.tokens[0, anchor + 1 : length] = (other.tokens[0, anchor + 1 : length] + 1) % 400
-    again = objective.forward(network, other, objective.visibility(other))
+    changed = attrs.evolve(batch, tokens=batch.tokens.clone())
+    changed.tokens[0, anchor + 1 : length] = (changed.tokens[0, anchor + 1 : length] + 1) % 400
+    new_rows = objective.forward(network, changed, objective.visibility(changed))
     first = batch.owners[0] == 0
-    assert torch.equal(rows[0, length:][first], again[0, length:][first])
+    assert torch.equal(rows[0, length:][first], new_rows[0, length:][first])
 
 
-def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) -> None:
-    """Stream and canvas rows of a training batch, run by the engine in pieces, give the same predictions."""
-    family = load(str(tiny_model), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedModel)
+def test_the_engine_computes_the_same_predictions_as_training(
+    tiny_model: Path, embedded: EmbeddedModel, config: Config
+) -> None:
+    """The engine runs the stream and canvas rows of a training batch in pieces and must predict the same."""
+    family = embedded  # in fp32 on every processor, as training is
     shape = attrs.evolve(family.card.shape, context_tokens=96)
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    collator = Collator(attrs.evolve(config, model=shape), tokenizer, marks_of(tokenizer), 0)
+    collator = Collator(attrs.evolve(config, model=shape), tokenizer, special_tokens_of(tokenizer), 0)
     holes = holes_of("rest of line", 6)
     batch, typed = collator.batch(holes, 40), [unfinished(tokenizer, hole.prefix).encode() for hole in holes]
     length = batch.stream_rows
@@ -112,70 +117,80 @@ def test_the_engine_computes_what_was_trained(tiny_model: Path, config: Config) 
                 torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)
 
 
-def test_a_canvas_hides_what_it_asks_for(tiny_model: Path, config: Config) -> None:
+def test_a_canvas_masks_every_token_that_it_predicts(tiny_model: Path, config: Config) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
-    batch = Collator(config, tokenizer, marks, 0).batch(holes_of("rest of line", 16), 64)
+    special_tokens = special_tokens_of(tokenizer)
+    batch = Collator(config, tokenizer, special_tokens, 0).batch(holes_of("rest of line", 16), 64)
     canvas = slice(batch.stream_rows, None)
     asked, held = batch.weights[:, canvas] > 0, batch.tokens[:, canvas]
     together = batch.owners[:, 1:] == batch.owners[:, :-1]
     begins = batch.positions[:, canvas] == batch.anchors + 1
-    assert bool((held[begins] == marks.mask).all())
-    assert bool((held[:, 1:][asked[:, :-1] & together] == marks.mask).all())
+    assert bool((held[begins] == special_tokens.mask).all())
+    assert bool((held[:, 1:][asked[:, :-1] & together] == special_tokens.mask).all())
     shown = ~asked[:, :-1] & together
     assert bool((held[:, 1:][shown] == batch.targets[:, canvas][:, :-1][shown]).all())
 
 
-def test_hints_say_what_followed_last_time(tiny_model: Path) -> None:
+def test_hints_are_the_tokens_that_followed_the_earlier_occurrence(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    special_tokens = special_tokens_of(tokenizer)
     names = [300, 301, 302, 303, 304, 305]
-    stream = [marks.suffix, 350, marks.prefix, *names, 360, *names[:3], marks.tail, 351, marks.middle]
-    lookup = Lookup(stream, marks, 64)
+    stream = [
+        special_tokens.suffix,
+        350,
+        special_tokens.prefix,
+        *names,
+        360,
+        *names[:3],
+        special_tokens.tail,
+        351,
+        special_tokens.middle,
+    ]
+    lookup = Lookup(stream, special_tokens, 64)
     assert lookup.stream().tokens[-4:].tolist() == [303, 0, 0, 303], (
-        "the tail has no hint, <middle> that of the row above"
+        "the tail has no hint, <middle> has that of the row above"
     )
-    canvas = lookup.canvas(len(stream) - 1, [marks.mask] * 8)
-    assert canvas.tokens.tolist() == [304, 305, 360, 300, 301, 302, 0, 0], "nothing is copied from behind the anchor"
+    canvas = lookup.canvas(len(stream) - 1, [special_tokens.mask] * 8)
+    assert canvas.tokens.tolist() == [304, 305, 360, 300, 301, 302, 0, 0], "no token after the anchor is copied"
     for since in range(len(stream)):
-        part, whole = Lookup(stream, marks, 64, since).stream(), lookup.stream()
+        part, whole = Lookup(stream, special_tokens, 64, since).stream(), lookup.stream()
         assert part.tokens.tolist() == whole.tokens[since:].tolist()
         assert part.grams.tolist() == whole.grams[since:].tolist()
-        shorter = Lookup(stream[: since + 1], marks, 64).stream()
+        shorter = Lookup(stream[: since + 1], special_tokens, 64).stream()
         assert shorter.tokens.tolist() == whole.tokens[: since + 1].tolist(), (
-            "a row's hint changed with what follows it"
+            "a row's hint changed with the tokens after it"
         )
 
 
-def test_products_in_int8_are_close_and_learn() -> None:
+def test_int8_products_and_gradients_are_close_to_fp32() -> None:
     torch.manual_seed(0)
     rows = torch.randn(64, 32, requires_grad=True)
     exact, coarse = torch.nn.Linear(32, 48, bias=False), Int8Linear(32, 48, bias=False)
     coarse.weight.data = exact.weight.data.clone()
-    wanted = torch.randn(64, 48)
-    found = []
+    target = torch.randn(64, 48)
+    results = []
     for layer in (exact, coarse):
         result = layer(rows)
-        (gradient,) = torch.autograd.grad((result - wanted).square().mean(), rows, retain_graph=True)
-        torch.autograd.backward((result - wanted).square().mean())
-        found.append((result, gradient, layer.weight.grad))
-    for one, other in zip(*found, strict=True):
-        assert one is not None
-        assert other is not None
-        assert float(((one - other).norm() / one.norm()).detach()) < 0.02
+        (gradient,) = torch.autograd.grad((result - target).square().mean(), rows, retain_graph=True)
+        torch.autograd.backward((result - target).square().mean())
+        results.append((result, gradient, layer.weight.grad))
+    for expected, actual in zip(*results, strict=True):
+        assert expected is not None
+        assert actual is not None
+        assert float(((expected - actual).norm() / expected.norm()).detach()) < 0.02
 
 
-def test_text_that_looks_like_a_mark_is_text(tiny_model: Path) -> None:
+def test_text_that_looks_like_a_special_token_is_text(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    special = set(attrs.astuple(marks_of(tokenizer)))
+    special = set(attrs.astuple(special_tokens_of(tokenizer)))
     assert not special & set(tokenizer.encode("<svg><mask id='a'/></svg> <end>", add_special_tokens=False).ids)
 
 
-def test_a_short_run_learns_goes_on_and_loads_in_the_engine(config: Config, run_folder: Path) -> None:
+def test_a_short_run_learns_resumes_and_loads_in_the_engine(config: Config, run_folder: Path) -> None:
     train(config, run_folder, minutes=0.1, workers=0, compiled=False)
     first = torch.load(run_folder / "checkpoint.pt", weights_only=True)["progress"]
     streams: list[float] = []
-    for minutes in (0.15, 0.4, 1.5):  # on a busy machine a minute has few steps
+    for minutes in (0.15, 0.4, 1.5):  # a busy machine takes few steps a minute
         train(config, run_folder, minutes=minutes, workers=0, compiled=False)
         losses = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
         streams = [row["held_out"][0] for row in losses if "held_out" in row]
@@ -189,8 +204,8 @@ def test_a_short_run_learns_goes_on_and_loads_in_the_engine(config: Config, run_
     exported = export_checkpoint(config, run_folder, run_folder / "model")
     assert exported.stream_tokens == second["stream_tokens"]
     held_out = corpus.load(run_folder / "corpus", "held-out")
-    rows = evaluate.evaluate(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
-    assert [one.way for one in summarize(rows)] == [way.name for way in evaluate.WAYS]
+    rows = measure_held_out(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
+    assert [summary.strategy for summary in summarize(rows)] == [strategy.name for strategy in STRATEGIES]
     quality_plot.draw({first["stream_tokens"]: rows, second["stream_tokens"]: rows}, run_folder / "quality.png")
     assert (run_folder / "quality.png").read_bytes().startswith(b"\x89PNG")
 
@@ -214,7 +229,7 @@ def test_the_manifest_names_only_pinned_permissive_packages() -> None:
 
 
 @pytest.mark.parametrize("text", ["not toml [", "name = 3", ""])
-def test_a_broken_config_is_told_in_one_line(tmp_path: Path, text: str) -> None:
+def test_a_broken_config_gives_an_error_of_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(text)
     with pytest.raises(MidspanError) as caught:

@@ -1,4 +1,4 @@
-"""What a training step computes on a GPU, held against what it computes on a CPU."""
+"""The computations of a training step on a GPU, compared with those on a CPU."""
 
 from pathlib import Path
 
@@ -10,16 +10,17 @@ from torch.nn.attention.flex_attention import create_block_mask
 from engine.models.embedded.network import Network
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import attention, objective, row_losses
+from engine.training.batch import Batch
 from engine.training.batched_muon import BatchedMuon
 from engine.training.collator import Collator
-from engine.training.loader import marks_of
+from engine.training.loader import special_tokens_of
 from engine.training.muon import Muon
 
 
 @pytest.fixture
-def batch(tiny_model: Path) -> objective.Batch:
+def batch(tiny_model: Path) -> Batch:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    return Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
+    return Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
 
 
 @pytest.fixture
@@ -35,65 +36,67 @@ def gradients_of(network: Network, loss: torch.Tensor) -> list[torch.Tensor]:
     return list(torch.autograd.grad(loss, [*network.blocks.parameters(), network.embed.weight]))
 
 
-def test_the_fused_attention_equals_the_other_forward_and_backward(
-    batch: objective.Batch, network: Network, monkeypatch: pytest.MonkeyPatch
+def test_the_fused_attention_equals_the_dense_one_forward_and_backward(
+    batch: Batch, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # torch has this operator's gradient for every device but asks for a GPU, where the compiled kernel is.
+    # torch has this operator's gradient for every device, but its check asks for a GPU, which has the compiled kernel.
     monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *_: None)
     mask = attention.block_mask(batch.anchors, batch.owners, batch.stream_rows, block=32)
     weights = torch.randn(5, 128, 32)
-    found = [objective.forward(network, batch, seen) for seen in (objective.visibility(batch), mask)]
-    torch.testing.assert_close(found[1], found[0], atol=1e-5, rtol=1e-4)
-    grown = [gradients_of(network, (rows * weights).sum()) for rows in found]
-    for one, other in zip(*grown, strict=True):
-        torch.testing.assert_close(other, one, atol=1e-4, rtol=1e-3)
+    rows_by_mask = [
+        objective.forward(network, batch, mask_of_rows) for mask_of_rows in (objective.visibility(batch), mask)
+    ]
+    torch.testing.assert_close(rows_by_mask[1], rows_by_mask[0], atol=1e-5, rtol=1e-4)
+    grads = [gradients_of(network, (rows * weights).sum()) for rows in rows_by_mask]
+    for expected, actual in zip(*grads, strict=True):
+        torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-3)
 
 
-def test_the_mask_lists_each_block_that_is_seen_and_no_other(batch: objective.Batch) -> None:
+def test_the_mask_lists_exactly_the_visible_blocks(batch: Batch) -> None:
     mask = attention.block_mask(batch.anchors, batch.owners, batch.stream_rows, block=16)
     assert mask.mask_mod is not None
     every = create_block_mask(mask.mask_mod, 5, None, 128, 128, device="cpu", BLOCK_SIZE=16)
     assert torch.equal(mask.to_dense(), every.to_dense())
     dense = torch.ones(5, 96, 96, dtype=torch.bool).tril()
     rows = torch.arange(128)
-    place = torch.arange(5)[:, None, None]
-    told = mask.mask_mod(place, torch.tensor(0), rows[:, None], rows)
-    assert torch.equal(told[:, :96, :96], dense)
-    assert not told[:, :96, 96:].any(), "the stream sees a canvas"
-    assert torch.equal(told[:, 96:], objective.visibility(batch)[:, 0])  # type: ignore[index]
+    sequence = torch.arange(5)[:, None, None]
+    visible = mask.mask_mod(sequence, torch.tensor(0), rows[:, None], rows)
+    assert torch.equal(visible[:, :96, :96], dense)
+    assert not visible[:, :96, 96:].any(), "the stream sees a canvas"
+    assert torch.equal(visible[:, 96:], objective.visibility(batch)[:, 0])  # type: ignore[index]
 
 
-def test_rows_that_fit_no_block_are_told_in_one_line(batch: objective.Batch) -> None:
+def test_rows_that_do_not_fill_blocks_give_an_error_of_one_line(batch: Batch) -> None:
     with pytest.raises(ValueError, match="multiples of 128") as caught:
         attention.block_mask(batch.anchors, batch.owners, batch.stream_rows)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("distilled", [0.0, 0.5])
-def test_losses_of_all_rows_equal_those_of_the_rows_that_count(
-    batch: objective.Batch, network: Network, distilled: float
+def test_losses_with_fixed_sizes_equal_those_of_the_rows_with_a_target(
+    batch: Batch, network: Network, distilled: float
 ) -> None:
     expected = objective.losses(network, batch, distilled)
     rows = objective.forward(network, batch, objective.visibility(batch))
-    found = row_losses.losses(network, rows, batch, distilled)
-    torch.testing.assert_close(found.stream, expected.stream)
-    torch.testing.assert_close(found.canvas, expected.canvas)
-    assert not found.told().requires_grad, "a sum of what is told would keep every step's graph"
-    told = found.told().tolist()
-    assert told[2:] == pytest.approx([expected.canvas_full, expected.canvas_partial], rel=1e-4)
-    grown = [gradients_of(network, losses.stream + losses.canvas) for losses in (expected, found)]
-    for one, other in zip(*grown, strict=True):
-        torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-3)
+    actual = row_losses.losses(network, rows, batch, distilled)
+    torch.testing.assert_close(actual.stream, expected.stream)
+    torch.testing.assert_close(actual.canvas, expected.canvas)
+    assert not actual.means().requires_grad, "a sum of these would keep every step's graph"
+    means = actual.means().tolist()
+    assert means[2:] == pytest.approx([expected.canvas_full, expected.canvas_partial], rel=1e-4)
+    grads = [gradients_of(network, losses.stream + losses.canvas) for losses in (expected, actual)]
+    for dense, fixed in zip(*grads, strict=True):
+        torch.testing.assert_close(fixed, dense, atol=1e-5, rtol=1e-3)
 
 
-def test_levels_share_out_the_canvases_by_how_much_is_masked(batch: objective.Batch, network: Network) -> None:
-    found = row_losses.losses(network, objective.forward(network, batch, objective.visibility(batch)), batch, 0.0)
+def test_levels_group_the_canvases_by_their_share_of_masks(batch: Batch, network: Network) -> None:
+    actual = row_losses.losses(network, objective.forward(network, batch, objective.visibility(batch)), batch, 0.0)
     weights = batch.weights[:, batch.stream_rows :]
-    assert float(found.weights[1:].sum()) == pytest.approx(float(weights.sum()), rel=1e-5)
-    assert float(found.weights[3]) == pytest.approx(float(weights[batch.masked <= 0.5].sum()), rel=1e-5)
+    assert float(actual.weights[1:].sum()) == pytest.approx(float(weights.sum()), rel=1e-5)
+    assert float(actual.weights[3]) == pytest.approx(float(weights[batch.masked <= 0.5].sum()), rel=1e-5)
 
 
-def test_muon_of_many_matrices_is_muon_of_each() -> None:
+def test_muon_of_many_matrices_equals_muon_of_each() -> None:
     torch.manual_seed(0)
     shapes = [(32, 16), (16, 32), (32, 16), (16, 16)]
     start = [torch.randn(shape) for shape in shapes]
@@ -107,8 +110,8 @@ def test_muon_of_many_matrices_is_muon_of_each() -> None:
             for matrix, gradient in zip(matrices, step, strict=True):
                 matrix.grad = gradient.clone()
             optimizer.step()
-    for one, other, begun in zip(chains[0][0], chains[1][0], start, strict=True):
-        assert float((one - other).detach().norm() / (one - begun).detach().norm()) < 0.03, (
-            "further apart than bf16 explains"
+    for single, batched, initial in zip(chains[0][0], chains[1][0], start, strict=True):
+        assert float((single - batched).detach().norm() / (single - initial).detach().norm()) < 0.03, (
+            "the difference is larger than that of bf16"
         )
     chains[0][1].load_state_dict(chains[1][1].state_dict())

@@ -1,4 +1,4 @@
-"""Holes become batches: the same rows and hints that the engine has for them."""
+"""Holes become batches with the same rows and hints that the engine computes for them."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,11 +14,10 @@ from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import packed_batch as wire
 from engine.training.collator import Collator, LineEncoder
-from engine.training.loader import marks_of
-from engine.training.repeats import BatchLookup
+from engine.training.loader import special_tokens_of
 
 
-def test_every_line_by_itself_gives_the_tokens_of_the_whole(tiny_model: Path) -> None:
+def test_tokenizing_line_by_line_gives_the_tokens_of_the_whole_text(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     encode = LineEncoder(tokenizer)
     texts = [file.text for file in source_files()]
@@ -26,26 +25,26 @@ def test_every_line_by_itself_gives_the_tokens_of_the_whole(tiny_model: Path) ->
         assert encode(text) == tokenizer.encode(text, add_special_tokens=False).ids
 
 
-def test_the_quick_lookup_of_a_whole_stream_is_the_engines(tiny_model: Path) -> None:
+def test_batch_lookup_of_a_whole_stream_equals_the_engines_lookup(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
-    batch = Collator(config, tokenizer, marks, 3).batch(drawn_holes(config, 30), 32)
+    special_tokens = special_tokens_of(tokenizer)
+    batch = Collator(config, tokenizer, special_tokens, 3).batch(drawn_holes(config, 30), 32)
     for row in batch.tokens[:, :96]:
-        stream = row[row != marks.pad].tolist()
-        expected, found = Lookup(stream, marks, 64).stream(), BatchLookup(stream, marks, 64).stream()
-        assert all(np.array_equal(*pair) for pair in zip(attrs.astuple(expected), attrs.astuple(found), strict=True))
+        stream = row[row != special_tokens.pad].tolist()
+        expected, actual = Lookup(stream, special_tokens, 64).stream(), BatchLookup(stream, special_tokens, 64).stream()
+        assert all(np.array_equal(*pair) for pair in zip(attrs.astuple(expected), attrs.astuple(actual), strict=True))
 
 
-def test_canvases_are_the_engines(tiny_model: Path) -> None:
+def test_canvas_rows_equal_those_of_the_engine(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    special_tokens = special_tokens_of(tokenizer)
     holes = drawn_holes(config, 12)
     batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
     rows, agreement = batch.inputs, Agreement(TokenBytes(tokenizer).bytes)
     for row, hole in enumerate(holes):
         stream = batch.tokens[row, :96]
-        stream = stream[stream != marks.pad].tolist()
-        lookup, middle = Lookup(stream, marks, 64), stream.index(marks.middle)
+        stream = stream[stream != special_tokens.pad].tolist()
+        lookup, middle = Lookup(stream, special_tokens, 64), stream.index(special_tokens.middle)
         assert int(batch.anchors[row, 0]) == middle
         if typed := unfinished(tokenizer, hole.prefix):
             lookup.narrow(middle, np.array(agreement.tokens(typed.encode())))
@@ -59,25 +58,25 @@ def test_canvases_are_the_engines(tiny_model: Path) -> None:
             assert rows.strengths[row, own].tolist() == hints.strengths.tolist()
             assert rows.grams[row, own].tolist() == hints.grams.tolist()
             assert rows.positions[row, own].tolist() == list(range(anchor + 1, anchor + 1 + len(own)))
-            known = [*stream, *[marks.end] * 64][anchor + 1 : anchor + 2 + len(own)]
+            known = [*stream, *[special_tokens.end] * 64][anchor + 1 : anchor + 2 + len(own)]
             assert batch.targets[row, own].tolist() == known[1:]
-            shown, asked = rows.tokens[row, own], batch.weights[row, own] > 0
-            assert shown[0] == marks.mask
-            assert asked[-1]
-            assert torch.equal(shown[1:] == marks.mask, asked[:-1])
-            free = torch.tensor(known[:-1])
-            assert torch.equal(shown[shown != marks.mask], free[shown != marks.mask])
-            behind = anchor + 2 + torch.arange(len(own)) >= len(stream)
-            expected = torch.where(behind, config.objective.padding_weight, 1.0) * asked
+            shown, has_target = rows.tokens[row, own], batch.weights[row, own] > 0
+            assert shown[0] == special_tokens.mask
+            assert has_target[-1]
+            assert torch.equal(shown[1:] == special_tokens.mask, has_target[:-1])
+            unmasked = torch.tensor(known[:-1])
+            assert torch.equal(shown[shown != special_tokens.mask], unmasked[shown != special_tokens.mask])
+            after_end = anchor + 2 + torch.arange(len(own)) >= len(stream)
+            expected = torch.where(after_end, config.objective.padding_weight, 1.0) * has_target
             torch.testing.assert_close(batch.weights[row, own], expected)
 
 
-def test_canvases_are_drawn_with_the_configs_odds(tiny_model: Path) -> None:
+def test_canvases_are_drawn_with_the_odds_of_the_config(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 400), 320)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 400), 320)
     widths, full = Counter[int](), 0
     for owners, masked in zip(batch.owners.tolist(), batch.masked, strict=True):
-        for owner in range(owners[-1]):  # the last canvas of a sequence is cut
+        for owner in range(owners[-1]):  # the last canvas of a sequence may be cut short
             widths[owners.count(owner)] += 1
             full += int(masked[owners.index(owner)] == 1)
     count = widths.total()
@@ -87,10 +86,10 @@ def test_canvases_are_drawn_with_the_configs_odds(tiny_model: Path) -> None:
     assert float(shown.mean()) == pytest.approx(0.5, abs=0.03)
 
 
-def test_a_wire_carries_what_counts(tiny_model: Path) -> None:
+def test_a_packed_batch_counts_the_rows_with_a_target(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    packed = Collator(config, tokenizer, marks_of(tokenizer), 0).packed(drawn_holes(config, 5), 32)
-    batch = Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
-    stream, canvas = wire.counted(torch.from_numpy(packed), 96)
+    packed = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).pack(drawn_holes(config, 5), 32)
+    batch = Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 5), 32)
+    stream, canvas = packed_batch.counted(torch.from_numpy(packed), 96)
     assert stream == int((batch.weights[:, :96] > 0).sum()) > 0
     assert canvas == int((batch.weights[:, 96:] > 0).sum()) > 0

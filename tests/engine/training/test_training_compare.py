@@ -1,4 +1,4 @@
-"""Leads compared: one checkpoint gone on with, once for each change."""
+"""Comparing leads: one checkpoint is continued once for each change."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from engine.training.config import ConfigError
 from engine.training.train import train
 
 
-def test_a_change_is_one_number_of_the_config() -> None:
+def test_a_change_sets_one_number_of_the_config() -> None:
     config = small_config()
     assert changed(config, "") == config
     assert changed(config, "objective.distilled = 0.25").objective.distilled == 0.25
@@ -18,22 +18,22 @@ def test_a_change_is_one_number_of_the_config() -> None:
 
 
 @pytest.mark.parametrize("change", ["objective.no_such = 1", "distilled", "objective.distilled = 'much'"])
-def test_what_is_no_change_is_told_in_one_line(change: str) -> None:
-    with pytest.raises(ConfigError, match="changes no number of the config") as told:
+def test_a_text_that_is_no_change_gives_an_error_of_one_line(change: str) -> None:
+    with pytest.raises(ConfigError, match="changes no number of the config") as caught:
         changed(small_config(), change)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_leads_go_on_from_one_checkpoint_and_leave_it_alone(run_folder: Path, tmp_path: Path) -> None:
+def test_leads_continue_from_one_checkpoint_without_changing_it(run_folder: Path, tmp_path: Path) -> None:
     config = small_config()
     checkpoint = train(config, run_folder, minutes=0.02, workers=0, compiled=False)
     before = checkpoint.read_bytes()
-    found = [
+    leads = [
         compare(config, checkpoint, run_folder, change, 2, tmp_path / str(number), 1, compiled=False)
         for number, change in enumerate(("", "objective.canvas_weight = 9.0"))
     ]
     assert checkpoint.read_bytes() == before
-    assert [one.change for one in found] == ["nothing", "objective.canvas_weight = 9.0"]
-    assert found[0].losses != found[1].losses
-    assert all(one.accepted >= 1 and set(one.exact) == {"left-to-right", "threshold, 4 steps"} for one in found)
-    assert len(compared_table(found).rows) == 2
+    assert [lead.change for lead in leads] == ["nothing", "objective.canvas_weight = 9.0"]
+    assert leads[0].losses != leads[1].losses
+    assert all(lead.accepted >= 1 and set(lead.exact) == {"left-to-right", "threshold, 4 steps"} for lead in leads)
+    assert len(compared_table(leads).rows) == 2

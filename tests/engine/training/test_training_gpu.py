@@ -1,4 +1,4 @@
-"""A run on another machine: slim checkpoints, sessions, the way there and back."""
+"""A run on another machine: slim checkpoints, sessions, and the way there and back."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from engine.training.train import optimizers, rate, train
 
 
 @pytest.mark.parametrize(("precision", "close"), [("fp32", 0.0), ("bf16", 0.01), ("int8", 0.02)])
-def test_a_slim_checkpoint_goes_on(tmp_path: Path, precision: checkpoint.Precision, close: float) -> None:
+def test_a_run_can_continue_from_a_slim_checkpoint(
+    tmp_path: Path, precision: checkpoint.Precision, close: float
+) -> None:
     config, network = small_config(), Network(SHAPE)
     network.initialize()
     chain = optimizers(network, config.optimizer)
@@ -27,20 +29,22 @@ def test_a_slim_checkpoint_goes_on(tmp_path: Path, precision: checkpoint.Precisi
     whole = tmp_path / checkpoint.NEWEST
     checkpoint.save(whole, network, chain, checkpoint.Progress(7, 1.5, 900, 300))
     contents: tuple[checkpoint.Contents, ...] = ("weights", "everything")
-    for each in contents:
-        small = tmp_path / f"{each}.pt"
-        checkpoint.slim(whole, small, precision, each)
+    for kept in contents:
+        small = tmp_path / f"{kept}.pt"
+        checkpoint.slim(whole, small, precision, kept)
         other = Network(SHAPE)
-        again = optimizers(other, config.optimizer)
-        assert checkpoint.restore(small, other, again) == checkpoint.Progress(7, 1.5, 900, 300)
-        assert bool(again[1].state) == (each == "everything")
-        for one, two in zip(network.parameters(), other.parameters(), strict=True):
-            assert float(((one - two).norm() / one.norm()).detach()) <= close
+        other_chain = optimizers(other, config.optimizer)
+        assert checkpoint.restore(small, other, other_chain) == checkpoint.Progress(7, 1.5, 900, 300)
+        assert bool(other_chain[1].state) == (kept == "everything")
+        for original, restored in zip(network.parameters(), other.parameters(), strict=True):
+            assert float(((original - restored).norm() / original.norm()).detach()) <= close
     with pytest.raises(MidspanError, match="does not fit the config"):
         checkpoint.restore(whole, Network(attrs.evolve(SHAPE, width=64)), [])
 
 
-def test_a_run_in_sessions_comes_back_and_goes_on_from_its_plateau(run_folder: Path, tmp_path: Path) -> None:
+def test_results_of_a_run_in_sessions_continue_from_the_plateau_on_another_machine(
+    run_folder: Path, tmp_path: Path
+) -> None:
     config, work = small_config(), run_folder
     config = attrs.evolve(config, optimizer=attrs.evolve(config.optimizer, checkpoint_minutes=60, int8=False))
     train(config, work, minutes=60, workers=0, compiled=False, session=0.04)
@@ -48,8 +52,8 @@ def test_a_run_in_sessions_comes_back_and_goes_on_from_its_plateau(run_folder: P
     first = torch.load(work / checkpoint.NEWEST, weights_only=True)["progress"]
     assert first["step"] > 0
     train(config, work, minutes=2 * first["minutes"] + 0.06, workers=0, compiled=False)
-    done = torch.load(work / checkpoint.NEWEST, weights_only=True)["progress"]
-    assert done["step"] > first["step"]
+    second = torch.load(work / checkpoint.NEWEST, weights_only=True)["progress"]
+    assert second["step"] > first["step"]
 
     gpu.bring(tmp_path / "results", work, megabytes=0.05)
     assert all(path.stat().st_size <= 50_000 for path in (tmp_path / "results").iterdir())
@@ -60,13 +64,13 @@ def test_a_run_in_sessions_comes_back_and_goes_on_from_its_plateau(run_folder: P
     gpu.join(tmp_path / "results", home)
     checkpoint.back_to_plateau(home)
     plateau = torch.load(home / checkpoint.NEWEST, weights_only=True)["progress"]
-    assert first["step"] <= plateau["step"] < done["step"]
+    assert first["step"] <= plateau["step"] < second["step"]
     train(config, home, minutes=plateau["minutes"] + 0.05, workers=0, compiled=False)
     assert torch.load(home / checkpoint.NEWEST, weights_only=True)["progress"]["step"] > plateau["step"]
     assert (home / "loss.png").exists()
 
 
-def test_the_gpus_model_fits_its_bounds() -> None:
+def test_the_gpu_config_respects_block_size_and_weight_limit() -> None:
     config = load_config(TRAINING / "gpu.toml")
     assert config.model.context_tokens % attention.BLOCK == 0
     assert config.objective.canvas_rows_early == config.objective.canvas_rows_late

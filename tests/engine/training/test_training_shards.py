@@ -1,4 +1,4 @@
-"""Corpus and weights in pieces that fit through a narrow door, and back."""
+"""Corpus and weights in small pieces for a machine that only takes small files, and back."""
 
 import random
 from pathlib import Path
@@ -11,9 +11,11 @@ from engine.errors import MidspanError
 from engine.training import shards
 
 
-def test_a_corpus_packed_in_loads_comes_out_again(run_folder: Path, tmp_path: Path) -> None:
-    told = shards.pack(run_folder / "corpus", run_folder / "tokenizer.json", tmp_path, {"python": 1.0}, 0.045, 0.01, 2)
-    assert len(told) == 2
+def test_a_corpus_packed_in_loads_is_unpacked_again(run_folder: Path, tmp_path: Path) -> None:
+    report = shards.pack(
+        run_folder / "corpus", run_folder / "tokenizer.json", tmp_path, {"python": 1.0}, 0.045, 0.01, 2
+    )
+    assert len(report) == 2
     for load in (tmp_path / "load-0", tmp_path / "load-1"):
         assert sum(path.stat().st_size for path in load.glob("*.xz")) < 45_000
         assert all(path.stat().st_size <= 10_000 for path in load.glob("*.xz"))
@@ -24,14 +26,16 @@ def test_a_corpus_packed_in_loads_comes_out_again(run_folder: Path, tmp_path: Pa
         files = corpus.load(other / "corpus", "train")
         counts.append(len(files))
         assert {file.text for file in files} <= {file.text for file in source_files()}
-        assert len({file.path for file in files}) == len(files), "a file came twice"
+        assert len({file.path for file in files}) == len(files), "a file is in two loads"
     assert 0 < counts[0] < counts[1] == counts[2]
     assert corpus.load(other / "corpus", "held-out")
     assert (other / "tokenizer.json").read_bytes() == (run_folder / "tokenizer.json").read_bytes()
 
 
 def test_shards_keep_the_languages_shares() -> None:
-    files = [corpus.File(f"{at}.{kind}", kind, "x" * 100) for at in range(300) for kind in ("python", "go", "c")]
+    files = [
+        corpus.File(f"{number}.{kind}", kind, "x" * 100) for number in range(300) for kind in ("python", "go", "c")
+    ]
     groups = list(shards._mixed(files, {"python": 0.6, "go": 0.3, "c": 0.1}, 200))
     early = [file.language for group in groups[:100] for file in group]
     assert {name: round(early.count(name) / len(early), 1) for name in ("python", "go", "c")} == {
@@ -43,7 +47,7 @@ def test_shards_keep_the_languages_shares() -> None:
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged", "unlisted"])
-def test_a_shard_that_did_not_arrive_is_told_in_one_line(tmp_path: Path, harm: str) -> None:
+def test_a_missing_or_damaged_shard_gives_an_error_of_one_line(tmp_path: Path, harm: str) -> None:
     source = tmp_path / "weights.bin"
     source.write_bytes(random.Random(0).randbytes(100_000))
     pieces = shards.split([source], tmp_path / "pieces", 0.03)

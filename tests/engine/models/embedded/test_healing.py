@@ -27,7 +27,7 @@ from engine.protocol.messages import Fill
 from engine.schedule.context_cache import common_prefix
 from engine.schedule.scheduler import Scheduler
 from engine.training.collator import Collator
-from engine.training.loader import marks_of
+from engine.training.loader import special_tokens_of
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += pa"
 HOLE = Fill(id=1, prefix=PREFIX, suffix=")\n    return total\n", path="a/b.py", max_tokens=12, budget_ms=6e4)
@@ -157,7 +157,7 @@ def test_a_hint_goes_by_what_went_on_as_it_is_typed() -> None:
 
 def test_training_cuts_holes_where_the_engine_does(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
-    marks = marks_of(tokenizer)
+    marks = special_tokens_of(tokenizer)
     collator = Collator(config, tokenizer, marks, 0)
     healed = 0
     for hole in drawn_holes(config, 60):

@@ -20,13 +20,13 @@ from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
 from engine.training import link_loss, objective
+from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, restore
 from engine.training.collator import Collator
 from engine.training.config import Config, ConfigError
 from engine.training.export import export
 from engine.training.link_fit import fit_link
-from engine.training.loader import marks_of
-from engine.training.objective import Batch
+from engine.training.loader import special_tokens_of
 from engine.training.train import Run
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
@@ -63,7 +63,7 @@ def family(
 
 def batch_of(config: Config, tiny_model: Path) -> Batch:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    return Collator(config, tokenizer, marks_of(tokenizer), 0).batch(drawn_holes(config, 4), 32)
+    return Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 4), 32)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

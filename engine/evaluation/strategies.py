@@ -1,15 +1,15 @@
-"""The ways of filling that are compared: the commit rules with their numbers of steps."""
+"""The fill strategies that an evaluation compares: commit rules with their numbers of steps."""
 
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream_strategies import DEFAULT
 
-__all__ = ["DEFAULT", "DENOISE", "TWIN", "VERIFY", "WAYS", "FillStrategy"]
+__all__ = ["DEFAULT", "DENOISE", "STRATEGIES", "TWIN", "VERIFY", "FillStrategy"]
 
 TWIN = FillStrategy("left-to-right")
-"""The same weights, one token a pass: what every other way is held against."""
+"""The same weights, one token a pass: every other strategy is compared with it."""
 VERIFY = FillStrategy("verify")
 DENOISE = FillStrategy("threshold", 4)
-WAYS = tuple(
+STRATEGIES = tuple(
     dict.fromkeys(
         (
             TWIN,

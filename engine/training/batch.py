@@ -1,0 +1,39 @@
+"""A batch of training sequences: streams, each followed by its canvases."""
+
+import attrs
+from torch import Tensor
+
+from engine.models.embedded.network import Rows
+
+
+@attrs.define
+class Batch:
+    """B sequences of T stream rows, each followed by R canvas rows; a target of weight 0 does not count.
+
+    tokens, positions, hints, strengths, targets: int64 [B, T + R]; grams: int64 [B, T + R, 2]; see network.Rows
+    weights: float32 [B, T + R]
+    owners: int64 [B, R], the number of the canvas that a row belongs to
+    anchors: int64 [B, R], the stream position of the anchor of a row's canvas
+    masked: float32 [B, R], the share of a row's canvas that is masked
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    hints: Tensor
+    strengths: Tensor
+    grams: Tensor
+    targets: Tensor
+    weights: Tensor
+    owners: Tensor
+    anchors: Tensor
+    masked: Tensor
+
+    @property
+    def stream_rows(self) -> int:
+        """T, the number of stream rows of a sequence."""
+        return self.tokens.shape[1] - self.owners.shape[1]
+
+    @property
+    def inputs(self) -> Rows:
+        """The rows as the network takes them."""
+        return Rows(self.tokens, self.positions, self.hints, self.strengths, self.grams)
