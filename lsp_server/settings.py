@@ -1,6 +1,6 @@
-"""The settings: each typed, with a default and a line that says what it is for; a wrong one is told once, in one line.
+"""The settings: each has a type, a default and a line of documentation. A wrong value is reported once, in one line.
 
-The documented names are camelCase (`budgetMs`); snake_case is taken as well. In the editor they stand under "midspan".
+The documented names are camelCase (`budgetMs`); snake_case works too. In the editor they are under "midspan".
 """
 
 import json
@@ -16,7 +16,7 @@ from engine.protocol.messages import RuleName
 from lsp_server.messages import camel_case
 
 SECTION = "midspan"
-DEFAULT_GATE = 0.85  # Set by measurement on held-out holes; lower shows more and is wrong more often.
+DEFAULT_GATE = 0.85  # Measured on held-out holes. A lower gate shows more, and is wrong more often.
 SECRET_FILES = (
     ".env",
     ".env.*",
@@ -41,7 +41,7 @@ SECRET_FILES = (
 
 @attrs.frozen
 class Kind:
-    """What a setting may be: `read` returns the value, or raises ValueError where it is not what `allowed` says."""
+    """The type of a setting. `read` returns the value, or raises ValueError when it is not what `allowed` says."""
 
     allowed: str
     read: Callable[[object], Any]
@@ -66,14 +66,14 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item for item in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) and text for text in value):
         raise ValueError
     return tuple(value)
 
 
 def _integer(low: int, high: int) -> Kind:
     def read(value: object) -> int:
-        # Lua and some JSON writers send 150.0 for 150, and True is an int to Python alone.
+        # Lua and some JSON writers send 150.0 for 150. To Python, True is an int.
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
             raise ValueError
         if not low <= value <= high:
@@ -113,7 +113,7 @@ def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
 
 @attrs.frozen
 class Settings:
-    """All settings. The `doc` of a field's metadata is what users read; `kind` says what is allowed."""
+    """All settings. In a field's metadata, `doc` is what users read and `kind` says what is allowed."""
 
     enabled: bool = attrs.field(default=True, metadata=_about(_FLAG, "Whether anything is suggested at all."))
     languages: dict[str, bool] = attrs.field(
@@ -193,7 +193,7 @@ class Settings:
 
     @property
     def engine_options(self) -> EngineOptions:
-        """What of it the engine is started with."""
+        """The settings with which the engine is started."""
         return EngineOptions(
             model=self.model,
             threads=self.threads,
@@ -205,19 +205,19 @@ class Settings:
 
 
 @attrs.frozen
-class Reading:
-    """Settings as read, a line for each wrong value, and the names that we do not know."""
+class SettingsReading:
+    """The settings, one line for each wrong value, and the unknown names."""
 
     settings: Settings
     problems: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def read_settings(*layers: object) -> Reading:
-    """Read settings from what editors sent, a later layer going over an earlier one; None is skipped.
+def read_settings(*layers: object) -> SettingsReading:
+    """Read settings from what an editor sent. A later layer overrides an earlier one; None is skipped.
 
-    A layer is the object of settings, or an object that has it under "midspan". Never raises: where a value is wrong
-    the one below it, in the end the default, is kept and a problem says so.
+    A layer is the object of settings, or an object that has it under "midspan". Never raises: a wrong value is
+    reported as a problem, and the value of the layer below, or the default, is kept.
     """
     fields = {field.name: field for field in attrs.fields(Settings)}
     values: dict[str, Any] = {}
@@ -229,7 +229,7 @@ def read_settings(*layers: object) -> Reading:
             continue
         if not isinstance(section, Mapping):
             problems.append(
-                f"the settings under {SECTION} are {_shown(section)}; an object is allowed; defaults are used"
+                f"the settings under {SECTION} are {_quoted(section)}; an object is allowed; defaults are used"
             )
             continue
         for key, value in section.items():
@@ -243,14 +243,14 @@ def read_settings(*layers: object) -> Reading:
                 except (ValueError, OverflowError):
                     kept = values.get(name, getattr(Settings(), name))
                     problems.append(
-                        f"the setting {SECTION}.{camel_case(name)} is {_shown(value)}; allowed is {kind.allowed}; "
-                        f"{_shown(kept)} is used"
+                        f"the setting {SECTION}.{camel_case(name)} is {_quoted(value)}; allowed is {kind.allowed}; "
+                        f"{_quoted(kept)} is used"
                     )
-    return Reading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
+    return SettingsReading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
 
 
 def setting_names() -> list[str]:
-    """Return the names of all settings as they are documented."""
+    """Return the documented names of all settings."""
     return [camel_case(field.name) for field in attrs.fields(Settings)]
 
 
@@ -258,6 +258,6 @@ def _snake_case(key: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     text = json.dumps(value, default=lambda other: type(other).__name__)
     return text if len(text) <= 60 else text[:57] + "..."

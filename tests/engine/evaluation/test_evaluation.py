@@ -18,9 +18,9 @@ from engine.evaluation.task import Task, extent_of, held_out, without_suffix
 from engine.evaluation.ways import DENOISE, TWIN, VERIFY, WAYS, FillStrategy
 from engine.fill.interface import Model
 from engine.models.load import load
+from engine.protocol import confidence
 from engine.protocol.messages import Candidate
 from engine.training import evaluate
-from lsp_server.suggest.gate import confidence_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -126,7 +126,7 @@ async def test_the_confidence_is_what_the_gate_goes_by(family: Model, files: lis
         Candidate("", [], [], "complete"),
     ]
     for answer in answers:
-        assert first_line_confidence(answer) == pytest.approx(confidence_of(answer, answer.text))
+        assert first_line_confidence(answer) == pytest.approx(confidence.first_line_confidence(answer, answer.text))
     for one in await measure(family, held_out(files, "python", "lines", 4), (TWIN, DENOISE)):
         assert 0 <= one.confidence <= 1
 

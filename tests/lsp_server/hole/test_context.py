@@ -4,12 +4,10 @@ import attrs
 import pytest
 
 from engine.protocol.messages import ModelInfo, Snippet
-from lsp_server.documents.store import Documents, Opened
-from lsp_server.hole.context_budget import context_budget_of
+from lsp_server.documents.store import Documents, OpenDocument
+from lsp_server.hole.context_budget import NEAR, context_budget_of
 from lsp_server.hole.recent_edits import RecentEdits
-from lsp_server.hole.related import OtherFile, snippets
-from lsp_server.hole.related_files import RelatedFiles
-from lsp_server.hole.window import NEAR
+from lsp_server.hole.related_files import OtherFile, RelatedFiles, snippets
 
 SMALL = ModelInfo("small", "embedded", "Apache-2.0", 1, 384, 32, "absorbing", "cpu", "float32")
 LARGE = attrs.evolve(SMALL, name="large", context_tokens=262_144)
@@ -38,17 +36,17 @@ def test_edits_are_places_that_move_with_the_lines_above_them() -> None:
     recent = RecentEdits()
     recent.note("a", 100, 0, 0)
     recent.note("a", 104, 0, 1)
-    assert recent.places("a") == [105], "typing on is one place"
+    assert recent.lines("a") == [105], "typing on is one place"
     recent.note("a", 10, 0, 5)
-    assert recent.places("a") == [15, 110]
+    assert recent.lines("a") == [15, 110]
     recent.note("a", 0, 8, 0)
-    assert recent.places("a") == [0, 102], "the deletion is a place, and takes the one beside it along"
+    assert recent.lines("a") == [0, 102], "the deletion is a place, and takes the one beside it along"
     recent.see("b")
     recent.note("c", 1, 0, 0)
     recent.see("a")
     assert recent.newest_first() == ["a", "c", "b"]
     recent.forget("a")
-    assert recent.places("a") == []
+    assert recent.lines("a") == []
     assert recent.newest_first() == ["c", "b"]
 
 
@@ -57,7 +55,7 @@ def test_few_places_of_a_document_are_kept() -> None:
     for line in range(0, 2000, 100):
         recent.note("a", line, 0, 0)
 
-    assert recent.places("a") == [1900, 1800, 1700, 1600, 1500, 1400]
+    assert recent.lines("a") == [1900, 1800, 1700, 1600, 1500, 1400]
 
 
 def test_a_file_that_the_text_names_comes_first_then_the_same_language_then_the_latest() -> None:
@@ -111,5 +109,5 @@ def test_while_one_document_is_typed_in_the_others_stay_as_they_were_shown() -> 
     assert around() == []
 
 
-def path_unless_secret(other: Opened) -> str | None:
+def path_unless_secret(other: OpenDocument) -> str | None:
     return None if "secret" in other.path else other.path

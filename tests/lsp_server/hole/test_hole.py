@@ -7,8 +7,8 @@ from lsprotocol import types
 from marked import at_cursor, hole_at, opened
 
 from lsp_server.documents.store import Documents, offset_at
+from lsp_server.hole.context_budget import NEAR
 from lsp_server.hole.hole import cut_hole
-from lsp_server.hole.window import NEAR
 
 UTF16 = types.PositionEncodingKind.Utf16
 
@@ -39,7 +39,7 @@ PLACES = [
 @pytest.mark.parametrize(("marked", "extent", "place"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES])
 def test_the_syntax_tree_decides_extent_and_place(marked: str, extent: str, place: str) -> None:
     hole = hole_at(marked)
-    assert (hole.extent, hole.place) == (extent, place)
+    assert (hole.extent, hole.cursor_context) == (extent, place)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_cursor_behind_an_emoji_is_where_a_utf16_editor_says() -> None:
     snapshot = opened('s = "🙂🙂"\r\nt = "🙂"\r\n')
     hole = cut_hole(snapshot, offset_at(snapshot, types.Position(1, 7), UTF16))
     assert hole.line_before == 't = "🙂'
-    assert hole.place == "string"
+    assert hole.cursor_context == "string"
 
 
 def test_half_a_surrogate_pair_is_not_sent_to_the_model() -> None:
@@ -119,4 +119,4 @@ def test_a_hole_is_cut_at_once_after_an_edit() -> None:
     documents.change("file:///a.py", 1, [types.TextDocumentContentChangePartial(types.Range(at, at), "    ")], UTF16)
     snapshot = documents.snapshot("file:///a.py")
     assert snapshot is not None
-    assert cut_hole(snapshot, 13).place == "body"
+    assert cut_hole(snapshot, 13).cursor_context == "body"

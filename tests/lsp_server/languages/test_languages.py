@@ -188,7 +188,7 @@ def test_every_registered_language_is_tested_here() -> None:
 def test_the_hole_is_of_its_kind(language: str, place: str, marked: str) -> None:
     hole = hole_at(marked, language)
     before, _, after = marked.partition("¦")
-    assert hole.place == place
+    assert hole.cursor_context == place
     assert hole.prefix == before
     assert hole.suffix == after
     one_line = bool(hole.line_before.strip()) or place == "rest of line"

@@ -4,12 +4,12 @@ import pytest
 from marked import at_cursor, opened
 
 from lsp_server.hole.hole import cut_hole
-from lsp_server.suggest.validity import Judge, errors
+from lsp_server.suggest.validity import SyntaxJudge, errors
 
 
 def cleanest(marked: str, fill: str, language: str = "python") -> str | None:
     snapshot, offset = at_cursor(marked, language)
-    return Judge(snapshot, cut_hole(snapshot, offset)).cleanest(fill)
+    return SyntaxJudge(snapshot, cut_hole(snapshot, offset)).cleanest(fill)
 
 
 def test_a_clean_fill_is_kept_whole() -> None:
