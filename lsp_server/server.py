@@ -192,7 +192,7 @@ async def _show_status(ls: MidspanServer) -> wire.StatusReport:
             async with asyncio.timeout(_STATUS_TIMEOUT_S):
                 engine = await client.status()
         except (MidspanError, TimeoutError):
-            _logger.warning("the engine does not tell its status; the command %s may help", RESTART_ENGINE)
+            _logger.warning("the engine does not answer the status request; the command %s may help", RESTART_ENGINE)
     report = ls.session.board.report(ls.session.configuration.settings.model, engine)
     _logger.info("%s", as_log_line(report))
     return report

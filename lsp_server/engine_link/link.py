@@ -32,7 +32,7 @@ _START_STATES = {
 }
 
 
-class Reports(Protocol):
+class ProgressReporter(Protocol):
     """Shows the progress of a start."""
 
     def report(self, message: str) -> None: ...
@@ -45,7 +45,7 @@ class EngineLink:
     `delay_s`: 0.5 s at first, then twice as long each time, at most 30 s. A successful fill resets the delay.
     """
 
-    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[Reports]]) -> None:
+    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[ProgressReporter]]) -> None:
         self._board = board
         self._progress = progress
         self._options: EngineOptions | None = None

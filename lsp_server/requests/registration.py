@@ -68,7 +68,7 @@ async def follow_configuration(server: LanguageServer) -> None:
     try:
         await _register(server, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options)
     except JsonRpcException as error:
-        _logger.warning("the editor will not tell of changed settings (%d)", error.code)
+        _logger.warning("the editor does not report changed settings (%d)", error.code)
 
 
 async def _register(server: LanguageServer, method: str, options: object) -> None:
