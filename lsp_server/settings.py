@@ -4,7 +4,7 @@ The documented names are camelCase (`budgetMs`); snake_case works too. In the ed
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import attrs
@@ -14,6 +14,7 @@ from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import RuleName
 from lsp_server.messages import camel_case
+from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number
 
 SECTION = "midspan"
 DEFAULT_GATE = 0.85  # Measured on held-out holes. A lower gate shows more, and is wrong more often.
@@ -39,74 +40,6 @@ SECRET_FILES = (
 )
 
 
-@attrs.frozen
-class Kind:
-    """The type of a setting. `read` returns the value, or raises ValueError when it is not what `allowed` says."""
-
-    allowed: str
-    read: Callable[[object], Any]
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _flags(value: object) -> dict[str, bool]:
-    if not isinstance(value, Mapping) or not all(isinstance(on, bool) for on in value.values()):
-        raise ValueError
-    return {str(key): on for key, on in value.items()}
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(text, str) and text for text in value):
-        raise ValueError
-    return tuple(value)
-
-
-def _integer(low: int, high: int) -> Kind:
-    def read(value: object) -> int:
-        # Lua and some JSON writers send 150.0 for 150. To Python, True is an int.
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise ValueError
-        if not low <= value <= high:
-            raise ValueError
-        return int(value)
-
-    return Kind(f"a whole number from {low} to {high}", read)
-
-
-def _number(low: float, high: float) -> Kind:
-    def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ValueError
-        return float(value)
-
-    return Kind(f"a number from {low:g} to {high:g}", read)
-
-
-def _choice(*choices: str) -> Kind:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in choices:
-            raise ValueError
-        return value
-
-    return Kind("one of " + ", ".join(choices), read)
-
-
-_FLAG = Kind("true or false", _flag)
-_FLAGS = Kind("an object of language ids and true or false", _flags)
-_TEXT = Kind("a text that is not empty", _text)
-_GLOBS = Kind("a list of file name patterns", _texts)
-
-
 def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
     return {"kind": kind, "doc": doc}
 
@@ -115,80 +48,80 @@ def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
 class Settings:
     """All settings. In a field's metadata, `doc` is what users read and `kind` says what is allowed."""
 
-    enabled: bool = attrs.field(default=True, metadata=_about(_FLAG, "Whether anything is suggested at all."))
+    enabled: bool = attrs.field(default=True, metadata=_about(FLAG, "Whether anything is suggested at all."))
     languages: dict[str, bool] = attrs.field(
-        factory=dict, metadata=_about(_FLAGS, "Languages to switch off, by language id; one that is not named is on.")
+        factory=dict, metadata=_about(FLAGS, "Languages to switch off, by language id; one that is not named is on.")
     )
     budget_ms: int = attrs.field(
         default=150,
-        metadata=_about(_integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
+        metadata=_about(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
     )
     max_lines: int = attrs.field(
-        default=8, metadata=_about(_integer(1, 64), "The most lines that a suggestion may have.")
+        default=8, metadata=_about(integer(1, 64), "The most lines that a suggestion may have.")
     )
     max_tokens: int = attrs.field(
-        default=64, metadata=_about(_integer(1, 512), "The most tokens that the model may write for a suggestion.")
+        default=64, metadata=_about(integer(1, 512), "The most tokens that the model may write for a suggestion.")
     )
     model: str = attrs.field(
         default=DEFAULT,
         metadata=_about(
-            _TEXT,
+            TEXT,
             'The model: a name that "midspan models list" shows, or a folder. '
             'The default is what "midspan models use" chose, at first "embedded".',
         ),
     )
     gate: float = attrs.field(
         default=DEFAULT_GATE,
-        metadata=_about(_number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
+        metadata=_about(number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
     )
     whole_lines: bool = attrs.field(
         default=False,
-        metadata=_about(_FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
+        metadata=_about(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
     )
     rule: RuleName = attrs.field(
         default="default",
-        metadata=_about(_choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+        metadata=_about(choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
     )
     threads: int = attrs.field(
-        default=0, metadata=_about(_integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
+        default=0, metadata=_about(integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
     )
     device: str = attrs.field(
         default="auto",
-        metadata=_about(_choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
+        metadata=_about(choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
     )
     precision: str = attrs.field(
         default="auto",
         metadata=_about(
-            _choice(*PRECISION_SETTINGS),
+            choice(*PRECISION_SETTINGS),
             "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
         ),
     )
     context_tokens: int = attrs.field(
         default=0,
         metadata=_about(
-            _integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
+            integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
         ),
     )
     related_files: str = attrs.field(
         default="local",
         metadata=_about(
-            _choice("local", "always", "never"),
+            choice("local", "always", "never"),
             "Whether a model with room for it reads other open files too: local, unless they would leave the machine.",
         ),
     )
     idle_minutes: float = attrs.field(
-        default=30.0, metadata=_about(_number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
+        default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
     completion_items: bool = attrs.field(
         default=False,
-        metadata=_about(_FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
+        metadata=_about(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
     )
     log_level: str = attrs.field(
-        default="info", metadata=_about(_choice("debug", "info", "warning", "error"), "How much is logged.")
+        default="info", metadata=_about(choice("debug", "info", "warning", "error"), "How much is logged.")
     )
     exclude: tuple[str, ...] = attrs.field(
         default=SECRET_FILES,
-        metadata=_about(_GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+        metadata=_about(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
     )
 
     @property

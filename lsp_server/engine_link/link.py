@@ -124,7 +124,7 @@ class EngineLink:
         await self._configured.wait()
         assert self._options is not None
         client, self._client = self._client, None
-        self._not_before = time.monotonic() + _GOODBYE_S  # No request should connect to the leaving engine.
+        self._not_before = time.monotonic() + _GOODBYE_S  # No request should connect to the stopping engine.
         if client is None:
             client = await connect_running(self._options, CLIENT_NAME)
         if client is not None:
