@@ -1,7 +1,7 @@
-"""What the language server would have on the screen, without its process: the same cut, shape, gate and reuse.
+"""What the language server would show while someone types, without its process: the same plan, present and reuse.
 
-The engine's scheduler runs in this process and a fill has all the time it wants, so that two runs on machines of
-different speed show the same.
+The engine's scheduler runs in this process, and a fill has all the time it needs, so that machines of different speed
+show the same.
 """
 
 import attrs
@@ -9,31 +9,30 @@ from lsprotocol import types
 
 from engine.evaluation.calibration import Judged
 from engine.evaluation.keystrokes import Screen, TypingTask
-from engine.protocol.messages import Fill
+from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_at
-from lsp_server.hole.hole import cut_hole
 from lsp_server.settings import Settings
-from lsp_server.suggest.gate import confidence_of, let_through
+from lsp_server.suggest.plan import plan
+from lsp_server.suggest.present import present
 from lsp_server.suggest.reuse import Reuse
-from lsp_server.suggest.shape import shape
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32
 
 
 class Suggester:
-    """One open document at a place; called with how much of the place is typed, it says what is on the screen.
+    """One open document. Called with how many characters of the task are typed, it returns what is on the screen.
 
-    `judged` collects the confidence in every first line that the engine wrote to its end, and whether it was right, be
-    it shown or not; `asked` counts the fills, `reused` the moments that needed none.
+    `judged` collects the confidence in every first line that the engine wrote to its end, shown or not, and whether the
+    line was right. `asked` counts the fills, `reused` the keys that needed none.
     """
 
-    def __init__(self, scheduler: Scheduler, place: TypingTask, settings: Settings) -> None:
-        self._scheduler, self._place, self._settings = scheduler, place, settings
+    def __init__(self, scheduler: Scheduler, model: ModelInfo, task: TypingTask, settings: Settings) -> None:
+        self._scheduler, self._model, self._task, self._settings = scheduler, model, task, settings
         self._documents, self._reuse = Documents(), Reuse()
-        self._uri = f"file:///{place.path}"
-        self._documents.open(self._uri, place.language, 0, place.above + place.below)
+        self._uri = f"file:///{task.path}"
+        self._documents.open(self._uri, task.language, 0, task.above + task.below)
         self._typed = 0
         self._screen = Screen()
         self.judged: list[Judged] = []
@@ -41,9 +40,9 @@ class Suggester:
 
     async def __call__(self, typed: int) -> Screen:
         snapshot = self._type(typed)
-        offset = len(self._place.above) + typed
+        offset = len(self._task.above) + typed
         rest = self._reuse.follow(snapshot, offset)
-        # What is left of a start is asked for anew, as lsp_server/suggestions.py does.
+        # Each key along the start of a line asks the engine again, as in lsp_server/requests/suggestions.py.
         if rest and not self._screen.cut:
             self.reused += 1
             return attrs.evolve(self._screen, text=rest[0])
@@ -53,13 +52,12 @@ class Suggester:
         return self._screen
 
     def _type(self, typed: int) -> Snapshot:
-        place, at = self._place, len(self._place.above) + self._typed
         snapshot = self._snapshot()
         if typed == self._typed:
             return snapshot
-        cursor = position_at(snapshot, at, _UTF32)
+        cursor = position_at(snapshot, len(self._task.above) + self._typed, _UTF32)
         change = types.TextDocumentContentChangePartial(
-            range=types.Range(cursor, cursor), text=place.text[self._typed : typed]
+            range=types.Range(cursor, cursor), text=self._task.text[self._typed : typed]
         )
         self._documents.change(self._uri, typed, [change], _UTF32)
         self._typed = typed
@@ -72,26 +70,15 @@ class Suggester:
         return snapshot
 
     async def _ask(self, snapshot: Snapshot, offset: int) -> Screen:
-        hole, settings = cut_hole(snapshot, offset), self._settings
-        fill = Fill(
-            id=0,
-            prefix=hole.prefix,
-            suffix=hole.suffix,
-            path=self._place.path,
-            language=snapshot.language.id,
-            extent=hole.extent,
-            budget_ms=_BUDGET_MS,
-            max_tokens=settings.max_tokens,
-            min_line_probability=settings.gate,
-            rule=settings.rule,
-        )
+        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path)
+        fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
         filled = await self._scheduler.submit(fill, None).result
-        candidate = filled.candidates[0]
-        text = shape(candidate.text, hole, snapshot, settings.max_lines)
-        if not text:
-            return Screen()
-        line, first = (part.partition("\n")[0] for part in (self._place.text[self._typed :], text))
-        if candidate.finish != "unsure":
-            self.judged.append(Judged(confidence_of(candidate, text), bool(first) and first == line))
-        shown = let_through(candidate, text, hole, snapshot.language, settings)
-        return Screen(shown.text, shown.cut) if shown is not None else Screen()
+        line = self._task.text[self._typed :].partition("\n")[0]
+        # A gate of 0 presents what the gate would hide, and only an unsure fill as the start of a line.
+        ungated = attrs.evolve(planned, settings=attrs.evolve(self._settings, gate=0.0))
+        for whole in present(ungated, filled):
+            if not whole.is_start:
+                first = whole.text.partition("\n")[0]
+                self.judged.append(Judged(whole.confidence, bool(first) and first == line))
+        presented = present(planned, filled)
+        return Screen(presented[0].text, presented[0].is_start) if presented else Screen()

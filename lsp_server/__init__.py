@@ -1,1 +1,1 @@
-"""The Midspan language server: cuts holes around the cursor and offers the engine's fills as inline completions."""
+"""The Midspan language server: it cuts holes at the cursor and shows the engine's fills as inline completions."""

@@ -4,14 +4,14 @@ import argparse
 import os
 import sys
 
-from lsp_server import quick_start  # isort: skip  # Before all that imports lsprotocol.
+from lsp_server import quick_start  # isort: skip  # Before anything that imports lsprotocol.
 from engine import __version__
 from lsp_server.log import log_to_stderr
 from lsp_server.server import MidspanServer
 
 
 def main() -> None:
-    """Serve one editor, then leave."""
+    """Serve one editor, then exit."""
     arguments = _parser().parse_args()
     log_to_stderr()
     server = MidspanServer()
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _serve_stdio(server: MidspanServer) -> None:
-    # A stray print, ours or a library's, would end the session: stdout is the editor's alone.
+    # Only the editor's messages may go to stdout: a stray print, ours or a library's, would end the session.
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -34,12 +34,12 @@ def _serve_stdio(server: MidspanServer) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="midspan-lsp", description="The language server of Midspan: code filled in by a local diffusion model."
+        prog="midspan-lsp", description="The Midspan language server: a local diffusion model fills in code."
     )
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument("--stdio", action="store_true", help="talk over stdin and stdout; this is the default")
-    way.add_argument("--tcp", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor on a TCP port")
-    way.add_argument("--ws", metavar="HOST:PORT", type=_host_and_port, help="the same as a WebSocket server")
+    transport = parser.add_mutually_exclusive_group()
+    transport.add_argument("--stdio", action="store_true", help="use stdin and stdout; this is the default")
+    transport.add_argument("--tcp", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor on a TCP port")
+    transport.add_argument("--ws", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor on a WebSocket")
     parser.add_argument("--version", action="version", version=f"midspan-lsp {__version__}")
     return parser
 

@@ -1,4 +1,4 @@
-"""Where a session's counts wait for the user's statistics file, so that no keystroke ever waits for the disk."""
+"""Counts that wait to be written to the user's statistics file, so that no keystroke waits for the disk."""
 
 import asyncio
 import logging
@@ -13,23 +13,23 @@ FLUSH_S = 5.0
 
 
 class Ledger:
-    """Collects tallies and appends them to `file` every few seconds. A disk that refuses costs one log line."""
+    """Collects tallies and appends them to `file` every few seconds. If the disk refuses, one line is logged."""
 
     def __init__(self, file: StatisticsFile) -> None:
         self._file = file
         self._waiting: Tallies = {}
         self._closing = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
-        self._told = False
+        self._warned = False
 
     def add(self, language: str, tally: Tally) -> None:
-        """Count `tally` for a language, by its id, today."""
+        """Add `tally` to today's counts of a language, by its id."""
         self._put({row_of_today(language): tally})
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
 
     async def close(self) -> None:
-        """Write what still waits."""
+        """Write the waiting counts."""
         self._closing.set()
         if self._flushing is not None:
             await asyncio.wait({self._flushing})
@@ -47,10 +47,10 @@ class Ledger:
         try:
             await asyncio.to_thread(self._file.append, tallies)
         except MidspanError as error:
-            # They go with the next ones: a disk that is full now may have room later.
+            # They are written with the next ones: a full disk may have room later.
             self._put(tallies)
-            if not self._told:
-                self._told = True
+            if not self._warned:
+                self._warned = True
                 _logger.warning("nothing is counted for `midspan stats`: %s", error)
         else:
-            self._told = False
+            self._warned = False

@@ -1,4 +1,4 @@
-"""Where log lines go: ours to the editor's log, all others to stderr without what may be the user's code."""
+"""Logging: our own lines go to the editor's log, all others to stderr without anything that may be the user's code."""
 
 import logging
 import re
@@ -31,10 +31,10 @@ class ClientLog(logging.Handler):
 
 
 def fit_for_stderr(record: logging.LogRecord) -> bool:
-    """Strip a foreign record of its arguments and traceback; a logging filter.
+    """Remove the arguments and the traceback from another library's record. This is a logging filter.
 
-    pygls logs the messages that it fails on, and those hold the text of the user's files. It also logs each error that
-    we answer a request with, which needs no second telling.
+    pygls logs the messages on which it fails, and those contain the text of the user's files. It also logs each error
+    with which we answer a request; those records are dropped.
     """
     if record.name.split(".")[0] in _OURS:
         return True
@@ -49,7 +49,7 @@ def fit_for_stderr(record: logging.LogRecord) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception's type and where it was raised, but not its text, which may quote the user's code."""
+    """Return an exception's type and where it was raised. Its text is left out, as it may quote the user's code."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -59,7 +59,7 @@ def describe(error: BaseException) -> str:
 
 
 def log_to_stderr() -> None:
-    """Set up logging for the process, before an editor is there."""
+    """Set up logging for the process, before an editor is connected."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     handler.addFilter(fit_for_stderr)
@@ -67,12 +67,12 @@ def log_to_stderr() -> None:
 
 
 def log_to_client(send: Callable[[types.LogMessageParams], None]) -> None:
-    """From now on send our own lines to the editor, and only there."""
+    """Send our own lines to the editor from now on, and nowhere else."""
     ours = logging.getLogger("lsp_server")
     ours.handlers = [ClientLog(send)]
     ours.propagate = False
 
 
 def set_level(level: str) -> None:
-    """Log our own lines from `level` ("debug", "info", "warning", "error") on."""
+    """Log our own lines of `level` ("debug", "info", "warning" or "error") and above."""
     logging.getLogger("lsp_server").setLevel(level.upper())

@@ -1,4 +1,4 @@
-"""What Midspan says beside standard LSP: the request midspan/fill, its progress, the status notification, commands.
+"""Midspan's own messages besides standard LSP: midspan/fill and its progress, the status, and the commands.
 
 Fields are snake_case here and camelCase on the wire.
 """
@@ -17,7 +17,7 @@ from engine.protocol.messages import Finish, ModelInfo, RuleName, Status, Timing
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
 STATUS = "midspan/status"
-# Copilot's language server made these two what such clients send.
+# Clients of Copilot's language server send these two.
 SHOWN = "textDocument/didShowCompletion"
 PARTLY_ACCEPTED = "textDocument/didPartiallyAcceptCompletion"
 ACCEPTED = "midspan.accepted"
@@ -27,7 +27,7 @@ State = Literal["starting", "ready", "busy", "off", "error"]
 
 @attrs.frozen
 class FillParams:
-    """Fill the hole at `position`. What is None is taken from the settings; progress is sent only with a token."""
+    """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token."""
 
     text_document: types.TextDocumentIdentifier
     position: types.Position
@@ -49,7 +49,7 @@ class FillRequest:
 
 @attrs.frozen
 class FillResult:
-    """`text` is shaped and goes into `range`; `tokens` are the model's own, before shaping; `ms` are milliseconds."""
+    """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds."""
 
     text: str
     tokens: list[str]
@@ -66,7 +66,7 @@ class FillResult:
 
 @attrs.frozen
 class FillProgress:
-    """The canvas after a denoising step: None where it is still masked."""
+    """The canvas after a denoising step, one token a position; None is a mask."""
 
     token: str | int
     step: int
@@ -75,7 +75,7 @@ class FillProgress:
 
 @attrs.frozen
 class StatusParams:
-    """What an editor's status item shows. `median_ms` is the median of the recent fills, request to answer."""
+    """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer."""
 
     state: State
     message: str
@@ -85,7 +85,7 @@ class StatusParams:
 
 @attrs.frozen
 class StatusReport:
-    """The answer of the command midspan.status. The counts are this session's; `engine` is None while none runs."""
+    """The result of the command midspan.status. The counts are this session's; `engine` is None while none runs."""
 
     state: State
     message: str
@@ -103,7 +103,7 @@ class StatusReport:
 
 @attrs.frozen
 class ToggleResult:
-    """The answer of the command midspan.toggle; `language` is None for the switch of all languages."""
+    """The result of the command midspan.toggle. `language` is None for the switch of all languages."""
 
     enabled: bool
     language: str | None
@@ -111,9 +111,9 @@ class ToggleResult:
 
 @attrs.frozen
 class OfferTag:
-    """The argument of the command midspan.accepted, which each item carries: whose item it is, and never its text.
+    """The argument of the command midspan.accepted, which each item carries. It names the offer, and has no text.
 
-    `start` is how many characters of the offer were typed before the item, `characters` how many the item brings.
+    `start` is how many characters of the offer the user typed before the item; `characters` is the item's length.
     """
 
     offer: int
@@ -126,8 +126,8 @@ class OfferTag:
         return types.Command("Count an accepted suggestion", ACCEPTED, arguments=[attrs.asdict(self)])
 
 
-def read_mark(argument: object) -> OfferTag | None:
-    """Return the mark in a command's argument; None where it is none of ours."""
+def read_tag(argument: object) -> OfferTag | None:
+    """Return the tag in a command's argument, or None when the command is not ours."""
     if not isinstance(argument, Mapping) or not isinstance(argument.get("language"), str):
         return None
     numbers = [argument.get(name) for name in ("offer", "start", "characters")]
@@ -138,22 +138,22 @@ def read_mark(argument: object) -> OfferTag | None:
 
 @attrs.frozen
 class ItemShown:
-    """An item of ours, as far as an editor sends it back."""
+    """The parts of an item that an editor sends back."""
 
     command: types.Command | None = None
     insert_text: str | None = None
 
     @property
-    def mark(self) -> OfferTag | None:
-        """Whose it is; None where it is none of ours."""
+    def tag(self) -> OfferTag | None:
+        """The item's tag, or None when the item is not ours."""
         if self.command is None or self.command.command != ACCEPTED or not self.command.arguments:
             return None
-        return read_mark(self.command.arguments[0])
+        return read_tag(self.command.arguments[0])
 
 
 @attrs.frozen
 class ShownParams:
-    """The editor shows an item."""
+    """The editor reports that it shows an item."""
 
     item: ItemShown
 
@@ -169,7 +169,7 @@ class ShownNotification:
 
 @attrs.frozen
 class PartParams:
-    """The user took the beginning of an item: `accepted_length` UTF-16 units of its text, parts before included."""
+    """The user took the start of an item: `accepted_length` UTF-16 units of its text, earlier parts included."""
 
     item: ItemShown
     accepted_length: int
@@ -186,7 +186,7 @@ class PartNotification:
 
 @attrs.frozen
 class Dismissal:
-    """The argument of the command midspan.dismissed: where the cursor is, its column counted as the editor does."""
+    """The argument of the command midspan.dismissed: the cursor, its column in the editor's encoding."""
 
     uri: str
     position: types.Position
@@ -208,11 +208,11 @@ _OURS: tuple[type[Any], ...] = (
 
 
 def converter() -> cattrs.Converter:
-    """Return pygls' converter, taught the messages of this file."""
+    """Return pygls' converter, extended by the messages of this file."""
     ours: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
     ours.register_structure_hook(str | int, lambda value, _: value)
     ours.register_structure_hook(str | int | None, lambda value, _: value)
-    # By factories, so that each hook is made when its first message comes and not while the editor waits for us.
+    # Factories build each hook when its first message comes, not while the editor waits for the server to start.
     ours.register_structure_hook_factory(_OURS.__contains__, _structure_fn)
     ours.register_unstructure_hook_factory(_OURS.__contains__, _unstructure_fn)
     return ours
@@ -231,6 +231,6 @@ def _wire_names(cls: type[Any]) -> dict[str, Any]:
 
 
 def camel_case(name: str) -> str:
-    """Return a snake_case name the way it is written in JSON: budget_ms is budgetMs."""
+    """Return a snake_case name as JSON has it: budget_ms becomes budgetMs."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

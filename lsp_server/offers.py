@@ -1,4 +1,4 @@
-"""What became of each suggestion: shown, accepted whole or in part, dismissed; each is counted once."""
+"""What became of each offer: shown, accepted whole or in part, dismissed. Each is counted once."""
 
 import attrs
 
@@ -7,13 +7,13 @@ from lsp_server.engine_link.status import Counts
 from lsp_server.ledger import Ledger
 from lsp_server.messages import OfferTag
 
-_REMEMBERED = 256
-_MOST_CHARACTERS = 100_000
+_MAX_OFFERS = 256
+_MAX_CHARACTERS = 100_000
 
 
 @attrs.define
-class _Offer:
-    """`taken` is how far into its text the offer was accepted so far, in characters."""
+class _OfferState:
+    """`taken` is how many characters of the offer's text were accepted so far."""
 
     shown: bool = False
     accepted: bool = False
@@ -24,72 +24,72 @@ class _Offer:
 class Offers:
     """Counts for the status of this session and, by language, for the user's statistics.
 
-    An offer is one answer of the engine; typing along it shows the rest of the same offer. Each item that is sent has a
-    `OfferTag`, which comes back with whatever the editor tells about it.
+    An offer is one answer of the engine; while the user types along it, the rest is the same offer. Each item that is
+    sent carries an `OfferTag`, which the editor sends back with what it reports about the item.
     """
 
     def __init__(self, counts: Counts, ledger: Ledger) -> None:
         self._counts = counts
         self._ledger = ledger
-        self._known: dict[int, _Offer] = {}
+        self._states: dict[int, _OfferState] = {}
         self._made = 0
-        self._editor_tells = False
+        self._editor_reports_shown = False
 
     def make(self) -> int:
         """Return the number of a new offer."""
         self._made += 1
         return self._made
 
-    def answered(self, mark: OfferTag) -> None:
-        """Note that an item was sent: it counts as shown, unless the editor is one that tells what it shows."""
-        if not self._editor_tells:
-            self._show(mark)
+    def answered(self, tag: OfferTag) -> None:
+        """Note that an item was sent. It counts as shown, unless this editor reports what it shows."""
+        if not self._editor_reports_shown:
+            self._show(tag)
 
-    def shown(self, mark: OfferTag) -> None:
-        """Note that the editor says it shows an item."""
-        self._editor_tells = True
-        self._show(mark)
+    def shown(self, tag: OfferTag) -> None:
+        """Note that the editor shows an item."""
+        self._editor_reports_shown = True
+        self._show(tag)
 
-    def accepted(self, mark: OfferTag) -> None:
-        """Note that the user took all of an item."""
-        offer = self._offer(mark)
-        if not offer.accepted:
-            offer.accepted = True
+    def accepted(self, tag: OfferTag) -> None:
+        """Note that the user took a whole item."""
+        state = self._state(tag)
+        if not state.accepted:
+            state.accepted = True
             self._counts.accepted += 1
-            self._ledger.add(mark.language, Tally(accepted=1))
-        self._keep(offer, mark, mark.characters)
+            self._ledger.add(tag.language, Tally(accepted=1))
+        self._count_characters(state, tag, tag.characters)
 
-    def partly_accepted(self, mark: OfferTag, characters: int) -> None:
-        """Note that the user took the first `characters` of an item, counted from the item's start."""
-        offer = self._offer(mark)
-        if not offer.partial:
-            offer.partial = True
+    def partly_accepted(self, tag: OfferTag, characters: int) -> None:
+        """Note that the user took the first `characters` of an item."""
+        state = self._state(tag)
+        if not state.partial:
+            state.partial = True
             self._counts.partial += 1
-            self._ledger.add(mark.language, Tally(partial=1))
-        self._keep(offer, mark, min(characters, mark.characters))
+            self._ledger.add(tag.language, Tally(partial=1))
+        self._count_characters(state, tag, min(characters, tag.characters))
 
     def dismissed(self, language: str) -> None:
-        """Note that the user sent a suggestion away."""
+        """Note that the user dismissed a suggestion."""
         self._counts.dismissed += 1
         self._ledger.add(language, Tally(dismissed=1))
 
-    def _show(self, mark: OfferTag) -> None:
-        offer = self._offer(mark)
-        if not offer.shown:
-            offer.shown = True
+    def _show(self, tag: OfferTag) -> None:
+        state = self._state(tag)
+        if not state.shown:
+            state.shown = True
             self._counts.shown += 1
-            self._ledger.add(mark.language, Tally(shown=1))
+            self._ledger.add(tag.language, Tally(shown=1))
 
-    def _keep(self, offer: _Offer, mark: OfferTag, characters: int) -> None:
-        # An editor may tell of parts first and then of the whole: no character is counted twice.
-        end = mark.start + characters
-        fresh = end - max(mark.start, offer.taken)
-        offer.taken = max(offer.taken, end)
-        if 0 < fresh <= _MOST_CHARACTERS:
-            self._ledger.add(mark.language, Tally(characters=fresh))
+    def _count_characters(self, state: _OfferState, tag: OfferTag, characters: int) -> None:
+        # An editor may report parts first and then the whole: no character is counted twice.
+        end = tag.start + characters
+        new = end - max(tag.start, state.taken)
+        state.taken = max(state.taken, end)
+        if 0 < new <= _MAX_CHARACTERS:
+            self._ledger.add(tag.language, Tally(characters=new))
 
-    def _offer(self, mark: OfferTag) -> _Offer:
-        offer = self._known.setdefault(mark.offer, _Offer())
-        if len(self._known) > _REMEMBERED:
-            del self._known[next(iter(self._known))]
-        return offer
+    def _state(self, tag: OfferTag) -> _OfferState:
+        state = self._states.setdefault(tag.offer, _OfferState())
+        if len(self._states) > _MAX_OFFERS:
+            del self._states[next(iter(self._states))]
+        return state

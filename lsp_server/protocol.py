@@ -1,4 +1,4 @@
-"""pygls' protocol, less its own copy of every document, and with our messages typed."""
+"""pygls' protocol without its own copy of every document, and with our messages typed."""
 
 from collections.abc import Generator
 from typing import Any
@@ -16,7 +16,7 @@ _OURS: dict[str, type[Any]] = {FILL: FillRequest, SHOWN: ShownNotification, PART
 class MidspanProtocol(LanguageServerProtocol):
     """Document notifications go to the server's handlers only.
 
-    pygls would keep each text in its own workspace too, and split all of it into lines again at every keystroke.
+    pygls would keep each text in its own workspace too, and split it into lines again at every keystroke.
     """
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
@@ -44,9 +44,9 @@ class MidspanProtocol(LanguageServerProtocol):
         yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE], (params,), None
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Return the typed message; a request that cannot be read is refused, where pygls would let its sender wait.
+        """Return the typed message. A request that cannot be read is refused; pygls would never answer it.
 
-        Called for every object inside a message too: those are returned as they are.
+        pygls also calls this for every object inside a message; those are returned as they are.
         """
         if "jsonrpc" not in data:
             return data

@@ -1,6 +1,7 @@
-"""The language server: what it answers to, and its life from initialize to shutdown."""
+"""The language server: its requests, notifications and commands, from initialize to shutdown."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -20,18 +21,18 @@ from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.start_progress import StartProgress
-from lsp_server.engine_link.status import StatusBoard, readable
+from lsp_server.engine_link.status import StatusBoard, as_log_line
 from lsp_server.ledger import Ledger
 from lsp_server.offers import Offers
 from lsp_server.protocol import MidspanProtocol
-from lsp_server.requests import document_sync
 from lsp_server.requests.completion import OPTIONS, CompletionItems
+from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.inline_completion import InlineCompletions
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
-from lsp_server.settings import SECTION, Reading, setting_names
-from lsp_server.suggest.suggestions import Suggestions
+from lsp_server.requests.suggestions import Suggestions
+from lsp_server.settings import SECTION, SettingsReading, setting_names
 
 _logger = logging.getLogger(__name__)
 
@@ -44,42 +45,59 @@ _STATUS_TIMEOUT_S = 2.0
 
 
 class MidspanServer(LanguageServer):
-    """One editor's server. `session` is what its features share."""
+    """One editor's server. Its features share `session`."""
 
     def __init__(self) -> None:
         super().__init__(
             "midspan-lsp",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
-            notebook_document_sync=document_sync.NOTEBOOKS,
+            notebook_document_sync=NOTEBOOKS,
             protocol_cls=MidspanProtocol,
             converter_factory=wire.converter,
         )
         board = StatusBoard(self._show_state)
-        self._told_errors = {DIED}
+        self._reported_errors = {DIED}
         link = EngineLink(board, lambda: StartProgress(self))
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(Configuration(), Documents(), board, link, Offers(board.counts, self.ledger))
         self.suggestions = Suggestions(self.session)
-        self.inline = InlineCompletions(self.session, self.suggestions)
-        self.completion = CompletionItems(self.session, self.suggestions)
-        self.completion_switch = CompletionSwitch(self, _completion, OPTIONS)
+        completion = CompletionItems(self.session, self.suggestions)
+        self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
+        self._register_features()
+
+    def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        # Without the options pygls does not announce the capability.
-        inline_completion = self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
-        inline_completion(_inline_completion)
+        sync = DocumentSync(self.session, self.suggestions)
+        inline = InlineCompletions(self.session, self.suggestions)
+        handlers: dict[str, Callable[..., Any]] = {
+            types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
+            types.TEXT_DOCUMENT_DID_CHANGE: sync.changed,
+            types.TEXT_DOCUMENT_DID_CLOSE: sync.closed,
+            types.NOTEBOOK_DOCUMENT_DID_OPEN: sync.notebook_opened,
+            types.NOTEBOOK_DOCUMENT_DID_CHANGE: sync.notebook_changed,
+            types.NOTEBOOK_DOCUMENT_DID_CLOSE: sync.notebook_closed,
+            types.TEXT_DOCUMENT_INLINE_COMPLETION: inline.complete,
+            wire.SHOWN: inline.shown,
+            wire.PARTLY_ACCEPTED: inline.partly_accepted,
+        }
+        # Without its options pygls does not announce the capability.
+        options = {types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions()}
+        for method, bound in handlers.items():
+            # pygls sets attributes on a handler; a bound method has none, a partial object does.
+            self.feature(method, options.get(method))(functools.partial(bound))
         for name, command in _COMMANDS.items():
             self.command(name)(command)
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Log what went wrong. pygls would show it to the user, who can do nothing about it, and quote the message."""
+        """Log an error. pygls would show it to the user, who can do nothing about it, and quote the message."""
         if source is FeatureRequestError:
-            return  # Whoever asked has been answered with the error.
+            return  # The editor has got this error as its answer.
         _logger.error("%s: %s", source.__name__, log.describe(error))
 
     async def load_configuration(self, pushed: object = None) -> None:
-        """Read the settings: asked of the editor where it can be asked, else as `pushed` with its notification."""
+        """Read the settings: from the editor if it answers such requests, else `pushed`, from its notification."""
         layer = pushed
         workspace = self.client_capabilities.workspace
         if workspace is not None and workspace.configuration:
@@ -87,22 +105,22 @@ class MidspanServer(LanguageServer):
         self.apply(self.session.configuration.update(layer))
         await self.completion_switch.follow(self.session.configuration.settings.completion_items)
 
-    def apply(self, reading: Reading) -> None:
-        """Put new settings to work, and tell the user what is wrong with them."""
+    def apply(self, reading: SettingsReading) -> None:
+        """Use new settings, and tell the user what is wrong with them."""
         for problem in reading.problems:
             self._warn(problem)
         if reading.unknown:
             _logger.warning("unknown settings %s; there are %s", ", ".join(reading.unknown), ", ".join(setting_names()))
         log.set_level(reading.settings.log_level)
-        self.session.related.forget_shown()
+        self.session.related.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
         self.session.link.configure(reading.settings.engine_options)
 
     def _show_state(self, status: wire.StatusParams) -> None:
         self.protocol.notify(wire.STATUS, status)
-        # Many editors have no status item, and silence would look like a model with nothing to say.
-        if status.state == "error" and status.message not in self._told_errors:
-            self._told_errors.add(status.message)
+        # Many editors have no status item, and silence would look like a model that has nothing to suggest.
+        if status.state == "error" and status.message not in self._reported_errors:
+            self._reported_errors.add(status.message)
             self._warn(status.message)
 
     def _warn(self, line: str) -> None:
@@ -110,14 +128,14 @@ class MidspanServer(LanguageServer):
 
     async def _pull_configuration(self) -> object:
         params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
-        asking = asyncio.ensure_future(self.workspace_configuration_async(params))
+        pending = asyncio.ensure_future(self.workspace_configuration_async(params))
         # An editor that never answers must not keep the engine from starting.
-        await asyncio.wait({asking}, timeout=_CONFIGURATION_TIMEOUT_S)
-        if not asking.done():
+        await asyncio.wait({pending}, timeout=_CONFIGURATION_TIMEOUT_S)
+        if not pending.done():
             _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
             return None
         try:
-            answer = asking.result()
+            answer = pending.result()
         except JsonRpcException as error:
             _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
             return None
@@ -148,34 +166,18 @@ def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams
     ls.session.folders = [path for path in paths if path]
 
 
-async def _inline_completion(ls: MidspanServer, params: types.InlineCompletionParams) -> types.InlineCompletionList:
-    return await ls.inline.complete(params)
-
-
-async def _completion(ls: MidspanServer, params: types.CompletionParams) -> types.CompletionList:
-    return await ls.completion.complete(params)
-
-
-def _shown(ls: MidspanServer, params: wire.ShownParams) -> None:
-    ls.inline.shown(params.item)
-
-
-def _partly_accepted(ls: MidspanServer, params: wire.PartParams) -> None:
-    ls.inline.partly_accepted(params)
-
-
 async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
     return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(wire.FILL_PROGRESS, progress))
 
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
-    ls.suggestions.drop_all()
+    ls.suggestions.cancel_all()
     await ls.session.link.close()
     await ls.ledger.close()
 
 
 async def _restart_engine(ls: MidspanServer) -> None:
-    ls.suggestions.drop_all()
+    ls.suggestions.cancel_all()
     try:
         await ls.session.link.restart()
     except MidspanError as error:
@@ -190,40 +192,40 @@ async def _show_status(ls: MidspanServer) -> wire.StatusReport:
             async with asyncio.timeout(_STATUS_TIMEOUT_S):
                 engine = await client.status()
         except (MidspanError, TimeoutError):
-            _logger.warning("the engine does not tell its status; the command %s may help", RESTART_ENGINE)
+            _logger.warning("the engine does not answer the status request; the command %s may help", RESTART_ENGINE)
     report = ls.session.board.report(ls.session.configuration.settings.model, engine)
-    _logger.info("%s", readable(report))
+    _logger.info("%s", as_log_line(report))
     return report
 
 
-def _toggle(ls: MidspanServer, *language: Any) -> wire.ToggleResult:
-    chosen = language[0] if language else None
-    if chosen is not None and not isinstance(chosen, str):
-        raise JsonRpcException(f"{TOGGLE} takes a language id or nothing, not {type(chosen).__name__}", code=-32602)
-    enabled = ls.session.configuration.toggle(chosen)
-    ls.suggestions.drop_all()
+def _toggle(ls: MidspanServer, *arguments: Any) -> wire.ToggleResult:
+    language = arguments[0] if arguments else None
+    if language is not None and not isinstance(language, str):
+        raise JsonRpcException(f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}", code=-32602)
+    enabled = ls.session.configuration.toggle(language)
+    ls.suggestions.cancel_all()
     ls.session.board.switch(ls.session.configuration.is_on())
-    return wire.ToggleResult(enabled, chosen)
+    return wire.ToggleResult(enabled, language)
 
 
 def _accepted(ls: MidspanServer, *arguments: Any) -> None:
-    """Count an item that the user took; its one argument is the one that came with the item, wire.OfferTag."""
-    mark = wire.read_mark(arguments[0]) if arguments else None
-    if mark is not None:
-        ls.session.offers.accepted(mark)
+    """Count an item that the user took. The one argument is the item's wire.OfferTag."""
+    tag = wire.read_tag(arguments[0]) if arguments else None
+    if tag is not None:
+        ls.session.offers.accepted(tag)
     else:
-        # Whoever left the argument out tells at least that something was taken.
+        # An editor that leaves the argument out still says that something was taken.
         ls.session.board.counts.accepted += 1
 
 
-def _dismissed(ls: MidspanServer, at: wire.Dismissal) -> None:
-    """Show nothing more at a place until the text there changes; the one argument is `{uri, position}`.
+def _dismissed(ls: MidspanServer, dismissal: wire.Dismissal) -> None:
+    """Suggest nothing at a position until the text there changes. The one argument is `{uri, position}`.
 
-    `position` is the cursor's, in the encoding agreed on. A document that is not open is ignored: it was just closed.
+    `position` is the cursor's, in the agreed encoding. A document that is not open is ignored: it was just closed.
     """
-    snapshot = ls.session.served(at.uri)
+    snapshot = ls.session.served(dismissal.uri)
     if snapshot is not None:
-        ls.suggestions.dismiss(snapshot, offset_at(snapshot, at.position, ls.session.encoding))
+        ls.suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, ls.session.encoding))
 
 
 _FEATURES: dict[str, Callable[..., Any]] = {
@@ -232,14 +234,6 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.SHUTDOWN: _shutdown,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
-    types.TEXT_DOCUMENT_DID_OPEN: document_sync.opened,
-    types.TEXT_DOCUMENT_DID_CHANGE: document_sync.changed,
-    types.TEXT_DOCUMENT_DID_CLOSE: document_sync.closed,
-    types.NOTEBOOK_DOCUMENT_DID_OPEN: document_sync.notebook_opened,
-    types.NOTEBOOK_DOCUMENT_DID_CHANGE: document_sync.notebook_changed,
-    types.NOTEBOOK_DOCUMENT_DID_CLOSE: document_sync.notebook_closed,
-    wire.SHOWN: _shown,
-    wire.PARTLY_ACCEPTED: _partly_accepted,
     wire.FILL: _fill,
 }
 _COMMANDS: dict[str, Callable[..., Any]] = {

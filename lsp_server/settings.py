@@ -1,10 +1,10 @@
-"""The settings: each typed, with a default and a line that says what it is for; a wrong one is told once, in one line.
+"""The settings: each has a type, a default and a line of documentation. A wrong value is reported once, in one line.
 
-The documented names are camelCase (`budgetMs`); snake_case is taken as well. In the editor they stand under "midspan".
+The documented names are camelCase (`budgetMs`); snake_case works too. In the editor they are under "midspan".
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import attrs
@@ -14,9 +14,10 @@ from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import RuleName
 from lsp_server.messages import camel_case
+from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number
 
 SECTION = "midspan"
-DEFAULT_GATE = 0.85  # Set by measurement on held-out holes; lower shows more and is wrong more often.
+DEFAULT_GATE = 0.85  # Measured on held-out holes. A lower gate shows more, and is wrong more often.
 SECRET_FILES = (
     ".env",
     ".env.*",
@@ -39,161 +40,93 @@ SECRET_FILES = (
 )
 
 
-@attrs.frozen
-class Kind:
-    """What a setting may be: `read` returns the value, or raises ValueError where it is not what `allowed` says."""
-
-    allowed: str
-    read: Callable[[object], Any]
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _flags(value: object) -> dict[str, bool]:
-    if not isinstance(value, Mapping) or not all(isinstance(on, bool) for on in value.values()):
-        raise ValueError
-    return {str(key): on for key, on in value.items()}
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and item for item in value):
-        raise ValueError
-    return tuple(value)
-
-
-def _integer(low: int, high: int) -> Kind:
-    def read(value: object) -> int:
-        # Lua and some JSON writers send 150.0 for 150, and True is an int to Python alone.
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
-            raise ValueError
-        if not low <= value <= high:
-            raise ValueError
-        return int(value)
-
-    return Kind(f"a whole number from {low} to {high}", read)
-
-
-def _number(low: float, high: float) -> Kind:
-    def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ValueError
-        return float(value)
-
-    return Kind(f"a number from {low:g} to {high:g}", read)
-
-
-def _choice(*choices: str) -> Kind:
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in choices:
-            raise ValueError
-        return value
-
-    return Kind("one of " + ", ".join(choices), read)
-
-
-_FLAG = Kind("true or false", _flag)
-_FLAGS = Kind("an object of language ids and true or false", _flags)
-_TEXT = Kind("a text that is not empty", _text)
-_GLOBS = Kind("a list of file name patterns", _texts)
-
-
 def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
     return {"kind": kind, "doc": doc}
 
 
 @attrs.frozen
 class Settings:
-    """All settings. The `doc` of a field's metadata is what users read; `kind` says what is allowed."""
+    """All settings. In a field's metadata, `doc` is what users read and `kind` says what is allowed."""
 
-    enabled: bool = attrs.field(default=True, metadata=_about(_FLAG, "Whether anything is suggested at all."))
+    enabled: bool = attrs.field(default=True, metadata=_about(FLAG, "Whether anything is suggested at all."))
     languages: dict[str, bool] = attrs.field(
-        factory=dict, metadata=_about(_FLAGS, "Languages to switch off, by language id; one that is not named is on.")
+        factory=dict, metadata=_about(FLAGS, "Languages to switch off, by language id; one that is not named is on.")
     )
     budget_ms: int = attrs.field(
         default=150,
-        metadata=_about(_integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
+        metadata=_about(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
     )
     max_lines: int = attrs.field(
-        default=8, metadata=_about(_integer(1, 64), "The most lines that a suggestion may have.")
+        default=8, metadata=_about(integer(1, 64), "The most lines that a suggestion may have.")
     )
     max_tokens: int = attrs.field(
-        default=64, metadata=_about(_integer(1, 512), "The most tokens that the model may write for a suggestion.")
+        default=64, metadata=_about(integer(1, 512), "The most tokens that the model may write for a suggestion.")
     )
     model: str = attrs.field(
         default=DEFAULT,
         metadata=_about(
-            _TEXT,
+            TEXT,
             'The model: a name that "midspan models list" shows, or a folder. '
             'The default is what "midspan models use" chose, at first "embedded".',
         ),
     )
     gate: float = attrs.field(
         default=DEFAULT_GATE,
-        metadata=_about(_number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
+        metadata=_about(number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
     )
     whole_lines: bool = attrs.field(
         default=False,
-        metadata=_about(_FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
+        metadata=_about(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
     )
     rule: RuleName = attrs.field(
         default="default",
-        metadata=_about(_choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+        metadata=_about(choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
     )
     threads: int = attrs.field(
-        default=0, metadata=_about(_integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
+        default=0, metadata=_about(integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
     )
     device: str = attrs.field(
         default="auto",
-        metadata=_about(_choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
+        metadata=_about(choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
     )
     precision: str = attrs.field(
         default="auto",
         metadata=_about(
-            _choice(*PRECISION_SETTINGS),
+            choice(*PRECISION_SETTINGS),
             "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
         ),
     )
     context_tokens: int = attrs.field(
         default=0,
         metadata=_about(
-            _integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
+            integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
         ),
     )
     related_files: str = attrs.field(
         default="local",
         metadata=_about(
-            _choice("local", "always", "never"),
+            choice("local", "always", "never"),
             "Whether a model with room for it reads other open files too: local, unless they would leave the machine.",
         ),
     )
     idle_minutes: float = attrs.field(
-        default=30.0, metadata=_about(_number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
+        default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
     completion_items: bool = attrs.field(
         default=False,
-        metadata=_about(_FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
+        metadata=_about(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
     )
     log_level: str = attrs.field(
-        default="info", metadata=_about(_choice("debug", "info", "warning", "error"), "How much is logged.")
+        default="info", metadata=_about(choice("debug", "info", "warning", "error"), "How much is logged.")
     )
     exclude: tuple[str, ...] = attrs.field(
         default=SECRET_FILES,
-        metadata=_about(_GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+        metadata=_about(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
     )
 
     @property
     def engine_options(self) -> EngineOptions:
-        """What of it the engine is started with."""
+        """The settings with which the engine is started."""
         return EngineOptions(
             model=self.model,
             threads=self.threads,
@@ -205,19 +138,19 @@ class Settings:
 
 
 @attrs.frozen
-class Reading:
-    """Settings as read, a line for each wrong value, and the names that we do not know."""
+class SettingsReading:
+    """The settings, one line for each wrong value, and the unknown names."""
 
     settings: Settings
     problems: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def read_settings(*layers: object) -> Reading:
-    """Read settings from what editors sent, a later layer going over an earlier one; None is skipped.
+def read_settings(*layers: object) -> SettingsReading:
+    """Read settings from what an editor sent. A later layer overrides an earlier one; None is skipped.
 
-    A layer is the object of settings, or an object that has it under "midspan". Never raises: where a value is wrong
-    the one below it, in the end the default, is kept and a problem says so.
+    A layer is the object of settings, or an object that has it under "midspan". Never raises: a wrong value is
+    reported as a problem, and the value of the layer below, or the default, is kept.
     """
     fields = {field.name: field for field in attrs.fields(Settings)}
     values: dict[str, Any] = {}
@@ -229,7 +162,7 @@ def read_settings(*layers: object) -> Reading:
             continue
         if not isinstance(section, Mapping):
             problems.append(
-                f"the settings under {SECTION} are {_shown(section)}; an object is allowed; defaults are used"
+                f"the settings under {SECTION} are {_quoted(section)}; an object is allowed; defaults are used"
             )
             continue
         for key, value in section.items():
@@ -243,14 +176,14 @@ def read_settings(*layers: object) -> Reading:
                 except (ValueError, OverflowError):
                     kept = values.get(name, getattr(Settings(), name))
                     problems.append(
-                        f"the setting {SECTION}.{camel_case(name)} is {_shown(value)}; allowed is {kind.allowed}; "
-                        f"{_shown(kept)} is used"
+                        f"the setting {SECTION}.{camel_case(name)} is {_quoted(value)}; allowed is {kind.allowed}; "
+                        f"{_quoted(kept)} is used"
                     )
-    return Reading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
+    return SettingsReading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
 
 
 def setting_names() -> list[str]:
-    """Return the names of all settings as they are documented."""
+    """Return the documented names of all settings."""
     return [camel_case(field.name) for field in attrs.fields(Settings)]
 
 
@@ -258,6 +191,6 @@ def _snake_case(key: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     text = json.dumps(value, default=lambda other: type(other).__name__)
     return text if len(text) <= 60 else text[:57] + "..."

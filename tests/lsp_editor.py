@@ -1,4 +1,4 @@
-"""An editor for tests: a real `midspan-lsp` process on stdio, an open document with a cursor, and what was received."""
+"""An editor for tests: a real `midspan-lsp` process on stdio, an open document with a cursor, and what it received."""
 
 import asyncio
 import sys
@@ -22,32 +22,32 @@ AUTOMATIC = types.InlineCompletionTriggerKind.Automatic
 INVOKED = types.InlineCompletionTriggerKind.Invoked
 
 
-async def eventually(true: Callable[[], Any]) -> None:
-    """Wait until `true` is, and fail when it does not come."""
+async def eventually(condition: Callable[[], Any]) -> None:
+    """Wait until `condition` returns something true; fail after PATIENCE_S."""
     deadline = time.monotonic() + PATIENCE_S
-    while not true():
+    while not condition():
         assert time.monotonic() < deadline, "what the test waits for did not happen"
         await asyncio.sleep(0.01)
 
 
 @contextmanager
 def engine_home(directory: Path, model: Path) -> Iterator[None]:
-    """Keep the engine's runtime files in `directory`; at the end the engine of `model` is ended, if one runs there."""
+    """Keep the engine's runtime files in `directory`, and stop the engine of `model` there at the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_RUNTIME_DIR", str(directory))
         yield
-        place = runtime_paths_of(str(model))
-        record = read_record(place.lock)
-        if record is not None and is_held(place.lock):
+        paths = runtime_paths_of(str(model))
+        record = read_record(paths.lock)
+        if record is not None and is_held(paths.lock):
             psutil.Process(record.pid).terminate()
             deadline = time.monotonic() + PATIENCE_S
-            while is_held(place.lock):
-                assert time.monotonic() < deadline, "the engine does not leave"
+            while is_held(paths.lock):
+                assert time.monotonic() < deadline, "the engine does not stop"
                 time.sleep(0.01)
 
 
 class Editor:
-    """One document at a time. Columns are counted in `encoding`; text and cursor are kept as an editor keeps them."""
+    """Has one document at a time, with its text and cursor. Columns are counted in `encoding`."""
 
     def __init__(self, encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16) -> None:
         self.client = make_test_lsp_client()
@@ -69,7 +69,7 @@ class Editor:
         text_document: types.TextDocumentClientCapabilities | None = None,
         notebook_document: types.NotebookDocumentClientCapabilities | None = None,
     ) -> types.InitializeResult:
-        """Start the server with these initializationOptions; `pull` is what it gets when it asks for configuration."""
+        """Start the server with these initializationOptions; `pull` answers its workspace/configuration requests."""
         await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
         workspace = None
         if pull is not None:
@@ -86,7 +86,7 @@ class Editor:
         return await self.client.initialize_session(params)
 
     async def stop(self) -> None:
-        """End the session, unless it has ended."""
+        """End the session, unless it has already ended."""
         if self.client.stopped:
             return
         await self.client.shutdown_session()
@@ -116,7 +116,7 @@ class Editor:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
     def position(self, offset: int | None = None) -> types.Position:
-        """Return the cursor, or `offset`, as the server is told of it."""
+        """Return the position of the cursor, or of `offset`, in the editor's encoding."""
         before = self.text[: self.offset if offset is None else offset]
         line_start = before.rfind("\n") + 1
         name = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}[self.encoding.value]
@@ -128,7 +128,7 @@ class Editor:
         trigger: types.InlineCompletionTriggerKind = AUTOMATIC,
         selected: types.SelectedCompletionInfo | None = None,
     ) -> list[types.InlineCompletionItem]:
-        """Ask for inline completions at the cursor."""
+        """Request inline completions at the cursor."""
         answer = await self.client.text_document_inline_completion_async(self.question(trigger, selected))
         assert isinstance(answer, types.InlineCompletionList), "an answer is a list, never null"
         return list(answer.items)
@@ -142,17 +142,17 @@ class Editor:
         return types.InlineCompletionParams(context, types.TextDocumentIdentifier(self.uri), self.position())
 
     async def offered(self) -> list[types.InlineCompletionItem]:
-        """Type until something is offered: a random model is silent here and there."""
+        """Type until there is a suggestion: a random model often suggests nothing."""
         for char in "abcdefghijklmnopqrstuvwxyz" * 4:
             if items := await self.suggest():
                 return items
             self.type(char)
-        raise AssertionError("nothing is ever offered")
+        raise AssertionError("there is never a suggestion")
 
-    async def fill(self, **wishes: object) -> Any:
+    async def fill(self, **options: object) -> Any:
         """Send midspan/fill for the cursor."""
         position = {"line": self.position().line, "character": self.position().character}
-        params = {"textDocument": {"uri": self.uri}, "position": position, **wishes}
+        params = {"textDocument": {"uri": self.uri}, "position": position, **options}
         return await self.client.protocol.send_request_async("midspan/fill", params)
 
     async def command(self, name: str, *arguments: Any) -> Any:
@@ -161,14 +161,14 @@ class Editor:
         )
 
     async def raw_request(self, method: str, params: object) -> Any:
-        """Send a request as it stands, right or wrong."""
+        """Send a request unchecked, correct or not."""
         answer: Future[Any] = Future()
         self.client.protocol._request_futures["raw"] = answer
         self.client.protocol._send_data({"jsonrpc": "2.0", "id": "raw", "method": method, "params": params})
         return await asyncio.wrap_future(answer)
 
     def raw_notification(self, method: str, params: object) -> None:
-        """Send a notification as it stands, right or wrong."""
+        """Send a notification unchecked, correct or not."""
         self.client.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def until(self, state: str) -> None:

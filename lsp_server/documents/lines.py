@@ -1,4 +1,4 @@
-"""Where the lines of a text begin, in characters and in UTF-8 bytes, kept up to date keystroke by keystroke."""
+"""The starts of a text's lines, in characters and in UTF-8 bytes, updated with every keystroke."""
 
 import re
 from array import array
@@ -11,10 +11,10 @@ _LINE_END = re.compile("\r\n|\r|\n")
 
 @attrs.frozen
 class Lines:
-    """An immutable table of line starts. Lines end in "\\n", "\\r\\n" or "\\r", as LSP has it.
+    """An immutable table of line starts. Lines end with "\\n", "\\r\\n" or "\\r", as in LSP.
 
-    A keystroke moves every line below it. Instead of rewriting thousands of entries, the lines after `pivot` carry a
-    pending shift; as long as the edits stay on one line the arrays are shared between versions.
+    A keystroke moves every line below it. Instead of rewriting thousands of entries, the lines after `pivot` have a
+    pending shift. While the edits stay on one line, all versions share the arrays.
     """
 
     _chars: "array[int]"
@@ -23,10 +23,11 @@ class Lines:
     _char_shift: int = 0
     _byte_shift: int = 0
     rows_differ: bool = False
-    """Whether a lone "\\r" was ever seen: then these lines are not tree-sitter's rows, which end at "\\n" only."""
+    """Whether the text ever had a lone "\\r". Tree-sitter's rows, which end only with "\\n", differ then."""
 
     @classmethod
     def of(cls, text: str) -> "Lines":
+        """Return the table of a text."""
         chars, lone = _starts(text)
         if text.isascii():
             return cls(chars, chars, rows_differ=lone)
@@ -39,16 +40,19 @@ class Lines:
         return len(self._chars)
 
     def start(self, line: int) -> int:
+        """Return the character at which `line` starts."""
         return self._chars[line] + (self._char_shift if line > self._pivot else 0)
 
     def byte_start(self, line: int) -> int:
+        """Return the byte at which `line` starts."""
         return self._bytes[line] + (self._byte_shift if line > self._pivot else 0)
 
     def at(self, offset: int) -> int:
-        """Return the line that holds the character `offset`; the end of the text is on the last line."""
+        """Return the line that contains the character `offset`. The end of the text is on the last line."""
         return self._search(self._chars, self._char_shift, offset)
 
     def at_byte(self, byte: int) -> int:
+        """Return the line that contains `byte`."""
         return self._search(self._bytes, self._byte_shift, byte)
 
     def _search(self, starts: "array[int]", shift: int, value: int) -> int:
@@ -63,7 +67,7 @@ class Lines:
         removed = old[start:end]
         char_growth = len(new) - len(removed)
         byte_growth = utf8_length(new) - utf8_length(removed)
-        # One line more on each side: an edit between "\r" and "\n" makes or breaks the line end of a neighbour.
+        # One character more on each side: an edit between "\r" and "\n" makes or breaks the line end there.
         touched = removed + new + old[start - 1 : start] + old[end : end + 1]
         if first == last and "\n" not in touched and "\r" not in touched:
             return self._moved_to(first)._shifted(char_growth, byte_growth)
@@ -71,14 +75,14 @@ class Lines:
         char_top, byte_top = self.start(top), self.byte_start(top)
         char_end = self.start(bottom) if bottom < len(self) else len(old)
         piece = old[char_top:start] + new + old[end:char_end]
-        found = Lines.of(piece)
-        # A table of a piece that ends at a line end has one entry too many: the start of the line below it.
-        keep = len(found) if bottom >= len(self) else len(found) - 1
+        new_lines = Lines.of(piece)
+        # The table of a piece that ends with a line end has one entry too many: the start of the line below.
+        keep = len(new_lines) if bottom >= len(self) else len(new_lines) - 1
         settled = self._moved_to(top)
         chars = settled._chars[: top + 1]
         sizes = settled._bytes[: top + 1]
-        chars.extend(char_top + value for value in found._chars[1:keep])
-        sizes.extend(byte_top + value for value in found._bytes[1:keep])
+        chars.extend(char_top + value for value in new_lines._chars[1:keep])
+        sizes.extend(byte_top + value for value in new_lines._bytes[1:keep])
         pivot = len(chars) - 1
         settled = settled._moved_to(bottom - 1) if bottom < len(self) else settled
         chars.extend(settled._chars[bottom:])
@@ -89,7 +93,7 @@ class Lines:
             pivot,
             settled._char_shift + char_growth,
             settled._byte_shift + byte_growth,
-            self.rows_differ or found.rows_differ,
+            self.rows_differ or new_lines.rows_differ,
         )
 
     def _shifted(self, chars: int, sizes: int) -> "Lines":
@@ -105,11 +109,12 @@ class Lines:
 
 
 def utf8_length(text: str) -> int:
-    """Return the length of `text` in UTF-8 bytes; half a surrogate pair, which an editor may send, counts as three."""
+    """Return the length of `text` in UTF-8 bytes. Half a surrogate pair, which an editor may send, counts as three."""
     return len(text) if text.isascii() else len(encode(text))
 
 
 def encode(text: str) -> bytes:
+    """Return `text` in UTF-8, halves of surrogate pairs included."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -1,8 +1,8 @@
-"""The open notebooks: which cells each has, in order, and what a cell's code may build on.
+"""The open notebooks: the cells of each, in order, and the code above a cell.
 
-A cell is a document of its own. To the model it is the end of a script that begins with the cells above it: their code
-goes in front of the cell's own as prefix text. As related snippets (models/stream.py) they would get a quarter of the
-room at most, each or none of it, and the cell just above, which matters most, would be the first to be left out.
+A cell is a document of its own. The model sees it as the end of a script that begins with the cells above: their code
+is part of the prefix. As snippets they would get at most a quarter of the context, each cell whole or not at all, and
+the cell just above, which matters most, would be dropped first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from lsprotocol import types
 
 _MAGIC = ("%", "!", "?")
-# These run the rest of their cell as Python; other cell magics are in some other language.
+# These run the rest of their cell as Python. The cells of other magics are in another language.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 
 
@@ -22,25 +22,26 @@ class Notebooks:
         self._notebook_of: dict[str, str] = {}
 
     def open(self, notebook: types.NotebookDocument) -> None:
-        """Take a notebook in."""
+        """Keep a notebook."""
         self.close(notebook.uri)
         self._cells[notebook.uri] = list(notebook.cells)
         self._index(notebook.uri, notebook.cells)
 
     def restructure(self, uri: str, change: types.NotebookCellArrayChange) -> None:
-        """Replace `delete_count` cells from `start` on by those of the change."""
+        """Replace `delete_count` cells from `start` by those of the change."""
         cells = self._cells.setdefault(uri, [])
         end = change.start + change.delete_count
         self._drop(cells[change.start : end])
         cells[change.start : end] = change.cells or []
         self._index(uri, change.cells or [])
 
-    def describe(self, uri: str, changed: Sequence[types.NotebookCell]) -> None:
-        """Note that cells have become code, or text."""
-        kinds = {cell.document: cell for cell in changed}
-        self._cells[uri] = [kinds.get(cell.document, cell) for cell in self._cells.get(uri, [])]
+    def update_cells(self, uri: str, changed: Sequence[types.NotebookCell]) -> None:
+        """Note that cells have changed between code and text."""
+        by_document = {cell.document: cell for cell in changed}
+        self._cells[uri] = [by_document.get(cell.document, cell) for cell in self._cells.get(uri, [])]
 
     def close(self, uri: str) -> None:
+        """Drop a notebook."""
         self._drop(self._cells.pop(uri, []))
 
     def has(self, uri: str) -> bool:
@@ -48,7 +49,7 @@ class Notebooks:
         return uri in self._notebook_of
 
     def above(self, uri: str) -> list[str]:
-        """Return the code cells above a cell, the first one first; none for a document that is no cell."""
+        """Return the code cells above a cell, from the top; none for a document that is not a cell."""
         above: list[str] = []
         for cell in self._cells.get(self._notebook_of.get(uri, ""), []):
             if cell.document == uri:
@@ -67,7 +68,7 @@ class Notebooks:
 
 
 def as_script(cells: Iterable[str], language: str) -> str:
-    """Return cells as the script above the next one, without what only notebooks understand."""
+    """Return the texts of cells as one script, without the lines that only notebooks understand."""
     texts = (_without_magic(cell) if language == "python" else cell for cell in cells)
     return "".join(f"{text.strip()}\n\n" for text in texts if text.strip())
 

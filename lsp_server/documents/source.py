@@ -1,4 +1,4 @@
-"""A text with its bytes and its line table: the immutable contents of one version of a document."""
+"""The immutable contents of one version of a document: its text, bytes and line table."""
 
 import attrs
 import tree_sitter
@@ -8,9 +8,10 @@ from lsp_server.documents.lines import Lines, encode, utf8_length
 
 @attrs.frozen
 class Source:
-    """Offsets count characters (Python's), bytes count UTF-8; both are from the start of the text.
+    """Offsets count Python characters and bytes count UTF-8, both from the start of the text.
 
-    `data` is the text in UTF-8, which the parser reads: to encode a long text anew takes longer than to splice it.
+    `data` is the text in UTF-8, for the parser. It is spliced with each edit, which is faster than encoding a long text
+    again.
     """
 
     text: str
@@ -19,9 +20,11 @@ class Source:
 
     @classmethod
     def of(cls, text: str) -> "Source":
+        """Return the source of a text."""
         return cls(text, encode(text), Lines.of(text))
 
     def replaced(self, start: int, end: int, new: str) -> "Source":
+        """Return the source after `text[start:end]` became `new`."""
         first, last = self.byte_at(start), self.byte_at(end)
         return Source(
             self.text[:start] + new + self.text[end:],
@@ -44,16 +47,18 @@ class Source:
         return self.lines.start(line + 1) if line + 1 < len(self.lines) else len(self.text)
 
     def line_text(self, line: int) -> str:
+        """Return a line without its line end."""
         return self.text[self.lines.start(line) : self.line_end(line)]
 
     def byte_at(self, offset: int) -> int:
+        """Return the byte at which the character `offset` starts."""
         if self.text.isascii():
             return offset
         line = self.lines.at(offset)
         return self.lines.byte_start(line) + utf8_length(self.text[self.lines.start(line) : offset])
 
     def offset_of_byte(self, byte: int) -> int:
-        """Return the offset of the character that `byte` belongs to."""
+        """Return the offset of the character that contains `byte`."""
         if self.text.isascii():
             return byte
         line = self.lines.at_byte(byte)
@@ -61,7 +66,7 @@ class Source:
         return self.lines.start(line) + sum(unit & 0xC0 != 0x80 for unit in before) - (byte < len(self.data))
 
     def point_at(self, offset: int) -> tree_sitter.Point:
-        """Return tree-sitter's row and column (in bytes), which count only "\\n" as a line end."""
+        """Return tree-sitter's row and column in bytes. Its rows end only with "\\n"."""
         if self.lines.rows_differ:
             row_start = self.text.rfind("\n", 0, offset) + 1
             row = self.text.count("\n", 0, offset)
@@ -71,7 +76,7 @@ class Source:
 
     @property
     def newline(self) -> str:
-        """The document's own line end, taken from its first line."""
+        """The document's line end, taken from its first line."""
         first = self.text[self.line_end(0) : self.line_stop(0)]
         return first if first == "\r\n" else "\n"
 
@@ -79,7 +84,7 @@ class Source:
 def spliced(
     tree: tree_sitter.Tree, old: Source, new: Source, start: int, old_end: int, new_end: int
 ) -> tree_sitter.Tree:
-    """Return a copy of `tree`, told that `old[start:old_end]` became `new[start:new_end]`; still to be parsed again."""
+    """Return a copy of `tree` with the edit of `old[start:old_end]` to `new[start:new_end]` noted, still unparsed."""
     copy = tree.copy()
     copy.edit(
         old.byte_at(start),

@@ -1,4 +1,4 @@
-"""The open documents: text and syntax tree of each version, changed and parsed incrementally."""
+"""The open documents. Their text is edited and their syntax trees are parsed incrementally."""
 
 import logging
 import time
@@ -19,15 +19,15 @@ log = logging.getLogger("midspan.documents")
 _PARSE_SECONDS = 3.0
 _EDIT_SECONDS = 0.5
 _TRIAL_SECONDS = 0.05
-# A text that could not be parsed in time is parsed again after this many times that time.
+# A text that took too long to parse is parsed again after this many times that time.
 _PATIENCE = 10
 
 
 @attrs.frozen
 class Snapshot:
-    """One version of a document. It never changes: a request may await while the document moves on.
+    """One version of a document. It never changes: a request may await while the document is edited.
 
-    `tree` is None for a language without a grammar, and for a text that could not be parsed in time.
+    `tree` is None for a language without a grammar, and for a text that took too long to parse.
     """
 
     uri: str
@@ -42,7 +42,7 @@ class Snapshot:
         return self.source.text
 
     def replaced(self, start: int, end: int, text: str) -> "Snapshot":
-        """Return what this version would be with `text` in place of `text[start:end]`, parsed incrementally."""
+        """Return this version with `text` in place of the characters from `start` to `end`, parsed incrementally."""
         source = self.source.replaced(start, end, text)
         if self.tree is None:
             return attrs.evolve(self, source=source)
@@ -51,8 +51,8 @@ class Snapshot:
 
 
 @attrs.frozen
-class Opened:
-    """A document as it is now, unparsed."""
+class OpenDocument:
+    """The current version of a document, unparsed."""
 
     uri: str
     path: str
@@ -69,11 +69,12 @@ class _Document:
     language: Language
     source: Source
     edited: tree_sitter.Tree | None = None
-    """The last parsed tree with every edit since noted in it: what an incremental parse starts from."""
+    """The last parsed tree, with every later edit noted in it. An incremental parse starts from it."""
     snapshot: Snapshot | None = None
     unparsed_until: float = 0.0
 
     def parse(self) -> tree_sitter.Tree | None:
+        """Return the syntax tree, or None without a grammar and after a parse that took too long."""
         began = time.monotonic()
         if self.language.grammar is None or began < self.unparsed_until:
             return None
@@ -89,12 +90,13 @@ class _Document:
 
 
 class Documents:
-    """What the editor has open, by URI. Changes are cheap; the text is parsed when a snapshot is asked for."""
+    """The open documents, by URI. A change is cheap; the text is parsed when a snapshot is requested."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Document] = {}
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
+        """Keep a document, in place of an earlier one with the same URI."""
         path = path_of(uri)
         self._open[uri] = _Document(uri, path, version, language_for(language_id, path), Source.of(text))
 
@@ -120,19 +122,23 @@ class Documents:
         document.snapshot = None
 
     def close(self, uri: str) -> None:
+        """Drop a document."""
         self._open.pop(uri, None)
 
     def text(self, uri: str, language: Language) -> str | None:
-        """Return the text as it is now, without parsing it; None when it is not open, or in another language."""
+        """Return the current text without parsing it; None when it is not open, or in another language."""
         document = self._open.get(uri)
         return document.source.text if document is not None and document.language is language else None
 
-    def all(self) -> list[Opened]:
-        """Return every open document as it is now, without parsing any."""
-        return [Opened(one.uri, one.path, one.version, one.language, one.source.text) for one in self._open.values()]
+    def all(self) -> list[OpenDocument]:
+        """Return the current version of every open document, without parsing any."""
+        return [
+            OpenDocument(document.uri, document.path, document.version, document.language, document.source.text)
+            for document in self._open.values()
+        ]
 
     def snapshot(self, uri: str) -> Snapshot | None:
-        """Return the document as it is now, parsed; None when it is not open."""
+        """Return the current version of a document, parsed; None when it is not open."""
         document = self._open.get(uri)
         if document is None:
             return None
@@ -144,12 +150,12 @@ class Documents:
 
 
 def offset_at(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> int:
-    """Return the index into the text; a position past a line's or the text's end is clamped to that end."""
+    """Return the index of `position` in the text. A position past the end of a line or the text is clamped to it."""
     return _offset(snapshot.source, position, encoding)
 
 
 def position_at(snapshot: Snapshot, offset: int, encoding: types.PositionEncodingKind | str) -> types.Position:
-    """Return the position of `offset`, clamped to the text and, between "\\r" and "\\n", to the end of the line."""
+    """Return the position of `offset`. It is clamped to the text and, between "\\r" and "\\n", to the line's end."""
     source = snapshot.source
     offset = min(max(offset, 0), len(source.text))
     line = source.lines.at(offset)
@@ -158,7 +164,7 @@ def position_at(snapshot: Snapshot, offset: int, encoding: types.PositionEncodin
 
 
 def path_of(uri: str) -> str:
-    """Return the path that a URI names, with the host's own separators; of `untitled:` and the like, what follows."""
+    """Return the path of a URI with the host's separators; of `untitled:` and the like, the text after the colon."""
     parts = urlsplit(uri)
     path = unquote(parts.path)
     if parts.netloc and parts.scheme == "file":
@@ -168,9 +174,9 @@ def path_of(uri: str) -> str:
     return str(PurePath(path)) if path else ""
 
 
-def _edit(document: _Document, where: types.Range, text: str, encoding: types.PositionEncodingKind | str) -> None:
+def _edit(document: _Document, replaced: types.Range, text: str, encoding: types.PositionEncodingKind | str) -> None:
     old = document.source
-    start, end = sorted((_offset(old, where.start, encoding), _offset(old, where.end, encoding)))
+    start, end = sorted((_offset(old, replaced.start, encoding), _offset(old, replaced.end, encoding)))
     new = old.replaced(start, end, text)
     if document.edited is not None:
         document.edited = spliced(document.edited, old, new, start, end, start + len(text))

@@ -1,4 +1,4 @@
-"""The language server's hold on the engine: found or started when needed, and again, with patience, when it dies."""
+"""The language server's connection to the engine, which it finds or starts when needed, and again when it dies."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
 LEFT = "The engine has stopped; it starts again with the next request."
 DIED = "The engine died; it starts again with the next request."
-"""Shown as an error, but heals by itself: no user needs to be told in a message."""
+"""Shown as an error, but not as a message to the user: the next request repairs it."""
 _START_STATES = {
     "connecting": "Looking for the engine.",
     "starting": "Starting the engine.",
@@ -32,8 +32,8 @@ _START_STATES = {
 }
 
 
-class Reports(Protocol):
-    """Whatever shows how a start goes on."""
+class ProgressReporter(Protocol):
+    """Shows the progress of a start."""
 
     def report(self, message: str) -> None: ...
 
@@ -41,16 +41,16 @@ class Reports(Protocol):
 class EngineLink:
     """One connection, shared by all requests of the session.
 
-    Nothing is started before `configure` has told with which options. After a failed start or a lost engine the next
-    start waits `delay_s`: at first 0.5 s, then twice as long each time, 30 s at most; a fill that succeeds resets that.
+    Nothing starts before `configure` has set the options. After a failed start or a lost engine the next start waits
+    `delay_s`: 0.5 s at first, then twice as long each time, at most 30 s. A successful fill resets the delay.
     """
 
-    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[Reports]]) -> None:
+    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[ProgressReporter]]) -> None:
         self._board = board
         self._progress = progress
         self._options: EngineOptions | None = None
         self._configured = asyncio.Event()
-        self._wanted = False
+        self._needed = False
         self._client: EngineClient | None = None
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -60,14 +60,14 @@ class EngineLink:
         self._not_before = 0.0
 
     def configure(self, options: EngineOptions) -> None:
-        """Use the engine of these options. One with other options is left alone; other editors may use it."""
+        """Use the engine with these options. One with other options keeps running, as other editors may use it."""
         if options == self._options:
             return
         self._options = options
         self._configured.set()
         self._reset_delay()
-        self._let_go()
-        if self._wanted:
+        self._disconnect()
+        if self._needed:
             self.wake()
 
     @property
@@ -76,7 +76,7 @@ class EngineLink:
         return self._client
 
     def ready(self) -> EngineClient | None:
-        """Return the connected client. While there is none return None, and see that one comes."""
+        """Return the connected client. When there is none, start connecting and return None."""
         if self._client is not None and self._client.closed.is_set():
             self._lost()
         if self._client is None:
@@ -84,8 +84,8 @@ class EngineLink:
         return self._client
 
     def wake(self) -> None:
-        """Start connecting in the background, unless that is done, under way, or failed a moment ago."""
-        self._wanted = True
+        """Connect in the background, unless connected, connecting, or waiting after a failure."""
+        self._needed = True
         if self._options is None or self._client is not None or self._starting is not None:
             return
         if time.monotonic() >= self._not_before:
@@ -97,7 +97,7 @@ class EngineLink:
         self._not_before = 0.0
         self.ready()
         while self._starting is not None:
-            # wait() leaves the start alone when this caller gives up: others wait for it too.
+            # wait() does not cancel the start when this caller is cancelled: others wait for it too.
             await asyncio.wait({self._starting})
         if self._client is None:
             raise self._error
@@ -112,7 +112,7 @@ class EngineLink:
             try:
                 filled = await client.fill(fill, on_progress)
             except EngineFailure as error:
-                if error.code == RemoteError.code:  # the engine is well and its server is not: who else would tell?
+                if error.code == RemoteError.code:  # The model's server failed; the engine itself runs.
                     self._board.show("error", str(error))
                 raise
         self._board.connected(client.welcome.model)
@@ -120,11 +120,11 @@ class EngineLink:
         return filled
 
     async def restart(self) -> EngineClient:
-        """End the engine, for all who use it, and start it anew. Raises MidspanError when that fails."""
+        """Stop the engine, for all its clients, and start it again. Raises MidspanError when that fails."""
         await self._configured.wait()
         assert self._options is not None
         client, self._client = self._client, None
-        self._not_before = time.monotonic() + _GOODBYE_S  # Nobody is to connect to the engine that leaves.
+        self._not_before = time.monotonic() + _GOODBYE_S  # No request should connect to the stopping engine.
         if client is None:
             client = await connect_running(self._options, CLIENT_NAME)
         if client is not None:
@@ -137,12 +137,12 @@ class EngineLink:
         return await self.client()
 
     async def close(self) -> None:
-        """Let go of the engine, which runs on for others, and of a start under way."""
-        self._let_go()
+        """Close the connection and cancel a running start. The engine itself keeps running for others."""
+        self._disconnect()
         if self._closing:
             await asyncio.wait(self._closing)
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._starting is not None:
             self._starting.cancel()
             self._starting = None
@@ -158,13 +158,13 @@ class EngineLink:
         try:
             with self._progress() as progress:
 
-                def tell(state: str) -> None:
+                def report(state: str) -> None:
                     message = _START_STATES.get(state, state)
                     progress.report(message)
                     self._board.show("starting", message)
 
-                tell("connecting")
-                client = await connect_or_start(options, CLIENT_NAME, tell)
+                report("connecting")
+                client = await connect_or_start(options, CLIENT_NAME, report)
         except (MidspanError, OSError) as error:
             self._failed(str(error))
             return
@@ -192,14 +192,14 @@ class EngineLink:
             self._lost()
 
     def _lost(self) -> None:
-        """The engine has died, or has left because nobody used it: either way the next request starts it again."""
-        left = self._client is not None and self._client.dismissed
+        """Note that the engine died, or stopped because nobody used it. The next request starts it again."""
+        stopped = self._client is not None and self._client.dismissed
         self._client = None
         self._postpone()
-        message = LEFT if left else DIED
+        message = LEFT if stopped else DIED
         self._error = EngineUnavailable(message)
-        self._board.show("off" if left else "error", message)
-        _logger.log(logging.INFO if left else logging.ERROR, "%s", message)
+        self._board.show("off" if stopped else "error", message)
+        _logger.log(logging.INFO if stopped else logging.ERROR, "%s", message)
 
     def _postpone(self) -> None:
         self._not_before = time.monotonic() + self.delay_s

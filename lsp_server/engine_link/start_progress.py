@@ -12,14 +12,14 @@ _TITLE = "Starting the Midspan engine"
 
 
 class StartProgress:
-    """Open as a context manager while the engine starts. The start never waits for the editor's answer."""
+    """A context manager around the engine's start. The start never waits for the editor's answer."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._token = f"midspan-{uuid.uuid4()}"
         self._message: str | None = None
-        self._begun = False
-        self._over = False
+        self._shown = False
+        self._ended = False
         self._creating: asyncio.Task[None] | None = None
 
     def __enter__(self) -> "StartProgress":
@@ -31,14 +31,14 @@ class StartProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over = True
-        if self._begun:
+        self._ended = True
+        if self._shown:
             self._end()
 
     def report(self, message: str) -> None:
-        """Show `message` on the bar, at once or when it is there."""
+        """Show `message` on the bar, now or as soon as the editor has created it."""
         self._message = message
-        if self._begun and not self._over:
+        if self._shown and not self._ended:
             self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=message))
 
     async def _create(self) -> None:
@@ -46,11 +46,11 @@ class StartProgress:
             await self._server.work_done_progress.create_async(self._token)
         except JsonRpcException:
             return
-        self._begun = True
+        self._shown = True
         begin = types.WorkDoneProgressBegin(title=_TITLE, message=self._message, cancellable=False)
         self._server.work_done_progress.begin(self._token, begin)
-        if self._over:
-            # Helix shows a bar from when it is asked for until it ends, so one that never began would turn forever.
+        if self._ended:
+            # Helix shows a bar from its creation until its end, so one without an end would turn forever.
             self._end()
 
     def _end(self) -> None:

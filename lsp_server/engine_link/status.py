@@ -1,4 +1,4 @@
-"""What the status item of an editor shows, and what is counted for the command midspan.status."""
+"""The state that an editor's status item shows, and the counts of the command midspan.status."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _FILLING = "Filling a hole."
 
 @attrs.define
 class Counts:
-    """Of this session: fills asked of the engine; suggestions typed along, shown, accepted, in part too, dismissed."""
+    """The session's fills (`asked`), and its suggestions reused, shown, accepted, accepted in part and dismissed."""
 
     asked: int = 0
     reused: int = 0
@@ -28,7 +28,7 @@ class Counts:
 
 
 class StatusBoard:
-    """Keeps the state and sends it to the editor, as midspan/status, whenever it changes."""
+    """Keeps the state, and sends it to the editor as midspan/status whenever it changes."""
 
     def __init__(self, send: Callable[[StatusParams], None]) -> None:
         self.counts = Counts()
@@ -44,16 +44,16 @@ class StatusBoard:
 
     @property
     def median_ms(self) -> float | None:
-        """The median of the recent fills in milliseconds, request to answer; None before the first."""
+        """The median time of the recent fills in milliseconds, from request to answer; None before the first."""
         return round(sorted(self._recent_ms)[len(self._recent_ms) // 2], 1) if self._recent_ms else None
 
     def show(self, state: State, message: str, model: str | None = None) -> None:
-        """Tell how the engine is."""
+        """Set the engine's state."""
         self._state, self._message, self._model = state, message, model
         self.refresh()
 
     def connected(self, model: ModelInfo) -> None:
-        """Tell that the engine answers, with which model, and whether code goes to another machine for it."""
+        """Show that the engine is ready, with which model, and whether the code is sent to another machine."""
         self._busy = f"Filling a hole. {_whereabouts(model)}" if model.server else _FILLING
         if model.server:
             label = model.name if model.name == model.server else f"{model.name} at {model.server}"
@@ -62,17 +62,17 @@ class StatusBoard:
             self.show("ready", f"Ready: {model.name} on {model.device}.", model.name)
 
     def switch(self, enabled: bool) -> None:
-        """Tell whether the user wants suggestions at all."""
+        """Set whether suggestions are on."""
         self._enabled = enabled
         self.refresh()
 
     def took(self, milliseconds: float) -> None:
-        """Count the time of a fill, request to answer."""
+        """Note the time of a fill, from request to answer."""
         self._recent_ms.append(milliseconds)
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """Be busy inside; fills may overlap."""
+        """Show the state "busy" while the context is open. Fills may overlap."""
         self._filling += 1
         self.refresh()
         try:
@@ -82,14 +82,14 @@ class StatusBoard:
             self.refresh()
 
     def refresh(self) -> None:
-        """Send the state, unless the editor has it already."""
+        """Send the state if it has changed."""
         current = self._current()
         if self._sent is None or _without_median(current) != _without_median(self._sent):
             self._sent = current
             self._send(current)
 
     def report(self, model: str, engine: Status | None) -> StatusReport:
-        """Return everything there is to tell; `model` is the one of the settings."""
+        """Return the whole report; `model` is the one of the settings."""
         current = self._current()
         return StatusReport(
             state=current.state,
@@ -115,24 +115,24 @@ class StatusBoard:
 
 
 def leaves_machine(model: ModelInfo) -> bool:
-    """Tell whether what a model reads is sent to another machine."""
+    """Return whether the text that a model reads is sent to another machine."""
     return bool(model.server) and not is_loopback(urlsplit(f"//{model.server}").hostname or "")
 
 
 def _whereabouts(model: ModelInfo) -> str:
-    """Return the sentence on where the code goes for a model that a server runs."""
+    """Return a sentence that says where the code goes for a model that a server runs."""
     if not leaves_machine(model):
         return f"Its server {model.server} is on this machine, which your code does not leave."
     return f"Your code leaves this machine: it is sent to {model.server}."
 
 
 def _without_median(params: StatusParams) -> StatusParams:
-    """A new median alone is not worth a notification; it rides along with the next change."""
+    """A new median alone is not sent; it goes along with the next change."""
     return attrs.evolve(params, median_ms=None)
 
 
-def readable(report: StatusReport) -> str:
-    """Return a report as the one line that goes to the log."""
+def as_log_line(report: StatusReport) -> str:
+    """Return a report as one line for the log."""
     parts = [f"{report.state} ({report.message.rstrip('.')})", f"model {report.model}"]
     if report.engine is not None:
         model = report.engine.model

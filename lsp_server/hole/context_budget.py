@@ -1,25 +1,44 @@
-"""How much a model is given to read, by the length of its window."""
+"""How much text a model gets to read around a hole, by the length of its context."""
+
+import attrs
 
 from engine.protocol.messages import ModelInfo
-from lsp_server.hole.window import NEAR, ContextBudget
 
-CHARS_A_TOKEN = 3
-"""Code has 3 to 4 characters a token in the vocabularies of large models; what is too much is cut by the engine."""
-MOST_RELATED_CHARS = 48_000
-"""Of other files. They are read once, not with every key; but a first reading should not take seconds."""
-_MOST_CHARS = 900_000
-"""Of a prefix; the engine takes no more than a million characters."""
+_CHARACTERS_A_TOKEN = 3
+"""Large vocabularies have 3 to 4 characters of code in a token. The engine cuts what is too long."""
+_MAX_RELATED_CHARACTERS = 48_000
+"""Of other files. The engine reads them only once, but that first reading should not take seconds."""
+_MAX_CHARACTERS = 900_000
+"""Of a prefix. The engine accepts at most a million characters."""
+
+
+@attrs.frozen
+class ContextBudget:
+    """How many characters the model sees before the hole, below the hole's line, and of other files."""
+
+    prefix: int
+    suffix: int
+    related: int = 0
+
+    @property
+    def stride(self) -> int:
+        """The steps in which the left edge of the prefix moves, in characters."""
+        return self.prefix // 3
+
+
+NEAR = ContextBudget(6000, 3000)
+"""For models with a short context, which read less than that."""
 
 
 def context_budget_of(model: ModelInfo, tokens: int = 0) -> ContextBudget:
-    """Return what a model should be given; `tokens` is the user's own limit, 0 for what the model says.
+    """Return the budget for a model; `tokens` is the user's own limit, 0 for no limit.
 
-    A model that has no long window gets what it always got, and no other files.
+    A model with a short context gets NEAR, and no other files.
     """
-    known = model.reading_tokens or model.context_tokens
-    chars = CHARS_A_TOKEN * (min(tokens, known) if tokens else known)
-    if chars <= NEAR.prefix + NEAR.suffix:
+    readable = model.reading_tokens or model.context_tokens
+    characters = _CHARACTERS_A_TOKEN * (min(tokens, readable) if tokens else readable)
+    if characters <= NEAR.prefix + NEAR.suffix:
         return NEAR
-    related = min(chars // 4, MOST_RELATED_CHARS)
-    own = chars - related
-    return ContextBudget(min(own * 3 // 4, _MOST_CHARS), min(own // 4, _MOST_CHARS), related)
+    related = min(characters // 4, _MAX_RELATED_CHARACTERS)
+    own_file = characters - related
+    return ContextBudget(min(own_file * 3 // 4, _MAX_CHARACTERS), min(own_file // 4, _MAX_CHARACTERS), related)

@@ -1,4 +1,4 @@
-"""Where a suggestion goes: at the cursor, behind the item selected in the completion menu, or behind a word."""
+"""Where a suggestion is inserted: at the cursor, after the selected item of the completion menu, or after a word."""
 
 import attrs
 from lsprotocol import types
@@ -8,9 +8,9 @@ from lsp_server.documents.store import Snapshot, offset_at, position_at
 
 @attrs.frozen
 class Cursor:
-    """The hole's place. `snapshot` has the selected menu item inserted, if there is one, and `offset` is behind it.
+    """The place of a hole. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
 
-    `inserted` is that item's text: each suggestion begins with it and replaces `range`, in which `replaced` stands.
+    Each suggestion begins with `inserted`, that item's text. It replaces `range`, whose text is `replaced`.
     """
 
     snapshot: Snapshot
@@ -20,25 +20,27 @@ class Cursor:
     replaced: str = ""
 
     def item(self, text: str, accepted: types.Command) -> types.InlineCompletionItem:
-        """Return the item that offers `text`, what goes behind the cursor; `accepted` runs when the user takes it.
+        """Return the item that inserts `text` after the cursor; the editor runs `accepted` when the user takes it.
 
-        The range always comes along: without it Neovim puts the text wherever the cursor has gone meanwhile.
+        The item always has a range: without one Neovim inserts the text wherever the cursor is by then.
         """
         insert = self.inserted + text
-        # Editors drop an item whose text does not begin with what it replaces; a menu matches more loosely.
-        loose = None if insert.startswith(self.replaced) else self.replaced + text
-        return types.InlineCompletionItem(insert_text=insert, filter_text=loose, range=self.range, command=accepted)
+        # Editors drop an item whose text does not begin with what it replaces; the menu's own matching is looser.
+        filter_text = None if insert.startswith(self.replaced) else self.replaced + text
+        return types.InlineCompletionItem(
+            insert_text=insert, filter_text=filter_text, range=self.range, command=accepted
+        )
 
 
 def cursor_of(
     snapshot: Snapshot, params: types.InlineCompletionParams, encoding: types.PositionEncodingKind | str
 ) -> Cursor:
-    """Return where the hole of an inline completion request is; positions outside the text are moved into it."""
+    """Return the cursor of an inline completion request; positions outside the text are clamped."""
     offset = offset_at(snapshot, params.position, encoding)
     selected = params.context.selected_completion_info
     if selected is None:
-        here = position_at(snapshot, offset, encoding)
-        return Cursor(snapshot, offset, types.Range(here, here))
+        position = position_at(snapshot, offset, encoding)
+        return Cursor(snapshot, offset, types.Range(position, position))
     start = offset_at(snapshot, selected.range.start, encoding)
     end = max(start, offset_at(snapshot, selected.range.end, encoding))
     return Cursor(
@@ -51,11 +53,11 @@ def cursor_of(
 
 
 def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> Cursor:
-    """Return where the hole of an ordinary completion is; its items replace the word before it by one that goes on."""
+    """Return the cursor of a completion request. Its items replace the word before the cursor by a longer text."""
     offset = offset_at(snapshot, position, encoding)
     start = offset
     while start > 0 and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
         start -= 1
     word = snapshot.text[start:offset]
-    span = types.Range(position_at(snapshot, start, encoding), position_at(snapshot, offset, encoding))
-    return Cursor(snapshot, offset, span, inserted=word, replaced=word)
+    word_range = types.Range(position_at(snapshot, start, encoding), position_at(snapshot, offset, encoding))
+    return Cursor(snapshot, offset, word_range, inserted=word, replaced=word)

@@ -1,4 +1,4 @@
-"""Where the cursor is, as the model needs to know it: the hole, what surrounds it, and how far a fill should go."""
+"""The hole at a cursor: the text around it, what kind of code it is in, and how far a fill may go."""
 
 from typing import Literal
 
@@ -6,12 +6,13 @@ import attrs
 
 from engine.protocol.messages import Extent
 from lsp_server.documents.store import Snapshot
+from lsp_server.hole.context_budget import NEAR, ContextBudget
 from lsp_server.hole.scope import empty_body, indent_of, surrounding
-from lsp_server.hole.window import NEAR, ContextBudget, prefix_of, suffix_of
+from lsp_server.hole.window import prefix_of, suffix_of
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
 
-# What an editor closes by itself, and what ends a statement: behind the cursor they leave the line as good as free.
+# Editors insert these, or they end a statement. When only they follow the cursor, the line counts as free.
 _CLOSING = frozenset(")]}>;,:'\"`")
 
 
@@ -20,33 +21,34 @@ class Hole:
     """A place to fill.
 
     `prefix` and `suffix` are what the model sees, with "\\n" line ends; `suffix` begins with the rest of the line.
-    `line_before` and `line_after` are the hole's own line on both sides. `indent` is the indentation that the fill's
-    lines should have at least: what stands before the cursor, or what an empty body should have. `offset` counts
-    characters of the document.
+    `line_before` and `line_after` are the two sides of the hole's own line. `indent` is the least indentation of the
+    fill's lines: the white space before the cursor, or the indentation of an empty body. `offset` counts characters of
+    the document.
     """
 
     prefix: str
     suffix: str
     extent: Extent
-    place: CursorContext
+    cursor_context: CursorContext
     offset: int
     line_before: str
     line_after: str
     indent: str
 
 
-def cut_hole(snapshot: Snapshot, offset: int, reach: ContextBudget = NEAR) -> Hole:
-    """Cut the hole at `offset` out of the text, with as much around it as `reach` says.
+def cut_hole(snapshot: Snapshot, offset: int, budget: ContextBudget = NEAR, code_above: str = "") -> Hole:
+    """Cut the hole at `offset` out of the text, with as much around it as `budget` allows.
 
-    Code that does not parse, or has no grammar, is cut by its lines.
+    `code_above` comes before the document's own text in the prefix. Code that does not parse, or has no grammar, is cut
+    by its lines.
     """
     source = snapshot.source
     line = source.lines.at(offset)
     before = source.text[source.lines.start(line) : offset].removeprefix("\ufeff")
     after = source.text[offset : source.line_end(line)]
-    extent, place, indent = _extent(snapshot, offset, before, after)
-    prefix, suffix = prefix_of(source, offset, reach=reach), suffix_of(source, offset, reach)
-    return Hole(prefix, suffix, extent, place, offset, before, after, indent)
+    extent, cursor_context, indent = _extent(snapshot, offset, before, after)
+    prefix, suffix = prefix_of(source, offset, code_above, budget), suffix_of(source, offset, budget)
+    return Hole(prefix, suffix, extent, cursor_context, offset, before, after, indent)
 
 
 def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[Extent, CursorContext, str]:

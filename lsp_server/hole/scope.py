@@ -1,4 +1,4 @@
-"""What surrounds a place in the code: a string, a comment, or a body that is still empty."""
+"""What a cursor is inside of: a string, a comment, or a body that is still empty."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from lsp_server.languages.brackets import balance
 
 Surrounding = Literal["code", "string", "comment"]
 
-# Code inside a string again; the names are those of the grammars.
+# Code inside a string. The names are those of the grammars.
 _INTERPOLATIONS = frozenset(
     {
         "interpolation",
@@ -23,19 +23,19 @@ _INTERPOLATIONS = frozenset(
     }
 )
 _BLOCK_COMMENT_ENDS = ("*/", "-->", "]]")
-_LINES_LOOKED_AT = 200
+_MAX_LINES = 200
 
 
 @attrs.frozen
 class Body:
-    """An empty body: the indentation of its header, and the one that its lines should have."""
+    """An empty body: the indentation of its header, and the indentation that its lines should have."""
 
     header: str
     indent: str
 
 
 def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
-    """Return whether `offset` lies in a string, a comment, or plain code; the code inside an f-string is code."""
+    """Return whether `offset` is in a string, a comment or code. Code inside an f-string is code."""
     if snapshot.tree is None or offset == 0:
         return "code"
     language = snapshot.language
@@ -47,7 +47,7 @@ def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
         if node.type in language.strings and node.start_byte < byte and (byte < node.end_byte or _is_open(node)):
             return "string"
         node = node.parent
-    # The string may be what does not parse; and some grammars have no node for one.
+    # The string may be the part that does not parse, and some grammars have no node for strings.
     if snapshot.tree.root_node.has_error or not language.strings:
         line = snapshot.source.lines.at(offset)
         before = snapshot.text[snapshot.source.lines.start(line) : offset]
@@ -57,10 +57,10 @@ def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
 
 
 def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
-    """Return the empty body that the blank line at `offset` stands in, or None.
+    """Return the empty body that contains the blank line at `offset`, or None.
 
-    The tree tells for code that parses. While a body is being typed its code often does not, so the line above that
-    opens a body, with nothing deeper below it, counts as well.
+    The syntax tree shows it where the code parses. While a body is being typed the code often does not, so a line above
+    that opens a body, with nothing indented deeper below it, counts too.
     """
     source, language = snapshot.source, snapshot.language
     header = _last_code(snapshot, offset)
@@ -79,11 +79,11 @@ def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
 
 
 def indent_unit(snapshot: Snapshot, offset: int) -> str:
-    """Return one step of indentation as the file does it around `offset`: a tab or some spaces."""
+    """Return one step of the file's indentation around `offset`: a tab or some spaces."""
     source = snapshot.source
     near = source.lines.at(offset)
     previous: str | None = None
-    for line in range(max(0, near - _LINES_LOOKED_AT), min(len(source.lines), near + _LINES_LOOKED_AT)):
+    for line in range(max(0, near - _MAX_LINES), min(len(source.lines), near + _MAX_LINES)):
         text = source.line_text(line)
         if not text.strip():
             continue
@@ -97,6 +97,7 @@ def indent_unit(snapshot: Snapshot, offset: int) -> str:
 
 
 def indent_of(line: str) -> str:
+    """Return the spaces and tabs at the start of `line`."""
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -105,7 +106,7 @@ def _width(indent: str, tab: int) -> int:
 
 
 def _has_ended(snapshot: Snapshot, comment: tree_sitter.Node, byte: int) -> bool:
-    """A block comment ends before `byte`; a line comment goes on at its end, as more of it may be typed there."""
+    """Return whether a block comment ends before `byte`. A line comment does not: the user may go on typing it."""
     if byte < comment.end_byte:
         return False
     end = snapshot.source.offset_of_byte(comment.end_byte)
@@ -113,12 +114,12 @@ def _has_ended(snapshot: Snapshot, comment: tree_sitter.Node, byte: int) -> bool
 
 
 def _is_open(string: tree_sitter.Node) -> bool:
-    """Return whether the closing quote is one that the parser only made up."""
+    """Return whether the closing quote is missing, so that the parser had to make one up."""
     return string.child_count > 0 and string.child(string.child_count - 1).is_missing
 
 
 def _last_code(snapshot: Snapshot, offset: int) -> int:
-    """Return the offset of the last character of code before `offset`, past blanks and comments; -1 for none."""
+    """Return the offset of the last code character before `offset`, skipping white space and comments; -1 for none."""
     source, language = snapshot.source, snapshot.language
     while True:
         last = _last_visible(source.text, offset)
@@ -140,7 +141,7 @@ def _last_visible(text: str, offset: int) -> int:
 
 
 def _header_indent(snapshot: Snapshot, last: int) -> str:
-    """Return the indentation of the statement whose header ends at `last`; the header may span lines."""
+    """Return the indentation of the statement whose header ends at `last`. The header may span several lines."""
     source = snapshot.source
     line = source.lines.at(last)
     if snapshot.tree is not None:
@@ -160,7 +161,7 @@ def _indent_below(snapshot: Snapshot, offset: int) -> str | None:
     rest = source.text[offset : source.line_end(line)]
     if rest.strip():
         return indent_of(source.line_text(line))
-    for below in range(line + 1, min(len(source.lines), line + _LINES_LOOKED_AT)):
+    for below in range(line + 1, min(len(source.lines), line + _MAX_LINES)):
         text = source.line_text(below)
         if text.strip():
             return indent_of(text)

@@ -1,4 +1,4 @@
-"""Languages whose bodies stand in braces."""
+"""Languages with bodies in braces."""
 
 from lsp_server.languages.language import Grammar, Language, Opener
 

@@ -1,4 +1,4 @@
-"""Brackets and quotes of a piece of text, counted without a grammar: what is typed is seldom a whole program."""
+"""The brackets and quotes of a text, counted without a grammar: half-typed code seldom parses."""
 
 import functools
 import re
@@ -13,17 +13,19 @@ _SPANS_LINES = ('"""', "'''", "`")
 
 @attrs.frozen
 class Bracket:
+    """A bracket and its index in the text."""
+
     char: str
     index: int
 
 
 @attrs.frozen
 class Balance:
-    """What a text leaves open.
+    """The brackets and quotes that a text leaves open.
 
-    `opened` are its brackets without an end, outermost first, `unmatched` the closers that close nothing of its own.
-    `quote` opens the string in which the text ends, or is empty. `quote_closed` is the index of the quote that ends the
-    string in which the text began, if it began in one.
+    `opened` are its unclosed brackets, outermost first. `unmatched` are the closing brackets that close none of its
+    own. `quote` opens the string in which the text ends, or is empty. `quote_closed` is the index of the quote that
+    ends the string in which the text began, if it began in one.
     """
 
     opened: tuple[Bracket, ...]
@@ -32,11 +34,12 @@ class Balance:
     quote_closed: int | None
 
     def closing(self) -> str:
+        """Return the brackets that close what is open."""
         return "".join(BRACKETS[bracket.char] for bracket in reversed(self.opened))
 
 
 def balance(text: str, language: Language, quote: str = "") -> Balance:
-    """Count the brackets of `text` outside its strings and line comments; `quote` says in what string it begins."""
+    """Count the brackets of `text` outside strings and line comments. `quote` opens the string in which it begins."""
     opened: list[Bracket] = []
     unmatched: list[Bracket] = []
     quote_closed: int | None = None

@@ -1,4 +1,4 @@
-"""What Midspan knows of a language: its grammar, and how its strings, comments, bodies and brackets look."""
+"""What Midspan knows of a language: its grammar, and its strings, comments, bodies and brackets."""
 
 import functools
 import importlib
@@ -17,7 +17,7 @@ _READ_BYTES = 16384
 
 @attrs.frozen
 class Grammar:
-    """A grammar wheel: the module to import and the function in it that gives the grammar."""
+    """A grammar wheel: the module to import, and its function that returns the grammar."""
 
     module: str
     function: str = "language"
@@ -25,9 +25,9 @@ class Grammar:
 
 @attrs.frozen
 class Opener:
-    """How a line ends that opens a body, as a regular expression, and the text that would close the body again.
+    """A pattern for the end of a line that opens a body, and the text that closes the body.
 
-    `closing` is empty where closing the brackets is enough, or where a body may be missing.
+    `closing` is empty where closing the brackets is enough, or where the body may be missing.
     """
 
     pattern: str
@@ -36,10 +36,10 @@ class Opener:
 
 @attrs.frozen
 class Language:
-    """One language. Node types are the grammar's; `quotes` are tried in order, longest first.
+    """One language. `strings`, `comments` and `blocks` are node types of the grammar; `quotes` come longest first.
 
-    `indentation_is_syntax` says that a body ends where its indentation does. `indent_width` counts spaces and stands in
-    where a file shows no indentation of its own.
+    `indentation_is_syntax` says that a body ends where its indentation does. `indent_width` is in spaces, for a file
+    that has no indented line yet.
     """
 
     id: str
@@ -56,21 +56,21 @@ class Language:
     indentation_is_syntax: bool = False
 
     def parse(self, source: bytes, edited: tree_sitter.Tree | None, seconds: float) -> tree_sitter.Tree | None:
-        """Parse UTF-8 `source`, from an earlier tree whose edits are noted in it if there is one.
+        """Parse UTF-8 `source`, incrementally if there is an earlier tree with its edits noted.
 
-        Returns None without a grammar, and when it takes longer than `seconds`: on some broken texts, such as a comment
-        without its end in TSX, a grammar's error recovery never comes to an end, and the server would hang with it.
+        Returns None without a grammar, and when parsing takes longer than `seconds`: on some broken texts, such as an
+        unclosed comment in TSX, a grammar's error recovery never ends, and the server would hang.
         """
         parser = _parser(self.grammar) if self.grammar is not None else None
         if parser is None:
             return None
-        until = time.perf_counter() + seconds
+        deadline = time.perf_counter() + seconds
 
         def read(byte: int, _: tree_sitter.Point) -> bytes:
             return source[byte : byte + _READ_BYTES]
 
         def give_up(_: int, __: bool) -> bool:
-            return time.perf_counter() > until
+            return time.perf_counter() > deadline
 
         try:
             if edited is None:
@@ -81,13 +81,13 @@ class Language:
             return None
 
     def opener_of(self, line: str) -> Opener | None:
-        """Return how `line`, without its comment and trailing blanks, opens a body, if it does."""
+        """Return how `line`, without its comment and trailing white space, opens a body, or None."""
         return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
 
 
 @functools.cache
 def _parser(grammar: Grammar) -> tree_sitter.Parser | None:
-    """Load a grammar when its first document is parsed: loading all of them would delay the server's start."""
+    """Load a grammar for its first document: loading all of them would delay the server's start."""
     try:
         module = importlib.import_module(grammar.module)
         return tree_sitter.Parser(tree_sitter.Language(getattr(module, grammar.function)()))

@@ -1,4 +1,4 @@
-"""Languages of documents, styles and data."""
+"""Languages for documents, styles and data."""
 
 from lsp_server.languages.language import Grammar, Language, Opener
 

@@ -1,6 +1,6 @@
-"""The registry of languages, one entry each over the official grammar wheels.
+"""The registry of languages, over the official grammar wheels.
 
-`tree-sitter-languages` is abandoned and its successor downloads parsers at run time; each language has its own wheel.
+Each language has its own wheel: `tree-sitter-languages` is abandoned, and its successor downloads parsers at run time.
 """
 
 from pathlib import PurePath
@@ -17,6 +17,6 @@ _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in 
 
 
 def language_for(language_id: str, path: str) -> Language:
-    """Return the language an editor names, else the one of the path's extension, else plain text without a grammar."""
+    """Return the language with the editor's id, else the one of the path's extension, else one without a grammar."""
     known = _BY_ID.get(language_id.lower()) or _BY_EXTENSION.get(PurePath(path).suffix.lower())
     return known or Language(language_id or "plaintext", quotes=('"',))

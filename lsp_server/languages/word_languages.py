@@ -1,4 +1,4 @@
-"""Languages whose bodies are marked by words or by indentation."""
+"""Languages with bodies marked by words or by indentation."""
 
 from lsp_server.languages.language import Grammar, Language, Opener
 

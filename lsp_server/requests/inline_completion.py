@@ -1,15 +1,15 @@
-"""textDocument/inlineCompletion, and what editors tell about its items.
+"""textDocument/inlineCompletion, and the editors' notifications about its items.
 
-No answer is an empty list: an error or null would leave a stale suggestion on the screen of some editors, and a toast
-on that of others.
+The answer is always a list, empty if need be: null or an error would leave a stale suggestion on the screen of some
+editors, and show an error message in others.
 """
 
 from lsprotocol import types
 
 from lsp_server.hole.cursor import cursor_of
-from lsp_server.messages import ItemShown, PartParams
+from lsp_server.messages import ItemShown, PartParams, ShownParams
 from lsp_server.requests.session import Session
-from lsp_server.suggest.suggestions import MOST_SUGGESTIONS, SuggestionRequest, Suggestions
+from lsp_server.requests.suggestions import MAX_SUGGESTIONS, SuggestionRequest, Suggestions
 
 
 class InlineCompletions:
@@ -20,7 +20,7 @@ class InlineCompletions:
         self._suggestions = suggestions
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
-        """Return the items: one at most when asked automatically, three at most when the user asked.
+        """Return the items: at most one for an automatic request, at most three when the user asked.
 
         Raises asyncio.CancelledError only, when the editor cancels the request.
         """
@@ -29,27 +29,29 @@ class InlineCompletions:
             "inline completion",
             params.text_document.uri,
             lambda snapshot: cursor_of(snapshot, params, self._session.encoding),
-            candidates=1 if automatic else MOST_SUGGESTIONS,
+            candidates=1 if automatic else MAX_SUGGESTIONS,
         )
-        found = await self._suggestions.find(request)
-        return types.InlineCompletionList(items=[one.cursor.item(one.text, one.mark.command()) for one in found])
+        suggestions = await self._suggestions.find(request)
+        items = [each.cursor.item(each.text, each.tag.command()) for each in suggestions]
+        return types.InlineCompletionList(items=items)
 
-    def shown(self, item: ItemShown) -> None:
-        """Count an item that the editor says it shows; one that is not ours is ignored."""
-        if item.mark is not None:
-            self._session.offers.shown(item.mark)
+    def shown(self, params: ShownParams) -> None:
+        """Count an item that the editor shows. Items of other servers are ignored."""
+        if params.item.tag is not None:
+            self._session.offers.shown(params.item.tag)
 
-    def partly_accepted(self, part: PartParams) -> None:
-        """Count the part of an item that the editor says was taken; of one that is not ours nothing is counted."""
-        if part.item.mark is not None:
-            self._session.offers.partly_accepted(part.item.mark, _characters(part, part.item.mark.characters))
+    def partly_accepted(self, params: PartParams) -> None:
+        """Count the part of an item that the user took. Items of other servers are ignored."""
+        if params.item.tag is not None:
+            characters = _accepted_characters(params.item, params.accepted_length, params.item.tag.characters)
+            self._session.offers.partly_accepted(params.item.tag, characters)
 
 
-def _characters(part: PartParams, most: int) -> int:
-    """Return how many characters of a suggestion a part has; `most` is all of them."""
-    text, units = part.item.insert_text, max(part.accepted_length, 0)
+def _accepted_characters(item: ItemShown, accepted_length: int, characters: int) -> int:
+    """Return how many of a suggestion's `characters` the first `accepted_length` UTF-16 units of its item contain."""
+    text, units = item.insert_text, max(accepted_length, 0)
     if text is None:
-        return min(units, most)
-    taken = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "replace")
-    # The text may begin with what is selected in the completion menu, which is not ours.
-    return max(0, len(taken) - max(0, len(text) - most))
+        return min(units, characters)
+    accepted = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "replace")
+    # The text may begin with the selected item of the completion menu, which is not ours.
+    return max(0, len(accepted) - max(0, len(text) - characters))

@@ -1,4 +1,4 @@
-"""The indentation of a fill of several lines: fitted to the hole, and the sign of where the fill should end."""
+"""The indentation of a fill with several lines: it must fit the hole, and a dedent ends the fill."""
 
 from lsp_server.hole.hole import Hole
 from lsp_server.hole.scope import indent_of
@@ -7,9 +7,9 @@ from lsp_server.languages.language import Language
 
 
 def fitted(fill: str, hole: Hole, language: Language) -> str:
-    """Return `fill` with the indentation of its first line such that, after the hole's own, it is right.
+    """Return `fill` with a first line that continues the hole's own indentation.
 
-    A model may write the indentation that stands before the cursor once more, or leave out what an empty body needs.
+    A model may repeat the indentation before the cursor, or leave out the indentation that an empty body needs.
     """
     lines = fill.split("\n")
     while lines and not lines[0].strip():
@@ -23,7 +23,7 @@ def fitted(fill: str, hole: Hole, language: Language) -> str:
         lines[0] = lines[0][len(lead) :]
         if rest and all(_width(indent_of(line), language) >= _width(before + lead, language) for line in rest):
             lines[1:] = [line.removeprefix(lead) for line in lines[1:]]
-    elif hole.place == "body" and hole.indent.startswith(before) and lead != hole.indent[len(before) :]:
+    elif hole.cursor_context == "body" and hole.indent.startswith(before) and lead != hole.indent[len(before) :]:
         missing = hole.indent[len(before) :]
         lines[0] = missing + lines[0][len(lead) :]
         if (
@@ -36,9 +36,9 @@ def fitted(fill: str, hole: Hole, language: Language) -> str:
 
 
 def until_dedent(fill: str, hole: Hole, language: Language) -> str:
-    """Return the lines of `fill` up to the first that leaves the level of the hole, without blank lines at the end.
+    """Return the lines of `fill` before the first that is indented less than the hole, without blank lines at the end.
 
-    Lines of a string, and those that close a bracket of the fill, may stand further left.
+    Lines inside a string, and lines that close a bracket of the fill, may be indented less.
     """
     lines = fill.split("\n")
     level = _width(indent_of(hole.line_before + lines[0]), language)

@@ -1,4 +1,4 @@
-"""Typing along a suggestion: what is left of it, without asking the engine again."""
+"""Typing along a suggestion: its rest is shown without asking the engine again."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from lsp_server.languages.language import BRACKETS
 
 
 @attrs.frozen
-class _Shown:
-    """The text on both sides of the place where `texts` were offered."""
+class _LastSuggestions:
+    """The texts that were suggested last, and the document's text before and after their place."""
 
     before: str
     after: str
@@ -22,45 +22,46 @@ class Reuse:
     """Remembers the last suggestions of each document, by URI."""
 
     def __init__(self) -> None:
-        self._shown: dict[str, _Shown] = {}
+        self._last: dict[str, _LastSuggestions] = {}
 
     def remember(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
-        """Note that `texts` were offered at `offset` of `snapshot`; they replace what was noted before."""
+        """Note that `texts` were suggested at `offset`. They replace the document's earlier ones."""
         text = snapshot.text
-        self._shown[snapshot.uri] = _Shown(text[:offset], text[offset:], tuple(texts))
+        self._last[snapshot.uri] = _LastSuggestions(text[:offset], text[offset:], tuple(texts))
 
     def forget(self, uri: str) -> None:
-        self._shown.pop(uri, None)
+        """Drop the suggestions of a document."""
+        self._last.pop(uri, None)
 
     def follow(self, snapshot: Snapshot, offset: int) -> list[str]:
-        """Return what is left of the suggestions if the user only typed along them (or back), else [].
+        """Return the rests of the suggestions if the user only typed along them, or back, else [].
 
-        Everything before the place and everything after the cursor must be as it was, but for brackets and quotes that
-        the editor closed by itself: a suggestion then ends where those stand.
+        The text before their place and after the cursor must be unchanged, except for brackets and quotes that the
+        editor closed by itself. A suggestion then ends where it would close them.
         """
-        shown = self._shown.get(snapshot.uri)
+        last = self._last.get(snapshot.uri)
         text = snapshot.text
-        if shown is None or not text.startswith(shown.before) or not text.endswith(shown.after):
+        if last is None or not text.startswith(last.before) or not text.endswith(last.after):
             return []
-        start, stop = len(shown.before), len(text) - len(shown.after)
-        if not start <= offset <= stop:
+        start, end = len(last.before), len(text) - len(last.after)
+        if not start <= offset <= end:
             return []
-        typed, closed = text[start:offset], text[offset:stop]
-        left: list[str] = []
-        for suggestion in shown.texts:
+        typed, closed = text[start:offset], text[offset:end]
+        rests: list[str] = []
+        for suggestion in last.texts:
             if suggestion.startswith(typed):
                 rest = suggestion[len(typed) :]
                 if closed:
                     rest = _up_to_closed(rest, typed, closed, snapshot)
-                if rest and rest not in left:
-                    left.append(rest)
-        return left
+                if rest and rest not in rests:
+                    rests.append(rest)
+        return rests
 
 
 def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str:
-    """Return `rest` up to where it closes what `closed` closes already; "" when `closed` is not the editor's doing.
+    """Return `rest` up to where it closes what `closed` already closes; "" when the editor did not insert `closed`.
 
-    The start of a line may close nothing: then it is all inside. Return between two braces puts the closing one on a
+    A start of a line may close nothing: then all of it fits inside. Return between two braces puts the closing one on a
     line of its own.
     """
     language = snapshot.language

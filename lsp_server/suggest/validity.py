@@ -1,4 +1,4 @@
-"""Does a fill parse? Not "is the file right", which it never is while one types, but "is it no worse than before"."""
+"""Whether a fill adds syntax errors. While someone types a file seldom parses, so it only must not get worse."""
 
 import re
 import sys
@@ -12,17 +12,17 @@ from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
 
 _MAX_TRIES = 10
-# A try is one incremental parse or two: far below a millisecond each, but in a very long file an unclosed bracket makes
-# the parser look at all that is below it.
+# A try takes one or two incremental parses. Each takes far less than a millisecond, except below an unclosed bracket in
+# a very long file, where the parser visits everything that follows.
 _MAX_SECONDS = 0.02
 _TOKEN_END = re.compile(r"\w+|[^\w\s]")
 
 
 @attrs.frozen
 class Damage:
-    """The syntax errors of a text: how many in all, and where those on the fill's own lines begin.
+    """The syntax errors of a text: their total, and where those on the fill's own lines begin.
 
-    `local` counts characters from the start of the fill; an error that begins before it is negative.
+    `local` counts characters from the start of the fill; an error that begins before the fill is negative.
     """
 
     total: int
@@ -32,11 +32,11 @@ class Damage:
 _UNREADABLE = Damage(sys.maxsize, (0,))
 
 
-class Judge:
-    """Compares a document with a fill in its hole to the document without.
+class SyntaxJudge:
+    """Compares the document with a fill in its hole to the document without it.
 
-    What counts is the number of outermost ERROR nodes and of MISSING tokens: an unclosed bracket that swallows what
-    follows is one error, however much is typed into it.
+    It counts the outermost ERROR nodes and the MISSING tokens. An unclosed bracket is one error, no matter how much of
+    the text after it the error contains.
     """
 
     def __init__(self, snapshot: Snapshot, hole: Hole) -> None:
@@ -45,9 +45,10 @@ class Judge:
         self._before: int | None = None
 
     def cleanest(self, fill: str) -> str | None:
-        """Return the longest part of `fill` from its start that adds no syntax error, or None.
+        """Return the longest start of `fill` that adds no syntax error, or None.
 
-        Whole lines are dropped from the end first, then tokens of the last one left. Without a grammar all is well.
+        Whole lines are dropped from the end first, then tokens of the only line left. Without a grammar nothing is
+        dropped.
         """
         if self._snapshot.tree is None:
             return fill
@@ -73,9 +74,9 @@ class Judge:
         return self._before
 
     def _damage(self, fill: str) -> Damage:
-        """Return the lesser damage of the fill as it is and of the fill with what it leaves open closed.
+        """Return the damage of the fill as it is, or with its open brackets and bodies closed, if that is less.
 
-        A fill often ends with the header of a body that is yet to come, or inside a call.
+        A fill often ends with the header of a body that is still to be written, or inside a call.
         """
         plain = self._parse(fill, "")
         closing = self._closing(fill)
@@ -104,29 +105,29 @@ class Judge:
         source = filled.source
         first = source.byte_at(start - len(self._hole.line_before))
         last = source.byte_at(source.line_end(source.lines.at(start + len(fill) + len(closing))))
-        found = errors(filled.tree.root_node)
-        local = (node for node in found if node.start_byte <= last and node.end_byte >= first)
-        return Damage(len(found), tuple(source.offset_of_byte(node.start_byte) - start for node in local))
+        nodes = errors(filled.tree.root_node)
+        local = (node for node in nodes if node.start_byte <= last and node.end_byte >= first)
+        return Damage(len(nodes), tuple(source.offset_of_byte(node.start_byte) - start for node in local))
 
 
 def errors(root: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """Return the outermost ERROR nodes and the MISSING tokens; only subtrees with errors are visited."""
-    found: list[tree_sitter.Node] = []
+    """Return the outermost ERROR nodes and the MISSING tokens. Only subtrees with errors are visited."""
+    nodes: list[tree_sitter.Node] = []
     pending = [root] if root.has_error else []
     while pending:
         node = pending.pop()
         if node.is_error or node.is_missing:
-            found.append(node)
+            nodes.append(node)
         else:
             pending.extend(child for child in node.children if child.has_error or child.is_missing)
-    return found
+    return nodes
 
 
 def _parts(fill: str, damage: Damage) -> list[str]:
-    """Return the beginnings of `fill` to try, longest first: whole lines, then the first one to an error or a token."""
+    """Return the starts of `fill` to try, longest first: whole lines, then the first line up to an error or a token."""
     lines = fill.split("\n")
-    wholes = ["\n".join(lines[:count]) for count in range(len(lines) - 1, 0, -1)][: _MAX_TRIES // 2]
+    whole_lines = ["\n".join(lines[:count]) for count in range(len(lines) - 1, 0, -1)][: _MAX_TRIES // 2]
     ends = [match.end() for match in _TOKEN_END.finditer(lines[0])][:-1]
-    cuts = {*ends[-_MAX_TRIES // 2 :], *(at for at in damage.local if 0 < at < len(lines[0]))}
-    firsts = [lines[0][:cut].rstrip() for cut in sorted(cuts, reverse=True)]
-    return [part for part in [*wholes, *firsts] if part.strip()][:_MAX_TRIES]
+    cuts = {*ends[-_MAX_TRIES // 2 :], *(index for index in damage.local if 0 < index < len(lines[0]))}
+    first_lines = [lines[0][:cut].rstrip() for cut in sorted(cuts, reverse=True)]
+    return [part for part in [*whole_lines, *first_lines] if part.strip()][:_MAX_TRIES]

@@ -1,4 +1,4 @@
-"""A whole session of an editor with the language server and the engine: open, type, accept, fill, close, leave."""
+"""Whole sessions of an editor with the language server and the engine: open, type, accept, fill, close, exit."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
     await editor.stop()
 
 
-async def test_a_user_types_is_offered_something_and_takes_it(editor: Editor) -> None:
+async def test_a_user_types_and_accepts_a_suggestion(editor: Editor) -> None:
     editor.open("Shopping list:\n- |\n")
     await editor.until("ready")
 
@@ -48,7 +48,7 @@ async def test_a_user_types_is_offered_something_and_takes_it(editor: Editor) ->
     assert editor.warnings() == []
 
 
-async def test_a_hole_in_code_is_filled_with_all_that_there_is_to_know(editor: Editor) -> None:
+async def test_a_filled_hole_comes_with_all_its_figures(editor: Editor) -> None:
     editor.open(CODE, URI, "python")
 
     answer = await editor.fill(progressToken="watch", steps=4)
@@ -62,12 +62,12 @@ async def test_a_hole_in_code_is_filled_with_all_that_there_is_to_know(editor: E
     assert answer.model
     assert answer.range.start.line == 3
     assert answer.range.start.character == editor.position().character
-    assert editor.canvases, "progress was asked for"
+    assert editor.canvases, "the editor asked for progress"
     assert all(isinstance(token, str | None) for token in editor.canvases[-1])
 
 
 @pytest.mark.parametrize("rule", ["default", "threshold", "entropy", "verify", "left-to-right"])
-async def test_every_rule_fills_it(editor: Editor, rule: str) -> None:
+async def test_every_rule_fills_the_hole(editor: Editor, rule: str) -> None:
     editor.open(CODE, URI, "python")
 
     answer = await editor.fill(rule=rule)
@@ -76,7 +76,7 @@ async def test_every_rule_fills_it(editor: Editor, rule: str) -> None:
     assert answer.rule == rule or rule == "default"
 
 
-async def test_the_same_hole_is_filled_alike_and_from_the_cache(editor: Editor) -> None:
+async def test_the_same_hole_gets_the_same_text_from_the_cache(editor: Editor) -> None:
     editor.open(CODE, URI, "python")
 
     first = await editor.fill(rule="left-to-right")
@@ -87,7 +87,7 @@ async def test_the_same_hole_is_filled_alike_and_from_the_cache(editor: Editor) 
     assert second.cachedTokens > 0
 
 
-async def test_code_with_crlf_and_emoji_stays_whole(editor: Editor) -> None:
+async def test_code_with_crlf_and_emoji_is_filled_at_the_right_place(editor: Editor) -> None:
     editor.open('s = "🙂"\r\nif s:\r\n    |\r\nprint(s)\r\n', "file:///project/smile.py", "python")
 
     answer = await editor.fill()
@@ -115,14 +115,14 @@ async def test_two_editors_share_the_engine(editor: Editor, settings: dict[str, 
     await editor.fill()
     await other.fill()
 
-    one, two = await editor.command("midspan.status"), await other.command("midspan.status")
+    first, second = await editor.command("midspan.status"), await other.command("midspan.status")
 
-    assert one["engine"]["pid"] == two["engine"]["pid"]
-    assert two["engine"]["clients"] == 2
+    assert first["engine"]["pid"] == second["engine"]["pid"]
+    assert second["engine"]["clients"] == 2
     await other.stop()
 
 
-async def test_an_engine_that_cannot_start_is_one_clear_line(settings: dict[str, Any], tmp_path: Path) -> None:
+async def test_an_engine_that_cannot_start_gives_one_clear_line(settings: dict[str, Any], tmp_path: Path) -> None:
     editor = Editor()
     await editor.start({**settings, "model": str(tmp_path / "no-such-model")})
     editor.open(CODE, URI, "python")
@@ -133,7 +133,7 @@ async def test_an_engine_that_cannot_start_is_one_clear_line(settings: dict[str,
             await editor.fill()
         assert "\n" not in refusal.value.message
 
-    assert editor.warnings() == [f"Midspan: {refusal.value.message}"], "told once, however often it is tried"
+    assert editor.warnings() == [f"Midspan: {refusal.value.message}"], "shown once, however often it is tried"
     assert (await editor.command("midspan.status"))["state"] == "error"
     await editor.stop()
 

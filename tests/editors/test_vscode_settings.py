@@ -9,7 +9,8 @@ import attrs
 import pytest
 
 from lsp_server.messages import camel_case
-from lsp_server.settings import SECTION, Kind, Settings
+from lsp_server.setting_kinds import Kind
+from lsp_server.settings import SECTION, Settings
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
 README = PACKAGE.with_name("README.md")

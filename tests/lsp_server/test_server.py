@@ -1,4 +1,4 @@
-"""The server process by itself: how it introduces itself, its settings and its switches. No engine is needed."""
+"""The server process without an engine: its capabilities, settings and switches."""
 
 import asyncio
 import subprocess
@@ -24,7 +24,7 @@ async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     await editor.stop()
 
 
-async def test_it_announces_what_it_can_do(editor: Editor) -> None:
+async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
     capabilities = (await editor.start(OFF)).capabilities
 
     assert capabilities.inline_completion_provider
@@ -42,14 +42,14 @@ async def test_it_announces_what_it_can_do(editor: Editor) -> None:
 
 
 @pytest.mark.parametrize("encoding", list(types.PositionEncodingKind))
-async def test_it_counts_columns_as_the_editor_does(encoding: types.PositionEncodingKind) -> None:
+async def test_the_server_counts_columns_in_the_editors_encoding(encoding: types.PositionEncodingKind) -> None:
     editor = Editor(encoding)
 
     assert (await editor.start(OFF)).capabilities.position_encoding == encoding
     await editor.stop()
 
 
-async def test_it_is_light(editor: Editor) -> None:
+async def test_the_server_needs_little_memory(editor: Editor) -> None:
     await editor.start(OFF)
     editor.open("def f():\n    return |\n", "file:///project/a.py", "python")
     await editor.suggest()
@@ -57,28 +57,28 @@ async def test_it_is_light(editor: Editor) -> None:
     assert psutil.Process(editor.pid).memory_info().rss < 90e6
 
 
-def test_it_never_imports_torch() -> None:
+def test_the_server_never_imports_torch() -> None:
     heavy = "torch", "transformers", "tokenizers", "safetensors", "numpy", "rich", "typer"
     code = f"import sys, lsp_server.__main__; print([name for name in {heavy!r} if name in sys.modules])"
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def test_it_tells_its_version() -> None:
+def test_the_server_prints_its_version() -> None:
     out = subprocess.check_output([sys.executable, "-m", "lsp_server", "--version"], text=True)
 
     assert out.startswith("midspan-lsp ")
 
 
 @pytest.mark.parametrize("address", ["nowhere", "localhost:", "localhost:70000", ":x"])
-def test_a_wrong_address_is_one_clear_line(address: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "lsp_server", "--tcp", address], capture_output=True, text=True)
+def test_a_wrong_address_gives_one_clear_line(address: str) -> None:
+    result = subprocess.run([sys.executable, "-m", "lsp_server", "--tcp", address], capture_output=True, text=True)
 
-    assert done.returncode == 2
-    assert "is not HOST:PORT" in done.stderr.splitlines()[-1]
+    assert result.returncode == 2
+    assert "is not HOST:PORT" in result.stderr.splitlines()[-1]
 
 
-async def test_a_wrong_setting_is_told_once_and_the_rest_holds(editor: Editor) -> None:
+async def test_a_wrong_setting_is_reported_once_and_the_others_are_used(editor: Editor) -> None:
     await editor.start({"midspan": {"enabled": False, "budgetMs": "fast"}}, pull={"gate": 2, "budgetMs": "fast"})
     await eventually(lambda: len(editor.warnings()) == 2)
 
@@ -91,14 +91,14 @@ async def test_a_wrong_setting_is_told_once_and_the_rest_holds(editor: Editor) -
     assert len(editor.warnings()) == 2
 
 
-async def test_an_unknown_setting_is_logged_and_no_toast(editor: Editor) -> None:
+async def test_an_unknown_setting_is_logged_but_not_shown(editor: Editor) -> None:
     await editor.start({"midspan": {"enabled": False, "colour": "red"}})
 
     await eventually(lambda: any("colour" in line.message for line in editor.client.log_messages))
     assert editor.warnings() == []
 
 
-async def test_settings_can_be_pushed_by_an_editor_that_cannot_be_asked(editor: Editor) -> None:
+async def test_an_editor_that_answers_no_requests_can_push_its_settings(editor: Editor) -> None:
     await editor.start(OFF)
     pushed = {"midspan": {"model": "elsewhere"}}
 
@@ -126,7 +126,7 @@ async def test_accepting_a_suggestion_is_counted(editor: Editor) -> None:
     assert (await editor.command("midspan.status"))["accepted"] == 2
 
 
-async def test_switched_off_it_answers_with_an_empty_list(editor: Editor) -> None:
+async def test_a_server_that_is_switched_off_answers_with_an_empty_list(editor: Editor) -> None:
     await editor.start(OFF)
     editor.open("def f():\n    return |\n", "file:///project/a.py", "python")
 
@@ -141,12 +141,12 @@ async def test_a_document_that_is_not_open_gets_an_empty_list(editor: Editor) ->
     assert await editor.suggest() == []
 
 
-async def test_a_fill_that_cannot_be_is_refused_in_one_line(editor: Editor) -> None:
+async def test_an_impossible_fill_is_refused_in_one_line(editor: Editor) -> None:
     await editor.start(OFF)
 
-    async def refusal(**wishes: object) -> str:
+    async def refusal(**options: object) -> str:
         with pytest.raises(JsonRpcException) as refused:
-            await editor.fill(**wishes)
+            await editor.fill(**options)
         assert "\n" not in refused.value.message
         return refused.value.message
 
@@ -162,7 +162,7 @@ async def test_a_fill_that_cannot_be_is_refused_in_one_line(editor: Editor) -> N
     assert "no rule is called 'hope'; there are default, threshold" in await refusal(rule="hope")
 
 
-async def test_a_request_that_cannot_be_read_is_answered(editor: Editor) -> None:
+async def test_a_malformed_request_is_answered(editor: Editor) -> None:
     await editor.start(OFF)
 
     for method in "midspan/fill", "textDocument/inlineCompletion":
@@ -180,12 +180,12 @@ async def test_no_line_of_the_users_code_is_logged(editor: Editor, capfd: pytest
     await editor.suggest()
     await editor.command("midspan.status")
 
-    said = capfd.readouterr().err + "".join(line.message for line in editor.client.log_messages)
-    assert "4711" not in said
-    assert "launch_code" not in said
+    logged = capfd.readouterr().err + "".join(line.message for line in editor.client.log_messages)
+    assert "4711" not in logged
+    assert "launch_code" not in logged
 
 
-async def test_it_serves_an_editor_over_tcp(unused_tcp_port: int) -> None:
+async def test_the_server_serves_an_editor_over_tcp(unused_tcp_port: int) -> None:
     address = f"127.0.0.1:{unused_tcp_port}"
     server = await asyncio.create_subprocess_exec(sys.executable, "-m", "lsp_server", "--tcp", address)
     editor = Editor()
@@ -204,7 +204,7 @@ async def test_it_serves_an_editor_over_tcp(unused_tcp_port: int) -> None:
     assert await asyncio.wait_for(server.wait(), 20) == 0
 
 
-async def test_it_leaves_when_the_editor_is_gone() -> None:
+async def test_the_server_exits_when_the_editor_is_gone() -> None:
     server = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "lsp_server", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

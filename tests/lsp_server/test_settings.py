@@ -9,7 +9,7 @@ from lsp_server.settings import SECRET_FILES, Settings, read_settings, setting_n
 
 
 @pytest.mark.parametrize("nothing", [(), (None,), ({},), ({"midspan": None},), ({"midspan": {}}, None)])
-def test_without_settings_the_defaults_hold(nothing: tuple[object, ...]) -> None:
+def test_without_settings_the_defaults_are_used(nothing: tuple[object, ...]) -> None:
     reading = read_settings(*nothing)
 
     assert reading.settings == Settings()
@@ -20,14 +20,14 @@ def test_without_settings_the_defaults_hold(nothing: tuple[object, ...]) -> None
 @pytest.mark.parametrize(
     "layer", [{"midspan": {"budgetMs": 80}}, {"budgetMs": 80}, {"budget_ms": 80}, {"budgetMs": 80.0}]
 )
-def test_a_setting_is_read_in_each_form_that_editors_send(layer: object) -> None:
+def test_a_setting_is_read_in_every_form_that_editors_send(layer: object) -> None:
     reading = read_settings(layer)
 
     assert reading.settings.budget_ms == 80
     assert reading.problems == ()
 
 
-def test_what_the_workspace_says_goes_over_what_initialize_said() -> None:
+def test_workspace_settings_override_those_of_initialize() -> None:
     reading = read_settings({"budgetMs": 80, "maxLines": 2}, {"midspan": {"maxLines": 4, "budgetMs": None}})
 
     assert (reading.settings.budget_ms, reading.settings.max_lines) == (80, 4)
@@ -55,7 +55,7 @@ def test_what_the_workspace_says_goes_over_what_initialize_said() -> None:
         ("exclude", "*.env", "a list of file name patterns"),
     ],
 )
-def test_a_wrong_value_is_told_in_one_line_and_the_default_is_used(key: str, value: object, allowed: str) -> None:
+def test_a_wrong_value_gives_one_line_and_the_default_is_used(key: str, value: object, allowed: str) -> None:
     reading = read_settings({"midspan": {key: value}})
 
     (problem,) = reading.problems
@@ -66,7 +66,7 @@ def test_a_wrong_value_is_told_in_one_line_and_the_default_is_used(key: str, val
     assert reading.settings == Settings()
 
 
-def test_a_wrong_value_leaves_the_good_one_of_the_layer_below() -> None:
+def test_a_wrong_value_keeps_the_correct_one_of_the_layer_below() -> None:
     reading = read_settings({"budgetMs": 80}, {"budgetMs": "soon"})
 
     assert reading.settings.budget_ms == 80
@@ -74,7 +74,7 @@ def test_a_wrong_value_leaves_the_good_one_of_the_layer_below() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["fast", 7, ["enabled"], {"midspan": "off"}])
-def test_settings_that_are_no_object_are_one_problem(wrong: object) -> None:
+def test_settings_that_are_not_an_object_are_one_problem(wrong: object) -> None:
     reading = read_settings(wrong)
 
     assert len(reading.problems) == 1
@@ -82,7 +82,7 @@ def test_settings_that_are_no_object_are_one_problem(wrong: object) -> None:
     assert reading.settings == Settings()
 
 
-def test_unknown_names_are_named_and_break_nothing() -> None:
+def test_unknown_names_are_returned_and_break_nothing() -> None:
     reading = read_settings({"budget": 10, "maxLines": 3})
 
     assert reading.unknown == ("budget",)
@@ -95,14 +95,14 @@ def test_a_long_wrong_value_is_cut_in_the_message() -> None:
     assert len(reading.problems[0]) < 200
 
 
-def test_every_setting_has_a_line_that_says_what_it_is_for() -> None:
+def test_every_setting_has_a_line_of_documentation() -> None:
     for field in attrs.fields(Settings):
         assert field.metadata["doc"].endswith(".")
         assert field.metadata["kind"].allowed
     assert "budgetMs" in setting_names()
 
 
-def test_the_same_mistake_is_told_once_until_it_is_mended() -> None:
+def test_the_same_mistake_is_reported_once_until_it_is_corrected() -> None:
     configuration = Configuration()
     configuration.begin({"gate": 7})
 
@@ -151,14 +151,14 @@ def test_off_stays_off_when_another_setting_changes() -> None:
         "secrets.toml",
     ],
 )
-def test_files_with_secrets_are_left_alone_by_default(path: str) -> None:
+def test_files_with_secrets_are_excluded_by_default(path: str) -> None:
     assert "midspan.exclude" in (why_secret(path, SECRET_FILES) or "")
 
 
 @pytest.mark.parametrize(
     "path", ["/home/me/app/main.py", "/home/credentials/main.py", "/srv/.env/lib.py", "monkey.py", ""]
 )
-def test_other_files_are_not(path: str) -> None:
+def test_other_files_are_not_excluded(path: str) -> None:
     assert why_secret(path, SECRET_FILES) is None
 
 
@@ -168,7 +168,7 @@ def test_a_pattern_with_a_slash_is_matched_with_the_path(pattern: str) -> None:
     assert why_secret("/home/me/app/main.py", [pattern]) is None
 
 
-def test_large_and_binary_documents_are_left_alone() -> None:
+def test_large_and_binary_documents_are_excluded() -> None:
     limit = MAX_DOCUMENT_BYTES
 
     assert why_unfit("x" * limit) is None

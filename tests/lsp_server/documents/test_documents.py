@@ -60,7 +60,7 @@ def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, int]
     texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), texts), max_size=5), st.sampled_from(ENCODINGS)
 )
 @settings(max_examples=150, deadline=None)
-def test_random_edits_give_the_text_that_naive_replacing_gives(
+def test_random_edits_give_the_same_text_as_naive_replacing(
     text: str, edits: list[tuple[int, int, str]], encoding: types.PositionEncodingKind
 ) -> None:
     documents = opened(text)
@@ -68,9 +68,9 @@ def test_random_edits_give_the_text_that_naive_replacing_gives(
         before = current(documents)
         start, end = sorted((min(first, len(text)), min(second, len(text))))
         # A position cannot point between "\r" and "\n", so neither may the naive edit.
-        start, end = (at - (text[at - 1 : at + 1] == "\r\n") for at in (start, end))
-        where = position_at(before, start, encoding), position_at(before, end, encoding)
-        documents.change(URI, version, [partial(*where, new)], encoding)
+        start, end = (index - (text[index - 1 : index + 1] == "\r\n") for index in (start, end))
+        positions = position_at(before, start, encoding), position_at(before, end, encoding)
+        documents.change(URI, version, [partial(*positions, new)], encoding)
         text = text[:start] + new + text[end:]
         after = current(documents)
         assert after.text == text
@@ -91,13 +91,13 @@ programs = st.lists(st.sampled_from(WORDS), max_size=12)
 @settings(max_examples=60, deadline=None)
 def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tuple[int, int, list[str]]]) -> None:
     documents = opened("".join(lines))
-    for version, (at, removed, new) in enumerate(edits, 1):
+    for version, (line, removed, new) in enumerate(edits, 1):
         before = current(documents)
-        start = len("".join(lines[:at]))
-        end = start + len("".join(lines[at : at + removed]))
-        lines = lines[:at] + new + lines[at + removed :]
-        where = position_at(before, start, UTF16), position_at(before, end, UTF16)
-        documents.change(URI, version, [partial(*where, "".join(new))], UTF16)
+        start = len("".join(lines[:line]))
+        end = start + len("".join(lines[line : line + removed]))
+        lines = lines[:line] + new + lines[line + removed :]
+        positions = position_at(before, start, UTF16), position_at(before, end, UTF16)
+        documents.change(URI, version, [partial(*positions, "".join(new))], UTF16)
         incremental, fresh = current(documents).tree, current(opened("".join(lines))).tree
         assert incremental is not None
         assert fresh is not None
@@ -106,7 +106,7 @@ def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tu
 
 @given(texts, st.integers(0, 100), st.sampled_from(ENCODINGS))
 @settings(max_examples=100, deadline=None)
-def test_every_offset_goes_to_a_position_and_back(text: str, offset: int, encoding: types.PositionEncodingKind) -> None:
+def test_every_offset_becomes_a_position_and_back(text: str, offset: int, encoding: types.PositionEncodingKind) -> None:
     snapshot = current(opened(text))
     offset = min(offset, len(text))
     offset -= text[offset - 1 : offset + 1] == "\r\n"
@@ -115,7 +115,7 @@ def test_every_offset_goes_to_a_position_and_back(text: str, offset: int, encodi
 
 @given(texts, st.integers(0, 100))
 @settings(max_examples=100, deadline=None)
-def test_every_offset_goes_to_a_byte_and_back(text: str, offset: int) -> None:
+def test_every_offset_becomes_a_byte_and_back(text: str, offset: int) -> None:
     source = current(opened(text)).source
     offset = min(offset, len(text))
     assert source.byte_at(offset) == len(text[:offset].encode())
@@ -137,17 +137,17 @@ def test_positions_past_the_end_are_clamped(encoding: types.PositionEncodingKind
     assert offset_at(snapshot, types.Position(99, 0), encoding) == 6
 
 
-def test_a_position_inside_a_surrogate_pair_is_the_start_of_its_character() -> None:
+def test_a_position_inside_a_surrogate_pair_means_the_start_of_its_character() -> None:
     assert offset_at(current(opened("🙂x")), types.Position(0, 1), UTF16) == 0
 
 
-def test_half_a_surrogate_pair_from_the_editor_is_survived() -> None:
+def test_half_a_surrogate_pair_from_the_editor_is_kept() -> None:
     documents = opened("s = ''\n")
     documents.change(URI, 1, [partial(types.Position(0, 5), types.Position(0, 5), "\ud83d")], UTF16)
     assert current(documents).text == "s = '\ud83d'\n"
 
 
-def test_a_snapshot_stays_as_it_was_while_the_document_changes() -> None:
+def test_a_snapshot_does_not_change_with_its_document() -> None:
     documents = opened("x = 1\n")
     before = current(documents)
     shape = str(before.tree.root_node) if before.tree else ""
@@ -162,8 +162,8 @@ def test_a_snapshot_stays_as_it_was_while_the_document_changes() -> None:
 
 def test_several_changes_in_one_notification_apply_in_order() -> None:
     documents = opened("ab\n")
-    at = types.Position
-    documents.change(URI, 7, [partial(at(0, 0), at(0, 1), "x\r\ny"), partial(at(1, 1), at(1, 2), "z")], UTF16)
+    pos = types.Position
+    documents.change(URI, 7, [partial(pos(0, 0), pos(0, 1), "x\r\ny"), partial(pos(1, 1), pos(1, 2), "z")], UTF16)
     assert current(documents).text == "x\r\nyz\n"
     assert current(documents).version == 7
 
@@ -201,7 +201,7 @@ def test_a_uri_names_a_path(uri: str, path: str) -> None:
     assert path_of(uri) == path
 
 
-def test_a_text_on_which_the_parser_never_ends_is_kept_without_a_tree() -> None:
+def test_a_text_that_the_parser_never_finishes_is_kept_without_a_tree() -> None:
     endless = " 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}items:\")/*{]"
     documents = opened("let a = 1;\n", language_id="typescriptreact")
     assert current(documents).tree is not None

@@ -1,4 +1,4 @@
-"""Cells of a notebook, through a real server: each is served, and knows what stands in the cells above it."""
+"""Cells of a notebook, through a real server: each gets suggestions, and the model reads the cells above it."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
     editor = Editor()
     answer = await editor.start(settings, notebook_document=CAPABLE)
-    assert answer.capabilities.notebook_document_sync is not None, "it asks for notebooks"
+    assert answer.capabilities.notebook_document_sync is not None, "the server wants notebooks"
     yield editor
     await editor.stop()
 
@@ -60,17 +60,17 @@ def change_cells(editor: Editor, changes: types.NotebookDocumentCellChanges) -> 
 
 
 async def tokens_seen(editor: Editor) -> int:
-    """Return how much the model reads for a hole at the cursor."""
+    """Return how many tokens the model reads for a hole at the cursor."""
     return int((await editor.fill()).contextTokens)
 
 
-async def alone(editor: Editor) -> int:
-    """Return the same for a notebook that has only this cell."""
+async def tokens_seen_alone(editor: Editor) -> int:
+    """Return how many tokens the model reads in a notebook with a single cell."""
     open_notebook(editor, "price = ")
     return await tokens_seen(editor)
 
 
-async def test_a_cell_gets_suggestions_and_they_follow_its_changes(editor: Editor) -> None:
+async def test_a_cell_gets_suggestions_that_follow_its_changes(editor: Editor) -> None:
     open_notebook(editor, "To do:\n", "- ", language="plaintext")
     await editor.until("ready")
     for char in "abcdefghijklmnopqrstuvwxyz" * 4:
@@ -87,14 +87,14 @@ async def test_a_cell_gets_suggestions_and_they_follow_its_changes(editor: Edito
 
 
 async def test_the_code_above_is_read_before_the_cell(editor: Editor) -> None:
-    without = await alone(editor)
+    without = await tokens_seen_alone(editor)
     open_notebook(editor, "rate = 1.19\nnet = 100\n", "price = ")
 
     assert await tokens_seen(editor) > without
 
 
-async def test_text_and_other_languages_and_what_is_below_are_not(editor: Editor) -> None:
-    without = await alone(editor)
+async def test_text_cells_other_languages_and_cells_below_are_not_read(editor: Editor) -> None:
+    without = await tokens_seen_alone(editor)
     open_notebook(editor, "# Prices\n\nAll of them.\n", "select 1", "price = ", "below = 1\n")
     cells = [types.NotebookCell(TEXT, cell_uri(0)), types.NotebookCell(CODE, cell_uri(1))]
     change_cells(editor, types.NotebookDocumentCellChanges(data=cells))
@@ -113,7 +113,7 @@ async def test_text_and_other_languages_and_what_is_below_are_not(editor: Editor
     assert await tokens_seen(editor) == without
 
 
-async def test_a_cell_that_moves_below_is_no_longer_read(editor: Editor) -> None:
+async def test_a_cell_that_moved_below_is_no_longer_read(editor: Editor) -> None:
     open_notebook(editor, "rate = 1.19\n", "price = ")
     both = await tokens_seen(editor)
     for array in (
@@ -133,11 +133,11 @@ async def test_a_closed_notebook_is_forgotten(editor: Editor) -> None:
     editor.client.notebook_document_did_close(params)
 
     assert await editor.suggest() == []
-    assert await alone(editor)
+    assert await tokens_seen_alone(editor)
 
 
 @pytest.mark.parametrize("start", [5, 4_000_000])
-async def test_a_change_that_makes_no_sense_ends_nothing(editor: Editor, start: int) -> None:
+async def test_an_impossible_change_breaks_nothing(editor: Editor, start: int) -> None:
     open_notebook(editor, "price = ")
     array = types.NotebookCellArrayChange(start, 9, [types.NotebookCell(CODE, cell_uri(9))])
     change_cells(
@@ -148,7 +148,7 @@ async def test_a_change_that_makes_no_sense_ends_nothing(editor: Editor, start: 
     assert await tokens_seen(editor)
 
 
-def test_cells_are_a_script_without_what_only_notebooks_understand() -> None:
+def test_cells_become_a_script_without_the_lines_of_notebooks() -> None:
     cells = ["import os\n", "%matplotlib inline\n!pip install x\na = 1\n", "%%bash\nls\n", "%%time\nb = 2\n", "  \n"]
 
     assert as_script(cells, "python") == "import os\n\na = 1\n\nb = 2\n\n"

@@ -1,4 +1,4 @@
-"""The link to a real engine process: started when needed, shared, and again after it died."""
+"""The link to a real engine process: it starts the engine when needed, shares it, and starts it again when it dies."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ HOLE = Fill(id=0, prefix="total = ", suffix="\n", budget_ms=2000)
 
 @attrs.define
 class Bar:
-    """Where the editor's progress bar would be."""
+    """In place of the editor's progress bar."""
 
     messages: list[str] = attrs.field(factory=list)
 
@@ -31,7 +31,7 @@ class Bar:
 
 @attrs.define
 class Linked:
-    """A link, and all that it showed."""
+    """A link, and the states and messages that it showed."""
 
     link: EngineLink
     shown: list[StatusParams]
@@ -79,18 +79,18 @@ async def test_the_first_request_starts_the_engine_and_does_not_wait(options: En
 
 
 async def test_several_links_share_one_engine(options: EngineOptions) -> None:
-    one, other = new_link(), new_link()
-    one.link.configure(options)
-    other.link.configure(options)
+    first, second = new_link(), new_link()
+    first.link.configure(options)
+    second.link.configure(options)
 
-    first, second = await one.link.client(), await other.link.client()
+    clients = await first.link.client(), await second.link.client()
 
-    assert first.welcome.pid == second.welcome.pid
-    await one.link.close()
-    await other.link.close()
+    assert clients[0].welcome.pid == clients[1].welcome.pid
+    await first.link.close()
+    await second.link.close()
 
 
-async def test_it_is_busy_while_it_fills(options: EngineOptions) -> None:
+async def test_the_link_is_busy_while_it_fills(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)
     client = await linked.link.client()
@@ -120,7 +120,7 @@ async def test_a_killed_engine_is_started_again_for_the_next_request(options: En
     await linked.link.close()
 
 
-async def test_an_engine_that_leaves_is_no_error(options: EngineOptions) -> None:
+async def test_an_engine_that_stops_by_itself_is_no_error(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)
     client = await linked.link.client()
@@ -142,7 +142,7 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
     await linked.link.close()
 
 
-async def test_an_engine_that_cannot_start_says_why_and_is_tried_with_patience(
+async def test_an_engine_that_cannot_start_gives_the_reason_and_is_retried_with_delays(
     options: EngineOptions, tmp_path: Path
 ) -> None:
     linked = new_link()
@@ -157,14 +157,14 @@ async def test_an_engine_that_cannot_start_says_why_and_is_tried_with_patience(
 
     tries = linked.states.count("error")
     assert linked.link.ready() is None
-    assert linked.states.count("error") == tries, "it was tried again at once"
+    assert linked.states.count("error") == tries, "it was retried without a delay"
     assert linked.link.delay_s == 2 * FIRST_DELAY_S
     await eventually(lambda: linked.link.ready() or linked.link.delay_s == 4 * FIRST_DELAY_S)
     assert linked.link.delay_s <= LONGEST_DELAY_S
     await linked.link.close()
 
 
-async def test_other_options_lead_to_the_other_engine(options: EngineOptions, tmp_path: Path) -> None:
+async def test_other_options_connect_to_another_engine(options: EngineOptions, tmp_path: Path) -> None:
     linked = new_link()
     linked.link.configure(attrs.evolve(options, model=str(tmp_path / "no-such-model")))
     with pytest.raises(EngineUnavailable):

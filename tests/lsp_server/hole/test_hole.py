@@ -1,4 +1,4 @@
-"""The hole: what is cut around the cursor, how far a fill may go, also in code that does not parse."""
+"""The hole: the text around the cursor and how far a fill may go, also in code that does not parse."""
 
 from itertools import pairwise
 
@@ -7,12 +7,12 @@ from lsprotocol import types
 from marked import at_cursor, hole_at, opened
 
 from lsp_server.documents.store import Documents, offset_at
+from lsp_server.hole.context_budget import NEAR
 from lsp_server.hole.hole import cut_hole
-from lsp_server.hole.window import NEAR
 
 UTF16 = types.PositionEncodingKind.Utf16
 
-PLACES = [
+HOLES = [
     ("a body whose def was never closed", "def f(a:\n    ¦\n", "lines", "body"),
     ("a body at the very end", "class A:\n    def f(self):\n        ¦", "lines", "body"),
     ("a body below a header with a comment", "if x:  # why\n    ¦\n\ny = 1\n", "lines", "body"),
@@ -20,26 +20,28 @@ PLACES = [
     ("a body between unclosed braces of other code", "x = {\ndef f():\n    ¦\n", "lines", "body"),
     ("above the first line of a body", "def f(a,\n      b):\n    ¦\n    return 1\n", "lines", "statement"),
     ("an argument on its own line", "f(\n    ¦\n)\n", "lines", "statement"),
-    ("only a bracket behind", "f(\n    a,\n¦)\n", "lines", "statement"),
-    ("code behind", "¦foo()\n", "line", "rest of line"),
+    ("only a bracket after the cursor", "f(\n    a,\n¦)\n", "lines", "statement"),
+    ("code after the cursor", "¦foo()\n", "line", "rest of line"),
     ("inside the indentation", "if x:\n  ¦  foo()\n", "line", "rest of line"),
-    ("behind a header", "if x:¦\n", "line", "rest of line"),
-    ("in a string without its end", 'x = "ab¦\ny = 1\n', "line", "string"),
+    ("after a header", "if x:¦\n", "line", "rest of line"),
+    ("in an unclosed string", 'x = "ab¦\ny = 1\n', "line", "string"),
     ("in the code of an f-string", 'x = f"{a¦}"\n', "line", "rest of line"),
     ("in a line of a docstring", 'def f():\n    """Do it ¦\n    """\n', "line", "string"),
     ("on a blank line of a docstring", 'def f():\n    """Do it.\n\n    ¦\n    """\n', "lines", "string"),
     ("between the quotes", 'x = "¦"\n', "line", "string"),
-    ("behind the quotes", 'x = "a"¦\n', "line", "rest of line"),
+    ("after the quotes", 'x = "a"¦\n', "line", "rest of line"),
     ("at the end of the text's last comment", "# the ¦", "line", "comment"),
     ("below a comment", "# the\n¦", "lines", "statement"),
     ("an empty file", "¦", "lines", "statement"),
 ]
 
 
-@pytest.mark.parametrize(("marked", "extent", "place"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES])
-def test_the_syntax_tree_decides_extent_and_place(marked: str, extent: str, place: str) -> None:
+@pytest.mark.parametrize(
+    ("marked", "extent", "cursor_context"), [row[1:] for row in HOLES], ids=[row[0] for row in HOLES]
+)
+def test_the_syntax_tree_decides_extent_and_cursor_context(marked: str, extent: str, cursor_context: str) -> None:
     hole = hole_at(marked)
-    assert (hole.extent, hole.place) == (extent, place)
+    assert (hole.extent, hole.cursor_context) == (extent, cursor_context)
 
 
 @pytest.mark.parametrize(
@@ -52,31 +54,31 @@ def test_the_syntax_tree_decides_extent_and_place(marked: str, extent: str, plac
         ("def f(a,\n      b):\n¦\n\nx = 1\n", "    "),
     ],
 )
-def test_the_indent_is_the_one_the_line_should_have(marked: str, indent: str) -> None:
+def test_the_indent_is_what_the_line_should_have(marked: str, indent: str) -> None:
     assert hole_at(marked).indent == indent
 
 
-def test_the_lines_of_the_hole_stand_on_both_sides() -> None:
+def test_a_hole_has_both_sides_of_its_line() -> None:
     hole = hole_at("a\nb = foo(¦)  # c\nd\n")
     assert (hole.line_before, hole.line_after) == ("b = foo(", ")  # c")
     assert (hole.prefix, hole.suffix) == ("a\nb = foo(", ")  # c\nd\n")
 
 
-def test_a_document_with_crlf_is_shown_to_the_model_with_plain_line_ends() -> None:
+def test_the_model_sees_a_document_with_crlf_as_one_with_plain_line_ends() -> None:
     hole = hole_at("a = 1\r\nb = ¦\r\nc = 3\r\n")
     assert (hole.prefix, hole.suffix, hole.line_after) == ("a = 1\nb = ", "\nc = 3\n", "")
 
 
-def test_a_byte_order_mark_is_not_shown_to_the_model() -> None:
+def test_the_model_does_not_see_a_byte_order_mark() -> None:
     hole = hole_at("\ufeffx = ¦\n")
     assert (hole.prefix, hole.line_before) == ("x = ", "x = ")
 
 
-def test_a_cursor_behind_an_emoji_is_where_a_utf16_editor_says() -> None:
+def test_a_cursor_after_an_emoji_is_counted_in_utf16_units() -> None:
     snapshot = opened('s = "🙂🙂"\r\nt = "🙂"\r\n')
     hole = cut_hole(snapshot, offset_at(snapshot, types.Position(1, 7), UTF16))
     assert hole.line_before == 't = "🙂'
-    assert hole.place == "string"
+    assert hole.cursor_context == "string"
 
 
 def test_half_a_surrogate_pair_is_not_sent_to_the_model() -> None:
@@ -86,7 +88,7 @@ def test_half_a_surrogate_pair_is_not_sent_to_the_model() -> None:
 LINE = "value = compute(1234567890)\n"
 
 
-def test_the_windows_are_bounded() -> None:
+def test_prefix_and_suffix_are_bounded() -> None:
     hole = hole_at(LINE * 1000 + "¦\n" + LINE * 1000)
     assert NEAR.prefix - NEAR.stride - len(LINE) <= len(hole.prefix) <= NEAR.prefix
     assert NEAR.suffix - len(LINE) <= len(hole.suffix) <= NEAR.suffix + 1
@@ -94,13 +96,13 @@ def test_the_windows_are_bounded() -> None:
     assert hole.suffix.endswith("\n")
 
 
-def test_the_windows_of_one_endless_line_are_bounded_too() -> None:
+def test_prefix_and_suffix_of_one_long_line_are_bounded_too() -> None:
     hole = hole_at("x" * 50_000 + "¦" + "y" * 50_000)
     assert len(hole.prefix) <= NEAR.prefix
     assert len(hole.suffix) <= NEAR.suffix
 
 
-def test_typing_leaves_both_windows_edges_in_place() -> None:
+def test_typing_does_not_move_the_edges_of_prefix_and_suffix() -> None:
     snapshot, offset = at_cursor(LINE * 300 + "¦\n" + LINE * 200)
     prefixes, suffixes = [], []
     for typed in range(0, len(LINE) * 4, 2):
@@ -115,8 +117,10 @@ def test_typing_leaves_both_windows_edges_in_place() -> None:
 def test_a_hole_is_cut_at_once_after_an_edit() -> None:
     documents = Documents()
     documents.open("file:///a.py", "python", 0, "def f():\n\n\nx = 1\n")
-    at = types.Position(1, 0)
-    documents.change("file:///a.py", 1, [types.TextDocumentContentChangePartial(types.Range(at, at), "    ")], UTF16)
+    position = types.Position(1, 0)
+    documents.change(
+        "file:///a.py", 1, [types.TextDocumentContentChangePartial(types.Range(position, position), "    ")], UTF16
+    )
     snapshot = documents.snapshot("file:///a.py")
     assert snapshot is not None
-    assert cut_hole(snapshot, 13).place == "body"
+    assert cut_hole(snapshot, 13).cursor_context == "body"

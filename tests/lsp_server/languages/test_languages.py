@@ -1,4 +1,4 @@
-"""Each registered language: its grammar parses, and holes of every kind are found in real code of it."""
+"""Every registered language has a grammar that parses, and holes of every kind in real code."""
 
 import subprocess
 import sys
@@ -177,36 +177,36 @@ HOLES: dict[str, dict[str, str]] = {
         "rest of line": "# Title\n\nSome ¦\n",
     },
 }
-CASES = [(language, place, marked) for language, holes in HOLES.items() for place, marked in holes.items()]
+CASES = [(language, kind, marked) for language, holes in HOLES.items() for kind, marked in holes.items()]
 
 
 def test_every_registered_language_is_tested_here() -> None:
     assert sorted(HOLES) == sorted(language.id for language in LANGUAGES)
 
 
-@pytest.mark.parametrize(("language", "place", "marked"), CASES, ids=[f"{case[0]}, {case[1]}" for case in CASES])
-def test_the_hole_is_of_its_kind(language: str, place: str, marked: str) -> None:
+@pytest.mark.parametrize(("language", "kind", "marked"), CASES, ids=[f"{case[0]}, {case[1]}" for case in CASES])
+def test_the_hole_is_of_its_kind(language: str, kind: str, marked: str) -> None:
     hole = hole_at(marked, language)
     before, _, after = marked.partition("¦")
-    assert hole.place == place
+    assert hole.cursor_context == kind
     assert hole.prefix == before
     assert hole.suffix == after
-    one_line = bool(hole.line_before.strip()) or place == "rest of line"
+    one_line = bool(hole.line_before.strip()) or kind == "rest of line"
     assert hole.extent == ("line" if one_line else "lines")
-    if place in ("body", "statement"):
+    if kind in ("body", "statement"):
         assert hole.indent == hole.line_before
 
 
 @pytest.mark.parametrize("language", [language for language in LANGUAGES if language.id != "markdown"])
-def test_node_types_in_the_registry_are_the_grammars_own(language: Language) -> None:
+def test_the_registry_names_node_types_of_the_grammar(language: Language) -> None:
     tree = opened("", language.id).tree
     assert tree is not None
-    kinds = {tree.language.node_kind_for_id(kind) for kind in range(tree.language.node_kind_count)}
-    assert language.strings | language.comments | language.blocks <= kinds
+    node_types = {tree.language.node_kind_for_id(number) for number in range(tree.language.node_kind_count)}
+    assert language.strings | language.comments | language.blocks <= node_types
 
 
 @pytest.mark.parametrize(
-    ("language_id", "path", "known"),
+    ("language_id", "path", "expected"),
     [
         ("typescriptreact", "/a.tsx", "typescriptreact"),
         ("javascriptreact", "/a.jsx", "javascript"),
@@ -219,8 +219,8 @@ def test_node_types_in_the_registry_are_the_grammars_own(language: Language) -> 
         ("", "/README", "plaintext"),
     ],
 )
-def test_a_language_is_known_by_the_editors_name_else_by_extension(language_id: str, path: str, known: str) -> None:
-    assert language_for(language_id, path).id == known
+def test_a_language_is_found_by_the_editors_id_or_else_by_extension(language_id: str, path: str, expected: str) -> None:
+    assert language_for(language_id, path).id == expected
 
 
 def test_a_language_without_a_grammar_is_cut_by_lines() -> None:
@@ -230,5 +230,5 @@ def test_a_language_without_a_grammar_is_cut_by_lines() -> None:
 
 
 def test_no_grammar_is_loaded_before_a_document_needs_it() -> None:
-    code = "import sys, lsp_server.documents; print([name for name in sys.modules if name.startswith('tree_sitter_')])"
+    code = "import sys, lsp_server.__main__; print([name for name in sys.modules if name.startswith('tree_sitter_')])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

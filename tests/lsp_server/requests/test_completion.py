@@ -1,4 +1,4 @@
-"""Suggestions as ordinary completion items, through a real server: when they are offered, and what they look like."""
+"""Suggestions as items of the completion menu, through a real server: when there are any, and their fields."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ async def complete(editor: Editor) -> types.CompletionList:
 
 
 async def completed(editor: Editor) -> types.CompletionItem:
-    """Type until there is an item: a random model is silent here and there."""
+    """Type until there is an item: a random model often suggests nothing."""
     for char in "abcdefghijklmnopqrstuvwxyz" * 4:
         if items := (await complete(editor)).items:
             return items[0]
@@ -44,39 +44,39 @@ async def completed(editor: Editor) -> types.CompletionItem:
 
 
 def rest_of(item: types.CompletionItem) -> str:
-    """Return what an item brings, less the word that it replaces."""
+    """Return the text that an item adds to the word it replaces."""
     assert isinstance(item.text_edit, types.TextEdit)
     replaced = item.text_edit.range
     return item.text_edit.new_text[replaced.end.character - replaced.start.character :]
 
 
 def registrations(editor: Editor) -> list[str]:
-    """Note each registration and its end, as they come."""
+    """Return a list that collects each registration and unregistration."""
     seen: list[str] = []
 
     @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
     def register(params: types.RegistrationParams) -> None:
-        seen.extend(f"+{one.method}" for one in params.registrations)
+        seen.extend(f"+{each.method}" for each in params.registrations)
 
     @editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)
     def unregister(params: types.UnregistrationParams) -> None:
-        seen.extend(f"-{one.method}" for one in params.unregisterations)
+        seen.extend(f"-{each.method}" for each in params.unregisterations)
 
     return seen
 
 
-async def test_it_is_not_offered_unless_wanted(editor: Editor) -> None:
+async def test_completion_is_not_announced_by_default(editor: Editor) -> None:
     assert (await editor.start({"enabled": False})).capabilities.completion_provider is None
 
 
-async def test_wanted_from_the_start_it_is_announced(editor: Editor) -> None:
+async def test_completion_is_announced_when_it_is_on_from_the_start(editor: Editor) -> None:
     provider = (await editor.start({"enabled": False, **ON})).capabilities.completion_provider
 
     assert provider is not None
     assert " " not in (provider.trigger_characters or [])
 
 
-async def test_wanted_later_it_is_registered_and_taken_back(editor: Editor) -> None:
+async def test_completion_that_is_turned_on_later_is_registered_and_unregistered(editor: Editor) -> None:
     seen = registrations(editor)
     await editor.start({"enabled": False}, pull=ON, text_document=DYNAMIC)
     await eventually(lambda: seen == ["+textDocument/completion"])
@@ -87,7 +87,7 @@ async def test_wanted_later_it_is_registered_and_taken_back(editor: Editor) -> N
     await eventually(lambda: seen == ["+textDocument/completion", "-textDocument/completion"])
 
 
-async def test_an_editor_that_it_comes_too_late_for_is_told_what_to_do(editor: Editor) -> None:
+async def test_an_editor_without_registration_is_told_what_to_do(editor: Editor) -> None:
     await editor.start({"enabled": False}, pull=ON)
 
     await eventually(lambda: any("initializationOptions" in line.message for line in editor.client.log_messages))
@@ -116,7 +116,7 @@ async def test_an_item_replaces_the_word_before_the_cursor(editor: Editor, setti
     assert item.command.command == "midspan.accepted"
 
 
-async def test_the_editor_asks_again_and_typing_along_costs_nothing(editor: Editor, settings: dict[str, Any]) -> None:
+async def test_the_editor_asks_again_and_typing_along_asks_no_engine(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
     editor.open("one two |\n")
     await editor.until("ready")
@@ -134,7 +134,7 @@ async def test_the_editor_asks_again_and_typing_along_costs_nothing(editor: Edit
     assert (await editor.command("midspan.status"))["asked"] == asked
 
 
-async def test_switched_off_there_is_no_item(editor: Editor, settings: dict[str, Any]) -> None:
+async def test_there_is_no_item_while_suggestions_are_off(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
     editor.open("one two |\n")
     await editor.until("ready")
@@ -145,7 +145,7 @@ async def test_switched_off_there_is_no_item(editor: Editor, settings: dict[str,
     assert not (await complete(editor)).items
 
 
-async def test_inline_completion_is_there_all_the_same(editor: Editor, settings: dict[str, Any]) -> None:
+async def test_inline_completion_works_beside_the_menu(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
     editor.open("one two |\n")
     await editor.until("ready")

@@ -1,4 +1,4 @@
-"""Inline completion through a real server and a real engine with a tiny random model: the rules, whatever it says."""
+"""Inline completion through a real server and engine. A tiny random model writes the texts, the rules always hold."""
 
 import asyncio
 import time
@@ -13,13 +13,13 @@ from lsp_editor import INVOKED, PATIENCE_S, Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-# So long that a request can be caught under way: each token a pass, hundreds of them.
+# Slow enough to catch a running request: hundreds of tokens, each in a pass of its own.
 SLOW = {"rule": "left-to-right", "maxTokens": 512, "budgetMs": 5000, "maxLines": 64}
 
 
 @pytest.fixture(scope="module")
 def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """Settings that use the tiny model and show all that it says."""
+    """Settings that use the tiny model and show all that it writes."""
     with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
         yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
 
@@ -46,10 +46,10 @@ async def engine_counts(editor: Editor) -> dict[str, Any]:
 
 
 async def until_cancelled(editor: Editor, count: int) -> None:
-    """Wait until the engine has seen so many fills cancelled: it looks up between two steps."""
+    """Wait until the engine has cancelled this many fills: it does so between two steps."""
     deadline = time.monotonic() + PATIENCE_S
-    while (seen := (await engine_counts(editor))["cancelled"]) != count:
-        assert time.monotonic() < deadline, f"{seen} fills were cancelled, not {count}"
+    while (cancelled := (await engine_counts(editor))["cancelled"]) != count:
+        assert time.monotonic() < deadline, f"{cancelled} fills were cancelled, not {count}"
 
 
 async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
@@ -60,7 +60,7 @@ async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
         await editor.start(settings)
         editor.open("To do:\n- |\n")
 
-        assert await editor.suggest() == [], "nobody waits for an engine that starts"
+        assert await editor.suggest() == [], "no request waits for the engine to start"
         await editor.until("ready")
 
         assert editor.states[0] == "off"
@@ -90,7 +90,7 @@ async def test_an_automatic_suggestion_is_one_item_at_the_cursor(
     await editor.stop()
 
 
-async def test_asked_for_there_are_up_to_three_different_ones(editor: Editor) -> None:
+async def test_a_user_who_asks_gets_up_to_three_different_suggestions(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")
     await editor.offered()
@@ -102,7 +102,7 @@ async def test_asked_for_there_are_up_to_three_different_ones(editor: Editor) ->
     assert len(set(texts)) == len(texts)
 
 
-async def test_typing_along_a_suggestion_asks_the_engine_nothing(editor: Editor) -> None:
+async def test_typing_along_a_suggestion_does_not_ask_the_engine(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")
     (item,) = await editor.offered()
@@ -123,7 +123,7 @@ async def test_typing_along_a_suggestion_asks_the_engine_nothing(editor: Editor)
     assert report["reused"] == 1
 
 
-async def test_the_newest_request_wins_and_the_older_leaves_the_engine(slow_editor: Editor) -> None:
+async def test_the_newest_request_cancels_the_older_one_in_the_engine(slow_editor: Editor) -> None:
     editor = slow_editor
     editor.open("one two |\n\n\n")
     await editor.until("ready")
@@ -137,7 +137,7 @@ async def test_the_newest_request_wins_and_the_older_leaves_the_engine(slow_edit
     await until_cancelled(editor, before["cancelled"] + 1)
 
 
-async def test_an_edit_ends_the_request_under_way(slow_editor: Editor) -> None:
+async def test_an_edit_cancels_the_running_request(slow_editor: Editor) -> None:
     editor = slow_editor
     editor.open("one two |\n\n\n")
     await editor.until("ready")
@@ -151,7 +151,7 @@ async def test_an_edit_ends_the_request_under_way(slow_editor: Editor) -> None:
     await until_cancelled(editor, before["cancelled"] + 1)
 
 
-async def test_a_request_that_the_editor_cancels_leaves_the_engine(slow_editor: Editor) -> None:
+async def test_a_request_that_the_editor_cancels_is_cancelled_in_the_engine(slow_editor: Editor) -> None:
     editor = slow_editor
     editor.open("one two |\n\n\n")
     await editor.until("ready")
@@ -169,7 +169,7 @@ async def test_a_request_that_the_editor_cancels_leaves_the_engine(slow_editor: 
     await until_cancelled(editor, before["cancelled"] + 1)
 
 
-async def test_a_suggestion_extends_what_is_selected_in_the_menu(editor: Editor) -> None:
+async def test_a_suggestion_continues_the_selected_item_of_the_menu(editor: Editor) -> None:
     editor.open("list.app|\n")
     await editor.until("ready")
     replaced = types.Range(editor.position(5), editor.position())
@@ -185,7 +185,7 @@ async def test_a_suggestion_extends_what_is_selected_in_the_menu(editor: Editor)
     assert item.range == replaced
 
 
-async def test_nothing_is_shown_that_the_gate_does_not_believe(settings: dict[str, Any]) -> None:
+async def test_nothing_is_shown_that_the_gate_hides(settings: dict[str, Any]) -> None:
     editor = Editor()
     await editor.start({**settings, "gate": 1})
     editor.open("one two |\n")
@@ -198,7 +198,7 @@ async def test_nothing_is_shown_that_the_gate_does_not_believe(settings: dict[st
     await editor.stop()
 
 
-async def test_a_language_that_is_off_and_a_secret_file_are_never_sent(settings: dict[str, Any]) -> None:
+async def test_a_secret_file_and_a_language_that_is_off_are_never_sent(settings: dict[str, Any]) -> None:
     editor = Editor()
     await editor.start({**settings, "languages": {"javascriptreact": False}})
     editor.open("one two |\n")
@@ -213,7 +213,7 @@ async def test_a_language_that_is_off_and_a_secret_file_are_never_sent(settings:
     await editor.stop()
 
 
-async def test_a_killed_engine_costs_a_suggestion_and_no_more(editor: Editor) -> None:
+async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")
     pid = (await engine_counts(editor))["pid"]

@@ -1,4 +1,4 @@
-"""What becomes of a suggestion, through a real server: it is shown, accepted, taken in part, dismissed, and counted."""
+"""Suggestions through a real server are shown, accepted, accepted in part or dismissed, and counted."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ async def editor(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.M
 
 
 async def offered(editor: Editor, characters: int = 1) -> types.InlineCompletionItem:
-    """Type until an item of so many characters is offered."""
+    """Type until an item with at least this many characters is offered."""
     while True:
         (item,) = await editor.offered()
         if len(str(item.insert_text)) >= characters:
@@ -52,8 +52,8 @@ async def accept(editor: Editor, item: types.InlineCompletionItem) -> None:
     await editor.command(item.command.command, *(item.command.arguments or []))
 
 
-def tell_part(editor: Editor, item: types.InlineCompletionItem, accepted_length: int) -> None:
-    """Send what Copilot's clients send: the item's command, with or without its text."""
+def report_part(editor: Editor, item: types.InlineCompletionItem, accepted_length: int) -> None:
+    """Report an accepted part as Copilot's clients do: with the item's command, and with or without its text."""
     assert item.command is not None
     command = {"title": "", "command": item.command.command, "arguments": item.command.arguments}
     params = {"item": {"command": command, "insertText": item.insert_text}, "acceptedLength": accepted_length}
@@ -66,12 +66,12 @@ async def counts(editor: Editor) -> list[int]:
 
 
 async def counted(editor: Editor) -> Tally:
-    """End the session, and return what it leaves in the file for the language of its document."""
+    """End the session, and return the counts in its file for the language of its document."""
     await editor.stop()
     return by_language(StatisticsFile(statistics_path()).read())["plaintext"]
 
 
-async def test_what_was_dismissed_is_not_shown_again_until_the_text_changes(editor: Editor) -> None:
+async def test_a_dismissed_suggestion_is_not_shown_again_until_the_text_changes(editor: Editor) -> None:
     await offered(editor)
     asked = (await editor.command("midspan.status"))["asked"]
 
@@ -82,10 +82,10 @@ async def test_what_was_dismissed_is_not_shown_again_until_the_text_changes(edit
     report = await editor.command("midspan.status")
     assert report["asked"] == asked, "the engine is not asked for what nobody wants to see"
     assert report["dismissed"] == 1
-    assert await editor.offered(), "typing on brings suggestions back"
+    assert await editor.offered(), "a change of the text brings suggestions back"
 
 
-async def test_the_rest_of_what_was_dismissed_does_not_come_back_from_memory(editor: Editor) -> None:
+async def test_the_rest_of_a_dismissed_suggestion_is_not_reused(editor: Editor) -> None:
     item = await offered(editor, characters=2)
     await dismiss(editor)
     before = await editor.command("midspan.status")
@@ -97,14 +97,14 @@ async def test_the_rest_of_what_was_dismissed_does_not_come_back_from_memory(edi
     assert (after["asked"], after["reused"]) == (before["asked"] + 1, before["reused"])
 
 
-async def test_what_was_dismissed_is_shown_when_the_user_asks(editor: Editor) -> None:
+async def test_a_dismissed_suggestion_is_shown_when_the_user_asks(editor: Editor) -> None:
     await offered(editor)
     await dismiss(editor)
 
     assert await editor.suggest(INVOKED)
 
 
-async def test_a_dismissal_is_where_the_editor_says_in_its_own_units(settings: dict[str, Any]) -> None:
+async def test_a_dismissal_has_its_column_in_the_editors_encoding(settings: dict[str, Any]) -> None:
     editor = Editor(types.PositionEncodingKind.Utf8)
     await editor.start(settings)
     editor.open("🙂 ä |\n")
@@ -117,7 +117,7 @@ async def test_a_dismissal_is_where_the_editor_says_in_its_own_units(settings: d
     await editor.stop()
 
 
-async def test_a_dismissal_that_cannot_be_read_is_refused(editor: Editor) -> None:
+async def test_a_malformed_dismissal_is_refused(editor: Editor) -> None:
     with pytest.raises(JsonRpcException):
         await editor.command("midspan.dismissed", {"uri": editor.uri})
     with pytest.raises(JsonRpcException):
@@ -128,7 +128,7 @@ async def test_a_dismissal_that_cannot_be_read_is_refused(editor: Editor) -> Non
     assert (await editor.command("midspan.status"))["dismissed"] == 0
 
 
-async def test_a_suggestion_is_counted_once_however_far_it_is_typed_along(editor: Editor) -> None:
+async def test_typing_along_a_suggestion_does_not_count_it_again(editor: Editor) -> None:
     item = await offered(editor, characters=3)
     shown = (await editor.command("midspan.status"))["shown"]
     for char in str(item.insert_text)[:2]:
@@ -152,10 +152,10 @@ async def test_accepting_counts_the_characters_that_were_not_typed(editor: Edito
     assert (tally.accepted, tally.characters) == (1, len(str(rest.insert_text)))
 
 
-async def test_parts_and_then_the_whole_are_no_more_than_the_whole(editor: Editor) -> None:
+async def test_accepted_parts_and_then_the_whole_count_each_character_once(editor: Editor) -> None:
     item = await offered(editor, characters=3)
-    tell_part(editor, item, 1)
-    tell_part(editor, item, 2)
+    report_part(editor, item, 1)
+    report_part(editor, item, 2)
     await accept(editor, item)
 
     report = await editor.command("midspan.status")
@@ -164,13 +164,13 @@ async def test_parts_and_then_the_whole_are_no_more_than_the_whole(editor: Edito
     assert (tally.partial, tally.accepted, tally.characters) == (1, 1, len(str(item.insert_text)))
 
 
-async def test_a_part_is_as_long_as_the_editor_says(editor: Editor) -> None:
-    tell_part(editor, await offered(editor, characters=3), 2)
+async def test_an_accepted_part_has_the_length_that_the_editor_reports(editor: Editor) -> None:
+    report_part(editor, await offered(editor, characters=3), 2)
     tally = await counted(editor)
     assert (tally.partial, tally.accepted, tally.characters) == (1, 0, 2)
 
 
-async def test_an_editor_that_tells_what_it_shows_is_believed(editor: Editor) -> None:
+async def test_for_an_editor_that_reports_what_it_shows_only_reports_count(editor: Editor) -> None:
     item = await offered(editor)
     assert item.command is not None
     command = {"title": "", "command": item.command.command, "arguments": item.command.arguments}
@@ -184,7 +184,7 @@ async def test_an_editor_that_tells_what_it_shows_is_believed(editor: Editor) ->
     assert (await editor.command("midspan.status"))["shown"] == shown
 
 
-async def test_items_of_other_servers_count_nothing(editor: Editor) -> None:
+async def test_items_of_other_servers_are_not_counted(editor: Editor) -> None:
     await offered(editor)
     before = await counts(editor)
     for item in (
@@ -199,7 +199,7 @@ async def test_items_of_other_servers_count_nothing(editor: Editor) -> None:
     assert await counts(editor) == before
 
 
-async def test_a_disk_that_refuses_costs_one_log_line(
+async def test_a_disk_that_refuses_gives_one_log_line(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path / "file" / "data"))

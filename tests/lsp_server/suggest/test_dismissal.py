@@ -1,4 +1,4 @@
-"""Where a dismissal holds, and what ends it."""
+"""Where a dismissal holds, and which changes end it."""
 
 import pytest
 from marked import at_cursor
@@ -14,11 +14,11 @@ def holds(dismissed_at: str, now: str) -> bool:
     return dismissals.holds(*at_cursor(now))
 
 
-def test_it_holds_at_the_same_place() -> None:
+def test_a_dismissal_holds_at_the_same_place() -> None:
     assert holds(CODE, CODE)
 
 
-def test_it_holds_when_lines_come_further_up() -> None:
+def test_a_dismissal_holds_when_lines_are_added_further_up() -> None:
     assert holds(CODE, "import sys\n" + CODE)
 
 
@@ -31,7 +31,7 @@ def test_it_holds_when_lines_come_further_up() -> None:
         CODE.replace("    ¦", "  ¦  "),
     ],
 )
-def test_it_ends_when_the_text_there_changes(now: str) -> None:
+def test_a_dismissal_ends_when_the_text_there_changes(now: str) -> None:
     assert not holds(CODE, now)
 
 
@@ -69,7 +69,7 @@ def test_only_the_newest_places_are_kept() -> None:
         ("b = 2\nx = s¦ + 1\n", "elf.a", False),
     ],
 )
-def test_what_is_left_of_it_after_typing_along_is_refused(now: str, text: str, refused: bool) -> None:
+def test_the_rest_of_a_dismissed_text_is_refused_after_typing_along(now: str, text: str, refused: bool) -> None:
     dismissals = Dismissals()
     dismissals.note(*at_cursor("b = 1\nx = ¦ + 1\n"), ["self.a", "other"])
     assert dismissals.refuse(*at_cursor(now), text) == refused

@@ -1,4 +1,4 @@
-"""Typing along a suggestion: what is left of it is offered without the engine."""
+"""Typing along a suggestion: its rest is suggested without the engine."""
 
 import pytest
 from marked import CURSOR, at_cursor, opened
@@ -6,29 +6,29 @@ from marked import CURSOR, at_cursor, opened
 from lsp_server.suggest.reuse import Reuse
 
 
-def left_after(shown_at: str, suggestions: list[str], now: str, language: str = "python") -> list[str]:
+def rests_after(shown_at: str, suggestions: list[str], now: str, language: str = "python") -> list[str]:
     reuse = Reuse()
     reuse.remember(*at_cursor(shown_at, language), suggestions)
     return reuse.follow(*at_cursor(now, language))
 
 
-def test_the_same_place_offers_the_same_again() -> None:
-    assert left_after("x = ¦\n", ["foo(1)"], "x = ¦\n") == ["foo(1)"]
+def test_the_same_place_gives_the_same_again() -> None:
+    assert rests_after("x = ¦\n", ["foo(1)"], "x = ¦\n") == ["foo(1)"]
 
 
-def test_typed_characters_are_taken_off() -> None:
-    assert left_after("x = ¦\n", ["foo(1)"], "x = fo¦\n") == ["o(1)"]
+def test_typed_characters_are_removed() -> None:
+    assert rests_after("x = ¦\n", ["foo(1)"], "x = fo¦\n") == ["o(1)"]
 
 
-def test_only_suggestions_that_were_followed_are_left() -> None:
-    assert left_after("x = ¦\n", ["foo", "far", "bar"], "x = f¦\n") == ["oo", "ar"]
+def test_only_suggestions_that_the_user_followed_remain() -> None:
+    assert rests_after("x = ¦\n", ["foo", "far", "bar"], "x = f¦\n") == ["oo", "ar"]
 
 
-def test_suggestions_that_have_become_equal_are_one() -> None:
-    assert left_after("x = ¦\n", ["foo", "foo"], "x = f¦\n") == ["oo"]
+def test_suggestions_that_become_equal_are_one() -> None:
+    assert rests_after("x = ¦\n", ["foo", "foo"], "x = f¦\n") == ["oo"]
 
 
-def test_going_back_along_what_was_typed_keeps_it() -> None:
+def test_going_back_along_the_typed_text_keeps_the_suggestion() -> None:
     reuse = Reuse()
     reuse.remember(*at_cursor("x = ¦\n"), ["foo(1)"])
     assert reuse.follow(*at_cursor("x = foo¦\n")) == ["(1)"]
@@ -36,7 +36,7 @@ def test_going_back_along_what_was_typed_keeps_it() -> None:
 
 
 def test_several_lines_are_followed_over_a_line_end() -> None:
-    assert left_after("¦\r\n", ["if a:\r\n    b"], "if a:\r\n    ¦\r\n") == ["b"]
+    assert rests_after("¦\r\n", ["if a:\r\n    b"], "if a:\r\n    ¦\r\n") == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_several_lines_are_followed_over_a_line_end() -> None:
     [
         ("another character", "x = g¦\n"),
         ("all of it typed", "x = foo(1)¦\n"),
-        ("back beyond the place", "x =¦\n"),
+        ("the cursor before the place", "x =¦\n"),
         ("another place", "¦x = \n"),
         ("a change before", "y = f¦\n"),
-        ("a change behind", "x = f¦\nz\n"),
-        ("characters behind the cursor that nobody typed", "x = f¦oo\n"),
+        ("a change after the cursor", "x = f¦\nz\n"),
+        ("characters after the cursor that nobody typed", "x = f¦oo\n"),
     ],
     ids=lambda value: value if " " in value and CURSOR not in value else "",
 )
-def test_nothing_is_left_after(name: str, now: str) -> None:
-    assert left_after("x = ¦\n", ["foo(1)"], now) == []
+def test_nothing_remains_after(name: str, now: str) -> None:
+    assert rests_after("x = ¦\n", ["foo(1)"], now) == []
 
 
 @pytest.mark.parametrize(
-    ("shown_at", "suggestion", "now", "left"),
+    ("shown_at", "suggestion", "now", "rests"),
     [
         ("x = ¦\n", "foo(a, b)", "x = foo(¦)\n", ["a, b"]),
         ("x = ¦\n", "foo(a, b).c", "x = foo(a¦)\n", [", b"]),
@@ -73,15 +73,15 @@ def test_nothing_is_left_after(name: str, now: str) -> None:
         ("x = ¦\n", "foo(a]", "x = foo(¦)\n", []),
     ],
 )
-def test_what_the_editor_closed_by_itself_ends_the_suggestion(
-    shown_at: str, suggestion: str, now: str, left: list[str]
+def test_a_bracket_that_the_editor_closed_ends_the_suggestion(
+    shown_at: str, suggestion: str, now: str, rests: list[str]
 ) -> None:
-    assert left_after(shown_at, [suggestion], now) == left
+    assert rests_after(shown_at, [suggestion], now) == rests
 
 
-def test_a_brace_that_return_put_on_its_own_line_ends_it_too() -> None:
+def test_a_brace_that_return_put_on_its_own_line_ends_the_suggestion_too() -> None:
     now = "if (a) {\n  ¦\n}\n"
-    assert left_after("if (a) ¦\n", ["{\n  b();\n}"], now, "javascript") == ["b();"]
+    assert rests_after("if (a) ¦\n", ["{\n  b();\n}"], now, "javascript") == ["b();"]
 
 
 def test_documents_do_not_share_suggestions() -> None:
@@ -91,7 +91,7 @@ def test_documents_do_not_share_suggestions() -> None:
     assert reuse.follow(opened("x", path="/a.py"), 1) == ["yz"]
 
 
-def test_a_forgotten_document_has_none() -> None:
+def test_a_forgotten_document_has_no_suggestions() -> None:
     reuse = Reuse()
     snapshot, offset = at_cursor("x = ¦\n")
     reuse.remember(snapshot, offset, ["foo"])

@@ -1,4 +1,4 @@
-"""Shaping: of a raw fill, what is shown is what fits around the cursor. One row of the table is one case."""
+"""Shaping keeps the part of a raw fill that fits around the cursor. One row of the table is one case."""
 
 import attrs
 import pytest
@@ -22,27 +22,27 @@ class Case:
 CASES = [
     Case("a good fill stays", "x = ¦\n", "foo(1)", "foo(1)"),
     Case("nothing is nothing", "¦\n", "", None),
-    Case("blanks are nothing", "¦\n", "  \n\n ", None),
-    Case("one line ends at its line end", "x = ¦\n", "1\ny = 2", "1"),
-    Case("blanks at the end go", "x = ¦\n", "1  ", "1"),
+    Case("white space is nothing", "¦\n", "  \n\n ", None),
+    Case("a fill of one line ends at its line end", "x = ¦\n", "1\ny = 2", "1"),
+    Case("white space at the end is removed", "x = ¦\n", "1  ", "1"),
     Case("broken characters end it", "x = ¦\n", "12\ufffd3", "12"),
     # What follows on the line.
-    Case("the closing bracket is there", "x = foo(¦)\n", "a, b)", "a, b"),
+    Case("the closing bracket exists", "x = foo(¦)\n", "a, b)", "a, b"),
     Case("the fill's own bracket stays", "x = foo(¦)\n", "bar(a)", "bar(a)"),
-    Case("one of two brackets is there", "x = foo(bar(¦)\n", "a, b))", "a, b)"),
-    Case("no bracket is there", "x = foo(¦\n", "a, b)", "a, b)"),
+    Case("one of two brackets exists", "x = foo(bar(¦)\n", "a, b))", "a, b)"),
+    Case("no bracket exists", "x = foo(¦\n", "a, b)", "a, b)"),
     Case("the list is closed", "x = [¦]\n", "1, 2]", "1, 2"),
-    Case("the end of the header is there", "def f(¦):\n    pass\n", "a, b): return 1", "a, b"),
-    Case("the closing quote is there", 'x = "¦"\n', 'hello")', "hello"),
-    Case("the closing quote is not there", 'x = "¦\n', 'hello"', 'hello"'),
+    Case("the end of the header exists", "def f(¦):\n    pass\n", "a, b): return 1", "a, b"),
+    Case("the closing quote exists", 'x = "¦"\n', 'hello")', "hello"),
+    Case("the closing quote is missing", 'x = "¦\n', 'hello"', 'hello"'),
     Case("an escaped quote closes nothing", 'x = "¦"\n', 'say \\"hi\\""', 'say \\"hi\\"'),
     Case("a bracket in a string closes nothing", "x = foo(¦)\n", '")", a)', '")", a'),
-    Case("the rest of a string is there", 'print("he¦llo")\n', 'y llo")', "y "),
-    Case("a name is there", "for ¦items:\n", "x in items:", "x in "),
-    Case("a name and more is there", "for ¦ in items:\n", "x in items:", "x"),
-    Case("a comment is there", "x = ¦  # note\n", "1  # note", "1"),
-    Case("a semicolon is there", "fn f() {\n    let x = ¦;\n}\n", "foo(a);", "foo(a)", "rust"),
-    Case("a bracket and a semicolon are there", "const a = foo(¦);\n", "b => b.c);", "b => b.c", "javascript"),
+    Case("the rest of a string exists", 'print("he¦llo")\n', 'y llo")', "y "),
+    Case("a name exists", "for ¦items:\n", "x in items:", "x in "),
+    Case("a name and more exists", "for ¦ in items:\n", "x in items:", "x"),
+    Case("a comment exists", "x = ¦  # note\n", "1  # note", "1"),
+    Case("a semicolon exists", "fn f() {\n    let x = ¦;\n}\n", "foo(a);", "foo(a)", "rust"),
+    Case("a bracket and a semicolon exist", "const a = foo(¦);\n", "b => b.c);", "b => b.c", "javascript"),
     # What follows below.
     Case("the line below is not repeated", "def f():\n    ¦\n    return x\n", "x = 1\n    return x", "x = 1"),
     Case("a repeated line is nothing", "def f():\n    ¦\n    return x\n", "return x\n", None),
@@ -53,35 +53,35 @@ CASES = [
     # Indentation.
     Case("indentation is not doubled", "def f():\n    ¦\n", "    x = 1\n    return x", "x = 1\n    return x"),
     Case(
-        "indentation that is doubled all through",
+        "indentation that is doubled in all lines",
         "def f():\n    ¦\n",
         "    if x:\n            y()\n        z()",
         "if x:\n        y()\n    z()",
     ),
-    Case("missing indentation is given", "def f():\n¦\n", "return 1", "    return 1"),
+    Case("missing indentation is added", "def f():\n¦\n", "return 1", "    return 1"),
     Case("a dedent ends it", "def f():\n    ¦\n", "return 1\n\n\ndef g():\n    pass", "return 1"),
     Case("a nested body stays", "def f():\n    ¦\n", "if a:\n        b\n    c", "if a:\n        b\n    c"),
     Case("tabs stay tabs", "func f() {\n\t¦\n}\n", "if a {\n\t\tb()\n\t}", "if a {\n\t\tb()\n\t}", "go"),
-    Case("blank lines before it go", "def f():\n    ¦\n", "\n\n    return 1", "return 1"),
-    # Itself.
-    Case("lines again and again", "¦\n", "a = 1\n" * 5, "a = 1"),
-    Case("two lines again and again", "¦\n", "a = 1\nb = 2\n" * 4, "a = 1\nb = 2"),
+    Case("blank lines before it are removed", "def f():\n    ¦\n", "\n\n    return 1", "return 1"),
+    # Repetition.
+    Case("a line repeated", "¦\n", "a = 1\n" * 5, "a = 1"),
+    Case("two lines repeated", "¦\n", "a = 1\nb = 2\n" * 4, "a = 1\nb = 2"),
     Case("a stutter", "x = a.¦\n", ".".join(["bc"] * 9), "bc"),
     # Syntax.
     Case("what does not parse is cut back", "x = ¦\n", "a + ) b", "a"),
     Case("one bracket too many", "x = ¦\n", "foo(a))", "foo(a)"),
     Case("a line that does not parse is dropped", "¦\n", "x = 1\ny = = 2", "x = 1"),
-    Case("nothing of it parses", "x = 1\n¦\n", ") ] }", None),
+    Case("no part parses", "x = 1\n¦\n", ") ] }", None),
     Case("unclosed on both sides", "x = foo(¦\ny = 2\n", "a, b", "a, b"),
     Case("a call that goes on", "x = ¦\n", "foo(bar", "foo(bar"),
-    Case("a header whose body is to come", "if a:\n    b\nels¦\n", "e:", "e:"),
-    Case("a header of a body that is there", "if x ¦\n    foo()\n", "> 3:", "> 3:"),
+    Case("a header whose body is missing", "if a:\n    b\nels¦\n", "e:", "e:"),
+    Case("a header of a body that exists", "if x ¦\n    foo()\n", "> 3:", "> 3:"),
     Case("a header in braces", "tr¦\n", "y {", "y {", "javascript"),
     Case("a header in Lua", "if x ¦\n", "then", "then", "lua"),
     Case("a header in Ruby", "def a¦\n", "rea(r)", "rea(r)", "ruby"),
     Case("a header in a shell", "for f in *; ¦\n", "do", "do", "shellscript"),
     Case("an error elsewhere does not matter", "y = = 1\n\n\nx = ¦\n", "foo(1)", "foo(1)"),
-    # Documents of other kinds.
+    # Other kinds of documents.
     Case("CRLF stays CRLF", "x = foo(\r\n    ¦\r\n)\r\n", "a,\n    b,", "a,\r\n    b,"),
     Case("no grammar: by brackets and lines", "foo (bar¦)\nend\n", " baz)\nend", " baz", "plaintext"),
     Case("a comment goes to its end", "# the ¦\n", "name of it\nx = 1", "name of it"),
@@ -89,7 +89,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_what_is_shown(case: Case) -> None:
+def test_a_fill_is_shaped(case: Case) -> None:
     snapshot, offset = at_cursor(case.marked, case.language)
     assert shape(case.fill, cut_hole(snapshot, offset), snapshot, max_lines=12) == case.shown
 
@@ -100,7 +100,7 @@ def test_no_more_lines_than_allowed_are_shown() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_what_is_shown_stays_as_it_is_when_shaped_again(case: Case) -> None:
+def test_shaping_a_shaped_fill_changes_nothing(case: Case) -> None:
     snapshot, offset = at_cursor(case.marked, case.language)
     if case.shown is not None and "\n" not in case.shown:
         assert shape(case.shown, cut_hole(snapshot, offset), snapshot, max_lines=12) == case.shown

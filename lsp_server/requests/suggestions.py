@@ -1,0 +1,206 @@
+"""What is suggested at a cursor, as inline completion or as an item of the completion menu.
+
+The newest request of a document wins. When anything fails there is no suggestion; no error reaches the editor.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import attrs
+
+from engine.client.connection import EngineClient, EngineFailure
+from engine.errors import MidspanError
+from engine.protocol.messages import Fill, Filled
+from lsp_server.documents.store import Snapshot
+from lsp_server.hole.cursor import Cursor
+from lsp_server.log import describe
+from lsp_server.messages import OfferTag
+from lsp_server.requests.session import Session
+from lsp_server.suggest.dismissal import Dismissals
+from lsp_server.suggest.gate import Presented
+from lsp_server.suggest.present import present
+from lsp_server.suggest.reuse import Reuse
+
+_logger = logging.getLogger(__name__)
+
+MAX_SUGGESTIONS = 3
+
+
+@attrs.frozen
+class Suggestion:
+    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
+
+    text: str
+    cursor: Cursor
+    tag: OfferTag
+
+
+@attrs.frozen
+class SuggestionRequest:
+    """A suggestion request. A newer one from the same asker cancels it.
+
+    `candidates` is 1 for an automatic request. When the user asks there are more, and neither a dismissal nor the rest
+    of the last suggestions keeps the engine from being asked.
+    """
+
+    asker: str
+    uri: str
+    cursor: Callable[[Snapshot], Cursor]
+    candidates: int = 1
+
+    @property
+    def automatic(self) -> bool:
+        return self.candidates == 1
+
+
+@attrs.frozen
+class _LastOffer:
+    """The newest offer of a document, whose text begins at `offset`.
+
+    `asked_at`: cursor offset of this offer's latest request. `starts`: those of its texts that are starts of lines.
+    """
+
+    number: int
+    offset: int
+    asked_at: int
+    starts: frozenset[str]
+
+
+class Suggestions:
+    """Answers the suggestion requests of a session, and cancels those that a newer request or an edit makes stale."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._reuse = Reuse()
+        self._dismissals = Dismissals()
+        self._last_offers: dict[str, _LastOffer] = {}
+        self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
+
+    async def find(self, request: SuggestionRequest) -> list[Suggestion]:
+        """Return what is worth showing, the best first, and count it as shown.
+
+        Raises asyncio.CancelledError only, when the editor cancels the request.
+        """
+        self._cancel((request.uri, request.asker))
+        try:
+            suggestions = await self._find(request)
+        except MidspanError as error:
+            expected = isinstance(error, EngineFailure) and error.code == "cancelled"
+            _logger.log(logging.DEBUG if expected else logging.WARNING, "no suggestion: %s", error)
+            return []
+        except Exception as error:
+            _logger.error("no suggestion: %s; please report this", describe(error))
+            return []
+        if suggestions:
+            self._session.offers.answered(suggestions[0].tag)
+        return suggestions
+
+    def dismiss(self, snapshot: Snapshot, offset: int) -> None:
+        """Suggest nothing at `offset` until the text there changes or the user asks.
+
+        If the user types along the dismissed text, its rest is not suggested either.
+        """
+        self.cancel(snapshot.uri)
+        dismissed = self._reuse.follow(snapshot, offset)
+        # Otherwise the next key would bring its rest back.
+        self._reuse.forget(snapshot.uri)
+        self._dismissals.note(snapshot, offset, dismissed)
+        self._session.offers.dismissed(snapshot.language.id)
+
+    def cancel(self, uri: str) -> None:
+        """Cancel the running requests of this document; they return no suggestions."""
+        for key in [key for key in self._running if key[0] == uri]:
+            self._cancel(key)
+
+    def cancel_all(self) -> None:
+        """Cancel all running requests."""
+        for key in list(self._running):
+            self._cancel(key)
+
+    def forget(self, uri: str) -> None:
+        """Drop a closed document."""
+        self.cancel(uri)
+        self._reuse.forget(uri)
+        self._dismissals.forget(uri)
+        self._last_offers.pop(uri, None)
+
+    async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
+        started = time.perf_counter()
+        session, settings = self._session, self._session.configuration.settings
+        snapshot = session.served(request.uri)
+        if snapshot is None:
+            return []
+        cursor = request.cursor(snapshot)
+        if request.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
+            return []
+        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if request.automatic else []
+        if rest and not self._may_have_grown(rest[0], cursor):
+            session.board.counts.reused += 1
+            return self._tagged(rest[:1], cursor)
+        client = session.link.ready()
+        if client is None:
+            return []
+        plan = session.plan(cursor.snapshot, cursor.offset, client.welcome.model, settings, request.candidates)
+        filled = await self._newest(request, client, plan.fill)
+        current = session.documents.snapshot(request.uri)
+        if filled is None or current is None or current.version != snapshot.version:
+            return []
+        session.board.took((time.perf_counter() - started) * 1000)
+        presented = present(plan, filled)
+        if request.automatic:
+            presented = [
+                each for each in presented if not self._dismissals.refuse(cursor.snapshot, cursor.offset, each.text)
+            ]
+        texts = [each.text for each in presented]
+        self._reuse.remember(cursor.snapshot, cursor.offset, texts)
+        self._last_offers[request.uri] = self._offer(cursor, presented, rest)
+        return self._tagged(texts, cursor)
+
+    def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:
+        """Return the offer of these texts; `rest` is what typing left of the last offer."""
+        starts = frozenset(each.text for each in presented if each.is_start)
+        last = self._last_offers.get(cursor.snapshot.uri)
+        if last and rest and presented:
+            text = presented[0].text
+            if text.startswith(rest[0]) or rest[0].startswith(text):
+                # The same start, longer or shorter now, is the same offer.
+                return _LastOffer(last.number, last.offset, cursor.offset, starts)
+        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts)
+
+    def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
+        """Return whether `rest` belongs to a start of a line along which the user typed since the last request.
+
+        The model knows one more character now: it may be confident of a longer start, or no longer of this one.
+        """
+        offer = self._last_offers[cursor.snapshot.uri]
+        typed = cursor.snapshot.text[offer.asked_at : cursor.offset]
+        return bool(typed) and typed + rest in offer.starts
+
+    async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
+        """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
+        running = asyncio.create_task(self._session.link.fill(client, fill))
+        key = (request.uri, request.asker)
+        self._running[key] = running
+        try:
+            return await running
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return None
+        finally:
+            if self._running.get(key) is running:
+                del self._running[key]
+
+    def _tagged(self, texts: list[str], cursor: Cursor) -> list[Suggestion]:
+        offer = self._last_offers[cursor.snapshot.uri]
+        start = cursor.offset - offer.offset
+        language = cursor.snapshot.language.id
+        return [Suggestion(text, cursor, OfferTag(offer.number, language, start, len(text))) for text in texts]
+
+    def _cancel(self, key: tuple[str, str]) -> None:
+        running = self._running.pop(key, None)
+        if running is not None:
+            running.cancel()

@@ -1,0 +1,56 @@
+"""The first half of the pipeline: from a cursor in a document to the fill that the engine is asked for."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from engine.protocol.messages import Fill, ModelInfo, Snippet
+from lsp_server.documents.store import Snapshot
+from lsp_server.hole.context_budget import context_budget_of
+from lsp_server.hole.hole import Hole, cut_hole
+from lsp_server.settings import Settings
+
+
+@attrs.frozen
+class Plan:
+    """A hole in `snapshot`, the request for the engine, and the settings by which its answer is presented."""
+
+    snapshot: Snapshot
+    hole: Hole
+    fill: Fill
+    settings: Settings
+
+
+def plan(
+    snapshot: Snapshot,
+    offset: int,
+    model: ModelInfo,
+    settings: Settings,
+    *,
+    path: str,
+    code_above: str = "",
+    snippets: Sequence[Snippet] = (),
+    candidates: int = 1,
+) -> Plan:
+    """Cut the hole at `offset`, with as much text around it as the model reads, and return the plan to fill it.
+
+    `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
+    a cell), and `snippets` come from other files. The engine may end the fill early, once its first line can no longer
+    pass the gate; with a gate of 0 every fill runs to its end and passes.
+    """
+    hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
+    fill = Fill(
+        id=0,
+        prefix=hole.prefix,
+        suffix=hole.suffix,
+        path=path,
+        language=snapshot.language.id,
+        snippets=list(snippets),
+        extent=hole.extent,
+        budget_ms=float(settings.budget_ms),
+        max_tokens=settings.max_tokens,
+        min_line_probability=settings.gate,
+        rule=settings.rule,
+        candidates=candidates,
+    )
+    return Plan(snapshot, hole, fill, settings)
