@@ -1,8 +1,8 @@
 """Records docs/demo.svg, README's moving picture, from a real Neovim with the real server: make demo-picture.
 
 A simulated person types a method into a file. The person pauses at the start of each word and looks at the screen,
-accepts a suggestion with Tab if it is right, and types on if there is none or a wrong one. All settings have their
-defaults. The picture plays as fast as it was recorded.
+accepts a suggestion with Tab if it is right, and types on if there is none or a wrong one. All settings that
+decide what is shown have their defaults. The picture plays as fast as it was recorded.
 """
 
 import subprocess
@@ -203,7 +203,7 @@ def record(home: Path) -> tuple[list[Frame], float, int]:
     """
     file = home / "weather.py"
     file.write_text(BEFORE + AFTER)
-    setup = Setup({"keymaps": {"accept": "<Tab>"}, "settings": {"model": "embedded"}}, extra=LUA)
+    setup = Setup({"keymaps": {"accept": "<Tab>"}, "settings": {"model": "embedded", "idleMinutes": 1}}, extra=LUA)
     init = write_init(home / "home", setup)
     command = ["sh", "-c", f"cd {home} && exec {PROGRAM} -u {init} weather.py"]
     screen = Screen(home, command, environment(home / "home", setup))
