@@ -1,4 +1,4 @@
-// Bundles the extension into one file: it starts faster so, and the package needs no node_modules.
+// Bundles the extension into one file, so that it starts faster and the package needs no node_modules.
 import { build } from 'esbuild';
 
 await build({
@@ -8,7 +8,7 @@ await build({
   minify: true,
   platform: 'node',
   format: 'cjs',
-  // The Node of VS Code 1.91, the oldest one that vscode-languageclient runs in.
+  // The Node of VS Code 1.91, the oldest VS Code that vscode-languageclient supports.
   target: 'node20',
   external: ['vscode'],
   legalComments: 'none',

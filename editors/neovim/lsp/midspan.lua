@@ -1,2 +1,2 @@
--- Found by vim.lsp.config on the runtimepath, so that a plain vim.lsp.enable('midspan') works without setup() too.
+-- vim.lsp.config finds this file on the runtimepath. So vim.lsp.enable('midspan') works without setup().
 return require('midspan.client').config()

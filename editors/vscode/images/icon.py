@@ -1,4 +1,4 @@
-"""Draws icon.png: two brackets, and between them a middle of which some is still noise."""
+"""Draws icon.png: two brackets, and between them a middle that is partly noise."""
 
 import struct
 import zlib
@@ -19,7 +19,7 @@ TOKENS = (
 
 
 def main() -> None:
-    """Draw at four times the size, and average: that is all the smoothing it needs."""
+    """Draw at four times the size, then average: this smooths the edges."""
     canvas = np.zeros((SIZE * FINE, SIZE * FINE, 4))
     _rectangle(canvas, (4, 4, 120, 120), BACKGROUND, 1.0, radius=24)
     for box in BRACKETS:

@@ -19,7 +19,7 @@ interface Choice extends QuickPickItem {
   command: string;
 }
 
-/** Registers the commands of the palette. One that fails says so in one line and offers the log. */
+/** Registers the commands of the palette. If a command fails, one line says why, and the user can open the log. */
 export function registerCommands(context: ExtensionContext, session: Session, log: LogOutputChannel): Disposable[] {
   const register = (name: string, action: () => unknown) =>
     commands.registerCommand(`midspan.${name}`, async () => {
@@ -59,7 +59,7 @@ export function registerCommands(context: ExtensionContext, session: Session, lo
   ];
 }
 
-/** Restarts the engine; where there is no server to ask for that, the server. */
+/** Restarts the engine. If no server is running that could do this, restarts the server. */
 async function restart(session: Session): Promise<void> {
   if (!session.isRunning) {
     return session.restart();

@@ -10,7 +10,7 @@ import { ExecuteCommandRequest } from 'vscode-languageclient';
 import type { LanguageClient } from 'vscode-languageclient/node';
 import { DISMISSED } from './wire';
 
-/** Remembers where a suggestion of ours was last offered, so that Escape can tell the server which one was refused. */
+/** Remembers the document of our last suggestion, so that Escape can tell the server that it was dismissed. */
 export class Dismissals {
   private uri: string | undefined;
 
@@ -19,7 +19,7 @@ export class Dismissals {
     this.uri = items.length > 0 ? document.uri.toString() : undefined;
   }
 
-  /** Hides the suggestion as Escape always does, and tells the server if it may have been ours. */
+  /** Hides the suggestion, as Escape always does. Tells the server if the suggestion may have been ours. */
   async dismiss(client: LanguageClient | undefined): Promise<void> {
     const editor = window.activeTextEditor;
     await commands.executeCommand('editor.action.inlineSuggest.hide');

@@ -30,7 +30,8 @@ export async function activate(context: ExtensionContext): Promise<void> {
 }
 
 async function offerInstallation(): Promise<void> {
-  const offer = 'Midspan: the language server was not found. Install it into an environment of its own? PyTorch comes with it.';
+  const offer =
+    'Midspan: the language server was not found. Install it into an environment of its own? PyTorch comes with it.';
   const answer = await window.showInformationMessage(offer, INSTALL, HELP);
   if (answer === INSTALL) {
     await commands.executeCommand('midspan.installServer');

@@ -5,13 +5,13 @@ import { FILL, type Filled } from './wire';
 const FIRST = { undoStopBefore: true, undoStopAfter: false };
 const LAST = { undoStopBefore: false, undoStopAfter: true };
 
-/** Replaces the selection by what the model would write there; one undo brings it back. Throws in one line. */
+/** Replaces the selection by the model's text; one undo restores it. Throws an Error whose message is one line. */
 export async function fillSelection(client: LanguageClient, editor: TextEditor): Promise<void> {
   const selection: Selection = editor.selection;
   const { document } = editor;
   const selected = document.getText(selection);
   const start = selection.start;
-  // The server cuts the hole from the document as it stands, so the selected text has to go first.
+  // The server cuts the hole from the current document, so the selected text has to be deleted first.
   if (selected && !(await editor.edit(edit => edit.delete(selection), FIRST))) {
     throw new Error('the file cannot be edited');
   }

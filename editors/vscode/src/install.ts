@@ -4,7 +4,7 @@ import { run } from './process';
 import { newEnoughPython } from './python';
 import { privateFolder, privatePython } from './server';
 
-/** Makes a private environment and installs Midspan there, with progress. Throws, in one line, when that fails. */
+/** Makes a private environment and installs Midspan there, with progress. Throws a one-line Error if that fails. */
 export async function installServer(context: ExtensionContext, log: LogOutputChannel): Promise<void> {
   const requirement = workspace.getConfiguration('midspan.server').get<string>('package', 'midspan');
   const python = await newEnoughPython();
@@ -24,7 +24,7 @@ export async function installServer(context: ExtensionContext, log: LogOutputCha
       const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', requirement];
       await run(privatePython(context), pip, tell, token);
     } catch (error) {
-      // Half an environment would be taken for a whole one at the next start.
+      // The next start would take an unfinished environment for a complete one.
       await rm(folder, { recursive: true, force: true });
       throw error;
     }

@@ -4,14 +4,14 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { CancellationToken } from 'vscode';
 
-/** Returns what a program wrote to stdout, trimmed; undefined when it cannot be run, fails or takes too long. */
+/** Returns the trimmed stdout of a program; undefined if it cannot be run, fails or takes too long. */
 export function outputOf(command: string, args: string[], timeoutMs = 15_000): Promise<string | undefined> {
   return new Promise(resolve => {
     execFile(command, args, { timeout: timeoutMs }, (error, stdout) => resolve(error ? undefined : stdout.trim()));
   });
 }
 
-/** Runs a program to its end; `onLine` gets each line it writes. Rejects with one line when it fails or is cancelled. */
+/** Runs a program; `onLine` gets each line of its output. Rejects with one line if it fails or is cancelled. */
 export function run(
   command: string,
   args: string[],
@@ -36,7 +36,7 @@ export function run(
   });
 }
 
-/** Returns the path of a program that is given by its path or found on the PATH; undefined when it cannot be run. */
+/** Returns the path of a program, given by its path or found on the PATH; undefined if it cannot be run. */
 export function findProgram(program: string): string | undefined {
   const folders = isAbsolute(program) ? [''] : (process.env.PATH ?? '').split(delimiter);
   const endings = process.platform === 'win32' ? ['', '.exe', '.cmd'] : [''];

@@ -3,7 +3,7 @@ import { outputOf } from './process';
 
 const PYTHON_EXTENSION = 'ms-python.python';
 
-/** What we use of the Python extension's API; it may not be installed. */
+/** The part of the Python extension's API that we use. The extension may be missing. */
 interface PythonApi {
   environments: {
     getActiveEnvironmentPath(resource?: Uri): { path: string };
@@ -12,7 +12,7 @@ interface PythonApi {
   };
 }
 
-/** Returns the interpreter that is selected in the Python extension; undefined without that extension. */
+/** Returns the interpreter selected in the Python extension; undefined without that extension. */
 export async function selectedPython(): Promise<string | undefined> {
   const environments = (await pythonApi())?.environments;
   const folder = workspace.workspaceFolders?.[0]?.uri;
@@ -20,14 +20,14 @@ export async function selectedPython(): Promise<string | undefined> {
   return chosen && (await environments?.resolveEnvironment(chosen))?.executable.uri?.fsPath;
 }
 
-/** Calls `changed` whenever another interpreter is selected. */
+/** Calls `changed` each time another interpreter is selected. */
 export async function onSelectedPython(changed: () => void): Promise<Disposable | undefined> {
   return (await pythonApi())?.environments.onDidChangeActiveEnvironmentPath(changed);
 }
 
-/** Returns the version of Midspan that this interpreter has; undefined when it has none. */
+/** Returns the version of Midspan in this interpreter; undefined if it is not installed there. */
 export function midspanVersion(python: string): Promise<string | undefined> {
-  // -P: a folder `engine` or `lsp_server` in the user's project must not be taken for ours.
+  // -P: Python must not import a folder `engine` or `lsp_server` of the user's project instead of ours.
   return outputOf(python, ['-P', '-c', 'import importlib.metadata as m; print(m.version("midspan"))']);
 }
 
@@ -47,6 +47,6 @@ async function pythonApi(): Promise<PythonApi | undefined> {
   try {
     return await extension?.activate();
   } catch {
-    return undefined; // It tells its users itself what is wrong with it.
+    return undefined; // The Python extension itself tells its users what is wrong.
   }
 }

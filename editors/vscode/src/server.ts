@@ -4,7 +4,7 @@ import { type ExtensionContext, workspace } from 'vscode';
 import { findProgram } from './process';
 import { midspanVersion, selectedPython } from './python';
 
-/** The command that starts the language server, and where it was found. */
+/** The command that starts the language server; `origin` says where it was found. */
 export interface Server {
   command: string;
   args: string[];
@@ -12,8 +12,8 @@ export interface Server {
 }
 
 /**
- * Finds the server: the setting midspan.server.path, else the selected Python interpreter, else the private environment.
- * Returns undefined when there is none; throws, in one line, when the setting is wrong.
+ * Finds the server: by the setting midspan.server.path, else in the selected Python interpreter, else in the private
+ * environment. Returns undefined if there is none; throws a one-line Error if the setting is wrong.
  */
 export async function findServer(context: ExtensionContext): Promise<Server | undefined> {
   const path = workspace.getConfiguration('midspan.server').get<string>('path', '').trim();
@@ -38,12 +38,12 @@ export async function findServer(context: ExtensionContext): Promise<Server | un
   return undefined;
 }
 
-/** The folder of the private environment: on the machine that the files are on, and shared by all its windows. */
+/** The folder of the private environment. It is on the machine that has the files, and all windows share it. */
 export function privateFolder(context: ExtensionContext): string {
   return join(context.globalStorageUri.fsPath, 'server');
 }
 
-/** The interpreter of the private environment, which need not exist. */
+/** The interpreter of the private environment. It may not exist. */
 export function privatePython(context: ExtensionContext): string {
   const place = process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python'];
   return join(privateFolder(context), ...place);

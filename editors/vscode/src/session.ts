@@ -9,7 +9,7 @@ import { forServer, STATUS, type Status } from './wire';
 const RESTART_DELAY_MS = 500;
 const MISSING = 'The language server is not installed.';
 
-/** The language server of this window: started, restarted when its place changes, stopped with the window. */
+/** The language server of this window. It restarts when another server is chosen and stops with the window. */
 export class Session implements Disposable {
   readonly dismissals = new Dismissals();
   private client: LanguageClient | undefined;
@@ -28,7 +28,7 @@ export class Session implements Disposable {
     return this.client?.state === State.Running;
   }
 
-  /** The running client. Throws, in one line, when there is none. */
+  /** The running client. Throws a one-line Error if there is none. */
   get running(): LanguageClient {
     if (!this.client || !this.isRunning) {
       throw new Error('the language server is not running; see the log');
@@ -36,14 +36,14 @@ export class Session implements Disposable {
     return this.client;
   }
 
-  /** Stops the server if there is one, finds it anew, and starts it. */
+  /** Stops the server if there is one, then finds and starts it again. */
   restart(): Promise<void> {
-    // One after the other: a client that is stopped while it starts leaves its process behind.
+    // One after the other: a client that is stopped during its start does not end its process.
     this.changes = this.changes.then(() => this.stop()).then(() => this.start());
     return this.changes;
   }
 
-  /** Restarts once the changes that ask for it have come to rest, and only if they lead to another server. */
+  /** Restarts when no further change came for a while, and only if the changes lead to another server. */
   restartSoon(): void {
     clearTimeout(this.restarting);
     this.restarting = setTimeout(async () => {
@@ -59,7 +59,7 @@ export class Session implements Disposable {
     return this.running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
   }
 
-  /** Tells the server that a suggestion of ours was refused, and hides it. */
+  /** Hides the suggestion and tells the server that it was dismissed. */
   dismiss(): Promise<void> {
     return this.dismissals.dismiss(this.isRunning ? this.client : undefined);
   }
@@ -81,7 +81,7 @@ export class Session implements Disposable {
       this.log.info(`starting ${[this.server.command, ...this.server.args].join(' ')}, from ${this.server.origin}`);
       this.client = this.createClient(this.server);
       await this.client.start();
-      await commands.executeCommand('setContext', 'midspan.ready', true); // Ticks off a step of the walkthrough.
+      await commands.executeCommand('setContext', 'midspan.ready', true); // Completes a step of the walkthrough.
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.status.show({ state: 'error', message: `The language server did not start: ${reason}` });
@@ -93,7 +93,7 @@ export class Session implements Disposable {
     const client = this.client;
     this.client = undefined;
     this.server = undefined;
-    await client?.dispose().catch(() => undefined); // One that never ran cannot be stopped, and need not be.
+    await client?.dispose().catch(() => undefined); // A client that never ran rejects this.
   }
 
   private createClient({ command, args }: Server): LanguageClient {

@@ -2,7 +2,7 @@ import { ConfigurationTarget, workspace } from 'vscode';
 
 const SECTION = 'midspan';
 
-/** Whether suggestions are on: at all, or for a language. */
+/** Returns whether suggestions are on, in general or for a language. */
 export function isOn(language?: string): boolean {
   const settings = workspace.getConfiguration(SECTION);
   const enabled = settings.get<boolean>('enabled', true);
@@ -11,7 +11,7 @@ export function isOn(language?: string): boolean {
     : enabled && (settings.get<Record<string, boolean>>('languages')?.[language] ?? true);
 }
 
-/** Turns the switch over and writes it where it was set before, else to the user's settings. Returns the new one. */
+/** Toggles suggestions and saves that where it was set before, else in the user's settings. Returns the new value. */
 export async function toggle(): Promise<boolean> {
   const settings = workspace.getConfiguration(SECTION);
   const on = !settings.get<boolean>('enabled', true);
@@ -19,7 +19,7 @@ export async function toggle(): Promise<boolean> {
   return on;
 }
 
-/** The same for one language. */
+/** Toggles suggestions for one language. Returns the new value. */
 export async function toggleLanguage(language: string): Promise<boolean> {
   const settings = workspace.getConfiguration(SECTION);
   const on = !(settings.get<Record<string, boolean>>('languages')?.[language] ?? true);

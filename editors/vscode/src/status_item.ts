@@ -3,7 +3,7 @@ import { isOn } from './settings';
 import { shown } from './status_text';
 import type { Status } from './wire';
 
-/** The item in the status bar. It follows the server's notifications and the language that is edited. */
+/** The item in the status bar. It shows the server's latest status for the language of the active editor. */
 export class StatusItem implements Disposable {
   private readonly item: StatusBarItem;
   private readonly subscriptions: Disposable[];

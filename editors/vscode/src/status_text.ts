@@ -7,7 +7,7 @@ export interface Shown {
   severity: 'none' | 'error';
 }
 
-/** Returns how a status is shown while a file of `language` is edited, for which suggestions may be off. */
+/** Returns how to show a status while a file of `language` is edited. Suggestions may be off for that language. */
 export function shown(status: Status, language: { id: string; on: boolean } | undefined): Shown {
   const { state, message } = status;
   if (state === 'error') {
@@ -25,7 +25,7 @@ export function shown(status: Status, language: { id: string; on: boolean } | un
   }
   const name = status.model ?? 'Midspan';
   const median = status.medianMs ? ` ${Math.round(status.medianMs)} ms` : '';
-  // A ring in place of a spinner: fills take so short that a spinner would only twitch.
+  // A ring, not a spinner: a fill is so short that a spinner would only flicker.
   const icon = state === 'busy' ? '$(circle-outline)' : '$(circle-filled)';
   return {
     text: `${icon} ${name}${median}`,

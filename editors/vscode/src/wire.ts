@@ -1,4 +1,4 @@
-/** What the server says beside standard LSP; lsp_server/messages.py has the other side. */
+/** Our additions to standard LSP. The server's side is lsp_server/messages.py. */
 
 export const STATUS = 'midspan/status';
 export const FILL = 'midspan/fill';
@@ -27,7 +27,7 @@ export interface Filled {
   text: string;
 }
 
-/** Returns our settings without those that only the extension reads: the server would not know them. */
+/** Returns our settings without those that only the extension reads, because the server does not know these. */
 export function forServer(section: unknown): unknown {
   if (typeof section !== 'object' || section === null) {
     return section;

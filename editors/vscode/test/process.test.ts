@@ -18,13 +18,13 @@ test('the output of a program that fails or is missing is undefined', async () =
   assert.equal(await outputOf('no-such-program', []), undefined);
 });
 
-test('a run tells each line of both outputs', async () => {
+test('a run reports each line of both outputs', async () => {
   const lines: string[] = [];
   await run(process.execPath, ['-e', 'console.log("one"); console.error("two")'], line => lines.push(line), NEVER);
   assert.deepEqual(lines.sort(), ['one', 'two']);
 });
 
-test('a run that fails says which program and how', async () => {
+test('a failed run says which program failed and how', async () => {
   const failing = run(process.execPath, ['-e', 'process.exit(3)'], () => {}, NEVER);
   await assert.rejects(failing, /process\.exit\(3\)` ended with 3/);
   await assert.rejects(

@@ -14,7 +14,7 @@ test('before the first fill there is no median', () => {
   assert.equal(shown({ ...READY, medianMs: null }, PYTHON).text, '$(circle-filled) midspan-small');
 });
 
-test('busy keeps the text where it is', () => {
+test('the text stays in place while busy', () => {
   assert.equal(shown({ ...READY, state: 'busy' }, PYTHON).text, '$(circle-outline) midspan-small 45 ms');
 });
 

@@ -1,4 +1,4 @@
---- Taking a suggestion, whole or in part, and turning one down.
+--- Accepting a suggestion, whole or in part, and dismissing one.
 
 local client_of = require('midspan.client')
 local ghost = require('midspan.ghost')
@@ -8,7 +8,7 @@ local M = {}
 local DISMISSED = 'midspan.dismissed'
 local PARTLY_ACCEPTED = 'textDocument/didPartiallyAcceptCompletion'
 
---- Insert `text` at the cursor, as a step of its own for undo.
+--- Insert `text` at the cursor. One undo removes it.
 ---@param text string
 local function insert(text)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
@@ -18,8 +18,8 @@ local function insert(text)
   vim.api.nvim_win_set_cursor(0, { row + #lines - 1, (#lines == 1 and col or 0) + #lines[#lines] })
 end
 
---- Take the ghost text off, and do `then_` with it. Neovim 0.12.4 itself leaves stray text where a matching character
---- was typed after the answer, so what goes in is what is left of the item now and not what Neovim would put there.
+--- Hide the ghost text and call `then_` with the part of it that is not typed yet. We insert this part ourselves:
+--- Neovim 0.12.4 leaves stray text if the user typed a matching character after the answer.
 ---@param shown midspan.Ghost
 ---@param then_ fun(rest: string)
 local function take_off(shown, then_)
@@ -43,7 +43,7 @@ end
 
 ---@return midspan.Ghost?
 local function acceptable()
-  -- With the completion menu open the keys are the menu's.
+  -- While the completion menu is open, the keys belong to the menu.
   return vim.fn.pumvisible() == 0 and ghost.shown() or nil
 end
 
@@ -75,7 +75,7 @@ local function take_part(shown, piece)
     shown.client:notify(PARTLY_ACCEPTED, { item = shown.item, acceptedLength = length })
   end
   if piece ~= shown.rest and not piece:find('\n', 1, true) then
-    -- As if it were typed: Neovim then leaves the rest where it is, without a flicker.
+    -- Inserted as if it were typed, so Neovim keeps drawing the rest without a flicker.
     vim.schedule(function()
       local rest = ghost.rest_of(vim.api.nvim_get_current_buf(), shown.item)
       if rest and vim.startswith(rest, piece) then
@@ -87,7 +87,7 @@ local function take_part(shown, piece)
   end
 end
 
---- Insert what of the suggestion `pattern` matches at its start, and leave the rest.
+--- Insert what `pattern` matches at the start of the suggestion, and keep showing the rest.
 ---@param pattern string
 ---@return boolean
 local function part(pattern)
@@ -100,19 +100,19 @@ local function part(pattern)
   return true
 end
 
---- Insert the next word, with the white space before it; what a word is says 'iskeyword'.
+--- Insert the next word with the white space before it. The option 'iskeyword' says what a word is.
 ---@return boolean
 function M.word()
   return part([[^\_s*\%(\k\+\|\%(\k\@!\S\)\+\)]])
 end
 
---- Insert up to the end of the suggestion's line, or its next line.
+--- Insert the suggestion up to the end of its line; at the end of a line, its next line.
 ---@return boolean
 function M.line()
   return part([[^\n*[^\n]\+]])
 end
 
---- Take the suggestion away, and have the server not make it again here.
+--- Hide the suggestion, and ask the server not to offer it here again.
 ---@return boolean
 function M.dismiss()
   local shown = ghost.shown()

@@ -1,11 +1,11 @@
---- Asking by hand, and going through the candidates.
+--- Asking for a suggestion by hand, and showing other candidates.
 
 local client_of = require('midspan.client')
 local ghost = require('midspan.ghost')
 
 local M = {}
 
---- Ask for a suggestion now. It comes after Neovim's own pause of 200 ms.
+--- Ask for a suggestion now. Neovim itself waits 200 ms before it sends the request.
 ---@return boolean
 function M.trigger()
   local buf = vim.api.nvim_get_current_buf()
@@ -14,13 +14,13 @@ function M.trigger()
   end
   client_of.invoke(buf)
   vim.schedule(function()
-    -- Neovim has no call for it; what it listens to is this event.
+    -- Neovim has no function for this; it sends a request after this event.
     vim.api.nvim_exec_autocmds('CursorMovedI', { buffer = buf, modeline = false })
   end)
   return true
 end
 
---- Show the candidate `count` further on; where there is but one, ask for more.
+--- Show the candidate that is `count` further in the list. If there is only one, ask for more.
 ---@param count integer
 ---@return boolean
 function M.step(count)

@@ -1,4 +1,4 @@
---- The language server's client: how it is started, and what we see to on the way between it and Neovim.
+--- The client of the language server: how it is started, and which answers reach Neovim.
 
 local ghost = require('midspan.ghost')
 local log = require('midspan.log')
@@ -12,24 +12,24 @@ M.NAME = 'midspan'
 local INLINE_COMPLETION = 'textDocument/inlineCompletion'
 local INVOKED = vim.lsp.protocol.InlineCompletionTriggerKind.Invoked
 
---- Buffers in which the next request is the user's own.
+--- Buffers whose next request was made by hand.
 ---@type table<integer, true>
 local invoked = {}
 
---- Return the client that serves a buffer, the current one when left out.
+--- Return the client of a buffer, by default of the current one.
 ---@param buf? integer
 ---@return vim.lsp.Client?
 function M.of(buf)
   return vim.lsp.get_clients({ name = M.NAME, bufnr = buf or 0 })[1]
 end
 
---- Return the client of this buffer, or any other.
+--- Return the client of the current buffer, else any client of ours, else nil.
 ---@return vim.lsp.Client?
 function M.any()
   return M.of() or vim.lsp.get_clients({ name = M.NAME })[1]
 end
 
---- Return why the language server cannot be started, with what to do, or nil when it can.
+--- Return why the language server cannot be started and what to do, or nil if it can.
 ---@param cmd string[]
 ---@return string?
 function M.why_missing(cmd)
@@ -39,7 +39,7 @@ function M.why_missing(cmd)
   return ('%s is not found; `pip install midspan` brings it, or name its path as cmd in setup()'):format(cmd[1])
 end
 
---- Have the next request of a buffer ask for several candidates.
+--- Let the next request of a buffer ask for several candidates.
 ---@param buf integer
 function M.invoke(buf)
   invoked[buf] = true
@@ -60,7 +60,7 @@ function M.execute(client, name, arguments, on_result)
   end)
 end
 
---- Where the cursor is, and which text it is in: an answer holds for this alone.
+--- Return a text that names the cursor's position and the version of the buffer. An answer is valid only for this.
 ---@param buf integer
 ---@return string
 local function moment(buf)
@@ -69,7 +69,8 @@ local function moment(buf)
   return ('%d %d:%d'):format(vim.api.nvim_buf_get_changedtick(buf), cursor[1], cursor[2])
 end
 
---- Neovim's requests go through here, because it shows late answers and keeps the old suggestion on an error.
+--- Filter the answers to Neovim's requests: Neovim itself shows late answers, and keeps the old suggestion after an
+--- error.
 ---@param client vim.lsp.Client
 local function guard_answers(client)
   local request = client.request
@@ -107,7 +108,7 @@ end
 
 local LEVELS = { tell.error, tell.warn, tell.info, tell.info }
 
---- Return what vim.lsp.config is told of the server, before the user's own.
+--- Return our default configuration for vim.lsp.config. The user's own goes over it.
 ---@return vim.lsp.Config
 function M.config()
   return {
@@ -115,7 +116,7 @@ function M.config()
     root_markers = { '.git' },
     on_init = guard_answers,
     on_attach = attached,
-    -- Neovim itself tells the user when a server ends badly, and where its log is.
+    -- If a server crashes, Neovim itself tells the user, and says where its log is.
     on_exit = function(_, _, client_id)
       status.forget(client_id)
     end,

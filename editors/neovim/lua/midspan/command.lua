@@ -17,12 +17,12 @@ local function status()
   end)
 end
 
---- Start the engine anew; where the language server itself has stopped, that.
+--- Restart the engine. If the language server has stopped, start the server instead.
 local function restart()
   local client_of = require('midspan.client')
   local client = client_of.any()
   if client then
-    tell.info('the engine is started anew')
+    tell.info('the engine restarts')
     client_of.execute(client, 'midspan.restartEngine')
     return
   end
@@ -61,7 +61,7 @@ function M.run(arguments)
   COMMANDS[name](argument)
 end
 
---- Return what may stand at the end of a command line.
+--- Return the completions of a command line's last word.
 ---@param line string
 ---@return string[]
 function M.complete(line)

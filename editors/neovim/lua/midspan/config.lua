@@ -1,11 +1,11 @@
---- What setup() takes, checked, and what of it the language server is started with.
+--- The options of setup(): they are checked here and turned into the language server's configuration.
 
 local M = {}
 
 ---@class midspan.Options
 ---@field cmd? string[] the language server's command line
----@field filetypes? table<string, boolean> filetypes to turn off; one that is not named is on
----@field keymaps? table<string, string> keys of insert mode by action; none is set unasked
+---@field filetypes? table<string, boolean> filetypes to turn off; all others are on
+---@field keymaps? table<string, string> keys of insert mode by action; no key is set by default
 ---@field settings? table<string, any> the language server's settings, such as budgetMs
 
 ---@type midspan.Options
@@ -18,7 +18,7 @@ local ALLOWED = {
   settings = 'a table of settings',
 }
 
---- The actions that a key may stand for.
+--- The actions that a key can have.
 M.ACTIONS = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger' }
 
 ---@type midspan.Options
@@ -40,7 +40,7 @@ local function is_allowed(name, value)
   end)
 end
 
---- Return the options with defaults for what is left out or wrong, and one line about the first that is wrong.
+--- Return the options, with defaults for missing and wrong ones, and one line about the first wrong one.
 ---@param options? midspan.Options
 ---@return midspan.Options chosen
 ---@return string? problem
@@ -73,22 +73,22 @@ function M.read(options)
   return current, problem
 end
 
---- Return the options that hold now.
+--- Return the current options.
 ---@return midspan.Options
 function M.current()
   return current
 end
 
---- Return what vim.lsp.config is to know of these options.
+--- Return these options as a configuration for vim.lsp.config.
 ---@param options midspan.Options
 ---@return vim.lsp.Config
 function M.for_client(options)
   local settings = vim.deepcopy(options.settings)
   if next(options.filetypes) then
-    -- Neovim tells the server the filetype as the language.
+    -- Neovim sends the filetype to the server as the language.
     settings.languages = vim.tbl_extend('force', settings.languages or {}, options.filetypes)
   end
-  -- An empty Lua table would be sent as a list.
+  -- Neovim would send an empty Lua table as a list.
   return { cmd = options.cmd, settings = { midspan = next(settings) and settings or vim.empty_dict() } }
 end
 

@@ -1,6 +1,6 @@
---- The ghost text that Neovim draws, and whether it is still true of the text around the cursor.
+--- The ghost text that Neovim draws, and whether it still fits the text around the cursor.
 ---
---- Neovim keeps drawing an answer while one types on, whatever is typed, until the next one comes.
+--- While the user types, Neovim keeps drawing an answer until the next one comes, also if it no longer fits.
 
 local M = {}
 
@@ -11,13 +11,13 @@ local SUGGESTION = 'ComplHint'
 ---@field client vim.lsp.Client
 ---@field items lsp.InlineCompletionItem[]
 ---@field row integer 0-based
----@field before string the line up to where the items begin
----@field after string the line behind the cursor
+---@field before string the line before the items
+---@field after string the line after the cursor
 
 ---@class midspan.Ghost
 ---@field client vim.lsp.Client
 ---@field item lsp.InlineCompletionItem
----@field rest string what of the item's text is not there yet, just as it is drawn
+---@field rest string the part of the item's text that is not typed yet, as it is drawn
 ---@field count integer how many candidates there are
 
 ---@type table<integer, midspan.Answer>
@@ -32,7 +32,7 @@ local function here(buf)
   return cursor[1] - 1, cursor[2], vim.api.nvim_buf_get_lines(buf, cursor[1] - 1, cursor[1], false)[1] or ''
 end
 
---- Return the text that Neovim draws at a place; its marks for the candidate's number are none of it.
+--- Return the ghost text that Neovim draws and its position, without Neovim's mark for the candidate's number.
 ---@param buf integer
 ---@return string?
 ---@return integer? row
@@ -55,7 +55,7 @@ local function drawn(buf)
   return table.concat(texts, '\n'), mark[2], mark[3]
 end
 
---- Note the answer that Neovim is about to draw, and from then on hide it where it is true no more.
+--- Remember the answer that Neovim draws next. From then on it is hidden if it no longer fits the text.
 ---@param buf integer
 ---@param client vim.lsp.Client
 ---@param items lsp.InlineCompletionItem[]
@@ -70,7 +70,7 @@ function M.remember(buf, client, items)
   M.follow(buf)
 end
 
---- Return what of an item's text is still to be written at the cursor; nil when the text there has become another.
+--- Return the part of an item's text that is not typed yet; nil if the text at the cursor no longer fits it.
 ---@param buf integer
 ---@param item lsp.InlineCompletionItem
 ---@return string?
@@ -88,7 +88,7 @@ function M.rest_of(buf, item)
   return rest ~= '' and rest or nil
 end
 
---- Return the suggestion that is drawn and true at the cursor, or nil.
+--- Return the suggestion that is drawn and fits the text at the cursor, or nil.
 ---@return midspan.Ghost?
 function M.shown()
   local buf = vim.api.nvim_get_current_buf()
@@ -98,7 +98,7 @@ function M.shown()
     return nil
   end
   for _, item in ipairs(answer.items) do
-    -- Keys may have come in faster than Neovim draws, so the ghost text can be a few characters behind.
+    -- The user may type faster than Neovim draws, so the drawn text can lag by a few characters.
     if item.insertText:sub(col - #answer.before + 1) == text then
       local rest = M.rest_of(buf, item)
       return rest and { client = answer.client, item = item, rest = rest, count = #answer.items }
@@ -106,14 +106,14 @@ function M.shown()
   end
 end
 
---- Take away what is shown, if anything is.
+--- Hide the suggestion, if one is shown.
 function M.put_away()
   if M.shown() then
     vim.lsp.inline_completion.get({ on_accept = function() end })
   end
 end
 
---- Hide what is drawn in a buffer if it is ours and true no more.
+--- Hide the ghost text of a buffer if it is ours and no longer fits.
 ---@param buf integer
 local function hide_untrue(buf)
   if answers[buf] and vim.api.nvim_get_current_buf() == buf and not M.shown() then
@@ -121,7 +121,7 @@ local function hide_untrue(buf)
   end
 end
 
---- Look after a buffer's ghost text. Called behind Neovim's own autocommands, for the later ones run later.
+--- Keep a buffer's ghost text true. Our autocommands have to be made after Neovim's own, so that they run after them.
 ---@param buf integer
 function M.follow(buf)
   local group = vim.api.nvim_create_augroup('midspan.ghost', { clear = false })

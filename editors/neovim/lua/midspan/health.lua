@@ -18,7 +18,7 @@ local function check_server(cmd)
   if missing then
     vim.health.error('The language server is missing: ' .. missing, {
       'Run `pip install midspan` in an environment whose bin folder is on your PATH,',
-      "or tell where it is: require('midspan').setup({ cmd = { '/path/to/midspan-lsp' } })",
+      "or name its path: require('midspan').setup({ cmd = { '/path/to/midspan-lsp' } })",
     })
     return false
   end

@@ -2,7 +2,7 @@
 
 local M = {}
 
---- Start Midspan in this and every later buffer that is a file.
+--- Start Midspan in this buffer and each later one that is a file.
 ---@param options? midspan.Options see |midspan-setup|
 function M.setup(options)
   local tell = require('midspan.tell')
@@ -24,55 +24,55 @@ function M.setup(options)
   vim.lsp.enable('midspan')
 end
 
---- Insert the suggestion that is shown. Returns false, and does nothing, when none is.
+--- Insert the suggestion that is shown. Returns false if none is.
 ---@return boolean
 function M.accept()
   return require('midspan.accept').all()
 end
 
---- Insert the next word of the suggestion; the rest stays. Returns false when none is shown.
+--- Insert the next word of the suggestion; the rest is still shown. Returns false if no suggestion is shown.
 ---@return boolean
 function M.accept_word()
   return require('midspan.accept').word()
 end
 
---- Insert the suggestion up to the end of its line; the rest stays. Returns false when none is shown.
+--- Insert the suggestion up to the end of its line; the rest is still shown. Returns false if no suggestion is shown.
 ---@return boolean
 function M.accept_line()
   return require('midspan.accept').line()
 end
 
---- Take the suggestion away; it is not made again here until the text changes. Returns false when none is shown.
+--- Hide the suggestion. It is not offered here again until the text changes. Returns false if none is shown.
 ---@return boolean
 function M.dismiss()
   return require('midspan.accept').dismiss()
 end
 
---- Show the next candidate, asking for more where there is but one.
+--- Show the next candidate. If there is only one, ask for more.
 ---@return boolean
 function M.next()
   return require('midspan.choose').step(1)
 end
 
---- Show the candidate before.
+--- Show the previous candidate. If there is only one, ask for more.
 ---@return boolean
 function M.previous()
   return require('midspan.choose').step(-1)
 end
 
---- Ask for a suggestion here and now, of which there may be several.
+--- Ask for suggestions at the cursor now; there may be several.
 ---@return boolean
 function M.trigger()
   return require('midspan.choose').trigger()
 end
 
 --- Turn Midspan off, or on again: everywhere, for this buffer's filetype, or for this buffer.
----@param scope? 'all'|'filetype'|'buffer' 'all' when left out
+---@param scope? 'all'|'filetype'|'buffer' default: 'all'
 function M.toggle(scope)
   require('midspan.toggle').toggle(scope or 'all')
 end
 
---- Return a short text for the status line: "Midspan 24 ms", "Midspan off", "" where Midspan has nothing to do.
+--- Return a short text for the status line: "Midspan 24 ms", "Midspan off", or "" where Midspan does not run.
 ---@return string
 function M.statusline()
   return require('midspan.status').line()

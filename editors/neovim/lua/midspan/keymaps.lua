@@ -1,10 +1,10 @@
---- The keys that the user asked for. Where there is no suggestion a key does what it did before.
+--- The keys that the user named. If no suggestion is shown, a key does what it did before.
 
 local M = {}
 
 local before_prefix = '<Plug>(midspan-else-%s)'
 
---- Keep what a key does so far under a name of ours: its mapping, or the key itself.
+--- Save the old meaning of a key under a name of ours: its mapping, or the key itself.
 ---@param action string
 ---@param key string
 ---@return string name

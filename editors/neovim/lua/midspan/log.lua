@@ -1,4 +1,4 @@
---- The last lines of the server's log, kept here for `:Midspan log`; they hold nothing of your code.
+--- The last lines of the server's log, for `:Midspan log`. They hold no code of the user.
 
 local M = {}
 
@@ -22,8 +22,8 @@ end
 function M.open()
   vim.cmd.new()
   vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile = 'nofile', 'wipe', false
-  -- A server that cannot even start has only its stderr, which Neovim keeps.
-  local empty = ('Nothing is logged yet; a server that did not start left its words in %s'):format(vim.lsp.log.get_filename())
+  -- A server that cannot start writes only to stderr, which Neovim keeps.
+  local empty = ('Nothing is logged yet; if the server did not start, see %s'):format(vim.lsp.log.get_filename())
   vim.api.nvim_buf_set_lines(0, 0, -1, false, #lines > 0 and lines or { empty })
   vim.bo.modifiable = false
   vim.cmd.normal({ 'G', bang = true })

@@ -1,4 +1,4 @@
---- What the server says of itself, for the status line and `:Midspan status`.
+--- The status that the server reports, for the status line and `:Midspan status`.
 
 local M = {}
 
@@ -17,7 +17,7 @@ local function changed(client_id)
   vim.cmd.redrawstatus()
 end
 
---- Note that a client has come, unless it has told of itself already.
+--- Show a new client as starting, unless it has already reported its status.
 ---@param client_id integer
 function M.begin(client_id)
   if not statuses[client_id] then
@@ -28,7 +28,7 @@ end
 ---@param client_id integer
 ---@param status midspan.Status
 function M.update(client_id, status)
-  -- What the server does not know comes as vim.NIL, which is true to Lua.
+  -- Values that the server does not know arrive as vim.NIL, which counts as true in Lua.
   statuses[client_id] = vim.iter(status):fold({}, function(known, name, value)
     known[name] = value ~= vim.NIL and value or nil
     return known
@@ -65,7 +65,7 @@ function M.line()
   return ({ busy = 'Midspan ...', starting = 'Midspan starting', off = 'Midspan off', error = 'Midspan error' })[status.state]
 end
 
---- Return a report of the server as lines for a reader.
+--- Return a report of the server as lines of text.
 ---@param report table the answer of the command midspan.status
 ---@return string[]
 function M.readable(report)

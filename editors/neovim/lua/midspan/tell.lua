@@ -1,4 +1,4 @@
---- Messages to the user: one line each, each with our name once.
+--- Messages to the user. Each is one line and begins with our name.
 
 local M = {}
 

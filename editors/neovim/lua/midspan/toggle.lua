@@ -1,4 +1,4 @@
---- The switches: everywhere and by filetype in the server, by buffer here.
+--- The switches. The server has those for everything and for a filetype; the switch for a buffer is here.
 
 local M = {}
 
@@ -23,7 +23,7 @@ local function toggle_in_server(language, where)
     require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
     return
   end
-  -- Each root has a server of its own, and all of them are to go the same way.
+  -- Each project root has its own server. All of them get the same state.
   local others = vim.lsp.get_clients({ name = client_of.NAME })
   client_of.execute(client, 'midspan.toggle', language and { language } or nil, function(result)
     for _, other in ipairs(others) do

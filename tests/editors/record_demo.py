@@ -1,0 +1,241 @@
+"""Records docs/demo.svg, README's moving picture, from a real Neovim with the real server: make demo-picture.
+
+A simulated person types a method into a file. The person pauses at the start of each word and looks at the screen,
+accepts a suggestion with Tab if it is right, and types on if there is none or a wrong one. All settings that
+decide what is shown have their defaults. The picture plays as fast as it was recorded.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from lsp_editor import PATIENCE_S, engine_home
+from moving_picture import Frame, animated_svg
+from neovim import PROGRAM, ROOT, Setup, environment, write_init
+from terminal import PROGRAM as TMUX
+
+PICTURE = ROOT / "docs" / "demo.svg"
+TITLE = "weather.py - Neovim with Midspan"
+COLUMNS, ROWS = 92, 29
+BEFORE = '''"""A client for the weather service."""
+
+import requests
+
+
+class WeatherError(Exception):
+    """The service did not answer."""
+
+
+class WeatherClient:
+    def __init__(self, url, timeout=10):
+        self.url = url
+        self.timeout = timeout
+
+    def today(self, city):
+        """Return today's weather in a city."""
+        response = requests.get(f"{self.url}/today/{city}", timeout=self.timeout)
+        if response.status_code != 200:
+            raise WeatherError(response.text)
+        return response.json()
+
+    def tomorrow(self, city):
+        """Return tomorrow's weather in a city."""
+'''
+TYPED = """\
+        response = requests.get(f"{self.url}/tomorrow/{city}", timeout=self.timeout)
+        if response.status_code != 200:
+            raise WeatherError(response.text)
+        return response.json()"""
+AFTER = "\n"
+LUA = """
+vim.o.termguicolors = true
+vim.o.number, vim.o.ruler, vim.o.showmode, vim.o.showcmd = true, false, false, false
+vim.o.laststatus, vim.o.cmdheight = 3, 0
+vim.opt.shortmess:append('IF')
+vim.g.loaded_matchparen = 1
+vim.api.nvim_set_hl(0, 'ComplHint', { fg = '#868b95', italic = true })
+vim.o.statusline = " %f %m%=%{v:lua.require'midspan'.statusline()} "
+"""
+KEY_S, LOOK_S, READ_S, CAP_S, END_S = 0.075, 0.33, 0.45, 0.4, 1.8
+# The person looks at the screen after this many letters of a word, and accepts what saves at least two keys.
+LETTERS_BEFORE_LOOK, WORTH_A_KEY = 2, 2
+
+
+class Screen:
+    """A tmux of its own with one program in it, whose screens are recorded while `recording` is set."""
+
+    def __init__(self, home: Path, command: list[str], variables: dict[str, str]) -> None:
+        self._tmux = [str(TMUX), "-S", str(home / "tmux"), "-f", "/dev/null"]
+        # Without these variables a program takes the terminal for one of few colours.
+        colours = ["env", "TERM=tmux-256color", "COLORTERM=truecolor"]
+        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
+        argv = [*self._tmux, "new-session", "-d", *size, *colours, *command]
+        subprocess.run(argv, env=variables, check=True)
+        # tmux's own status line would take a row of the picture; Escape would wait half a second.
+        self._run("set", "-g", "status", "off", ";", "set", "-sg", "escape-time", "0")
+        self.frames: list[Frame] = []
+        self._key, self._key_until_s = "", 0.0
+        self._started_s = 0.0
+        self._stopped = threading.Event()
+        self._recorder = threading.Thread(target=self._record)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, in the notation of tmux."""
+        self._run("send-keys", *keys)
+
+    def press_shown(self, key: str) -> None:
+        """Press a key that the picture names."""
+        self._key, self._key_until_s = key, time.monotonic() + CAP_S
+        self.press(key)
+
+    def type(self, text: str) -> None:
+        self._run("send-keys", "-l", text)
+
+    def plain(self) -> list[str]:
+        return self._run("capture-pane", "-p").split("\n")
+
+    def cursor(self) -> tuple[int, int]:
+        column, row = self._run("display-message", "-p", "#{cursor_x} #{cursor_y}").split()
+        return int(column), int(row)
+
+    def after_cursor(self) -> str:
+        """Return what the cursor's row shows after the cursor: the ghost text, as no code is there."""
+        column, row = self.cursor()
+        return self.plain()[row][column:].rstrip()
+
+    def wait_for(self, is_there: Callable[[], object], what: str) -> None:
+        """Wait until `is_there`; exit with `what` if it never is."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_there():
+            if time.monotonic() > deadline:
+                sys.exit(f"{what}; the screen:\n" + "\n".join(self.plain()))
+            time.sleep(0.05)
+
+    def record(self) -> None:
+        self._started_s = time.monotonic()
+        self._recorder.start()
+
+    def stop_recording(self) -> float:
+        """End the recording; return its length in seconds."""
+        self._stopped.set()
+        self._recorder.join()
+        return time.monotonic() - self._started_s
+
+    def close(self) -> None:
+        self._stopped.set()
+        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+
+    def _record(self) -> None:
+        while not self._stopped.wait(0.03):
+            now_s = time.monotonic()
+            key = self._key if now_s < self._key_until_s else ""
+            frame = Frame(now_s - self._started_s, self._run("capture-pane", "-peN"), self.cursor(), key)
+            if not self.frames:
+                frame = Frame(0.0, frame.screen, frame.cursor, frame.key)
+            last = self.frames[-1] if self.frames else None
+            if last is None or (last.screen, last.cursor, last.key) != (frame.screen, frame.cursor, frame.key):
+                self.frames.append(frame)
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+
+def type_line(screen: Screen, line: str) -> int:
+    """Type `line` from where the editor's indentation ends; return how many characters came from suggestions."""
+    taken, letters = 0, 0
+    typed = screen.cursor()[0] - _text_column(screen)
+    while typed < len(line):
+        rest = line[typed:]
+        if letters in (0, LETTERS_BEFORE_LOOK) or typed == 0:
+            time.sleep(LOOK_S)
+            ghost = screen.after_cursor()
+            if len(ghost) >= WORTH_A_KEY and rest.startswith(ghost):
+                time.sleep(READ_S)
+                taken_now = accept(screen)
+                typed, taken, letters = typed + taken_now, taken + taken_now, 0
+                continue
+        screen.type(rest[0])
+        letters = letters + 1 if rest[0].isalnum() else 0
+        typed += 1
+        time.sleep(KEY_S)
+    return taken
+
+
+def accept(screen: Screen) -> int:
+    """Press Tab; return how many characters it wrote."""
+    column = screen.cursor()[0]
+    screen.press_shown("Tab")
+    screen.wait_for(lambda: screen.cursor()[0] > column, "Tab accepted nothing")
+    return screen.cursor()[0] - column
+
+
+def press_enter(screen: Screen) -> None:
+    row = screen.cursor()[1]
+    screen.press("Enter")
+    screen.wait_for(lambda: screen.cursor()[1] == row + 1, "no new line")
+
+
+def _text_column(screen: Screen) -> int:
+    """Return the column where a line's text begins, right of the line numbers."""
+    return screen.plain()[0].index('"""')
+
+
+def type_all(screen: Screen) -> int:
+    taken = 0
+    for number, line in enumerate(TYPED.split("\n")):
+        if number:
+            press_enter(screen)
+        taken += type_line(screen, line)
+    return taken
+
+
+def record(home: Path) -> tuple[list[Frame], float, int]:
+    """Record one session; return its frames, its length in seconds, and the characters that suggestions wrote.
+
+    Exits if the file is not what the person meant to type.
+    """
+    file = home / "weather.py"
+    file.write_text(BEFORE + AFTER)
+    setup = Setup({"keymaps": {"accept": "<Tab>"}, "settings": {"model": "embedded", "idleMinutes": 1}}, extra=LUA)
+    init = write_init(home / "home", setup)
+    command = ["sh", "-c", f"cd {home} && exec {PROGRAM} -u {init} weather.py"]
+    screen = Screen(home, command, environment(home / "home", setup))
+    try:
+        screen.wait_for(lambda: "Midspan" in screen.plain()[ROWS - 1], "Midspan is not in the status line")
+        screen.wait_for(lambda: "starting" not in screen.plain()[ROWS - 1], "the engine does not get ready")
+        screen.press("G", "i")
+        screen.type(" " * (len(TYPED) - len(TYPED.lstrip())))
+        screen.wait_for(lambda: screen.after_cursor() or screen.cursor()[0] > 4, "insert mode is not on")
+        time.sleep(1)
+        screen.record()
+        time.sleep(0.6)
+        taken = type_all(screen)
+        time.sleep(END_S)
+        seconds = screen.stop_recording()
+        screen.press("Escape")
+        screen.type(":w\n")
+        screen.wait_for(lambda: file.read_text().rstrip() == (BEFORE + TYPED).rstrip(), "the file is not as meant")
+        return screen.frames, seconds, taken
+    finally:
+        screen.close()
+
+
+def main() -> None:
+    if not PROGRAM.exists():
+        sys.exit("Neovim is not here: make editors-neovim")
+    with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path("embedded")):
+        frames, seconds, taken = record(Path(folder))
+    PICTURE.write_text(animated_svg(frames, seconds, (COLUMNS, ROWS), TITLE))
+    print(f"{PICTURE}: {seconds:.1f} s, {len(frames)} frames, {PICTURE.stat().st_size / 1000:.0f} kB;", end=" ")
+    print(f"suggestions wrote {taken} of {len(TYPED)} characters")
+
+
+if __name__ == "__main__":
+    main()
