@@ -209,7 +209,7 @@ async def _type(model: Model, files: list[corpus.File], count: int) -> tuple[Typ
     suggested: list[Judged] = []
     try:
         for place in places(files, "python", count):
-            suggester = Suggester(scheduler, family.info, place, Settings())
+            suggester = Suggester(scheduler, model.info, place, Settings())
             sessions.append(await type_place(place, suggester))
             suggested += suggester.judged
     finally:

@@ -13,8 +13,9 @@ from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
 from engine.models.embedded.ngram_lookup import Hints
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.token_bytes import TokenBytes
-from engine.training import objective
-from engine.training import packed_batch as wire
+from engine.training import packed_batch
+from engine.training.batch import Batch
+from engine.training.batch_lookup import BatchLookup
 from engine.training.config import Config
 
 LINES = 1_500_000

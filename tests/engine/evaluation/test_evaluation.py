@@ -27,7 +27,6 @@ from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, extent_of, held_out, without_suffix
 from engine.fill.interface import Model
 from engine.models.load import load
-from engine.protocol import confidence
 from engine.protocol.messages import Candidate
 from lsp_server.suggest.gate import confidence_of
 

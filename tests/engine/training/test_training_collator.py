@@ -12,7 +12,8 @@ from small_run import drawn_holes, small_config, source_files
 from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
-from engine.training import packed_batch as wire
+from engine.training import packed_batch
+from engine.training.batch_lookup import BatchLookup
 from engine.training.collator import Collator, LineEncoder
 from engine.training.loader import special_tokens_of
 
@@ -39,7 +40,7 @@ def test_canvas_rows_equal_those_of_the_engine(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
     special_tokens = special_tokens_of(tokenizer)
     holes = drawn_holes(config, 12)
-    batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
+    batch = Collator(config, tokenizer, special_tokens, 0).batch(holes, 48)
     rows, agreement = batch.inputs, Agreement(TokenBytes(tokenizer).bytes)
     for row, hole in enumerate(holes):
         stream = batch.tokens[row, :96]
