@@ -5,26 +5,8 @@ from abc import ABC, abstractmethod
 from engine.fill.interface import FillTask, Pass, Vocabulary
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Proposal
+from engine.protocol.confidence import GrowingLine
 from engine.protocol.messages import Candidate, Finish
-
-
-class FirstLine:
-    """The probability that the first line of a fill is right, as the fill grows. See protocol/confidence.py."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._probability, self._begun, self._over = 1.0, False, False
-
-    def probability_with(self, token: int, confidence: float) -> float:
-        """Return the probability once `token` is committed. White space before the line and later lines do not
-        count."""
-        blank = not self._vocabulary.texts_of([token])[0].strip()
-        if self._begun and self._vocabulary.breaks_line(token):
-            self._over = True
-        self._begun = self._begun or not blank
-        if self._begun and not self._over:
-            self._probability *= confidence
-        return self._probability
 
 
 class BaseFilling(ABC):
@@ -40,7 +22,7 @@ class BaseFilling(ABC):
         """The typed text at the cursor that the committed tokens do not cover yet. While there is some, the next token
         must be compatible with it, and nothing ends the fill (models/embedded/token_healing.py)."""
         self._end_confidence = 1.0
-        self._first_line = FirstLine(vocabulary)
+        self._first_line = GrowingLine()
 
     def ends(self, token: int) -> bool:
         """Return whether `token` ends the fill: the end token does, and a newline where the hole is in one line."""
@@ -65,11 +47,18 @@ class BaseFilling(ABC):
         """Append a token that does not end the fill. A doubtful first line or the length may end it."""
         self.tokens.append(token)
         self.confidence.append(confidence)
-        least = self.task.bounds.min_line_probability
-        if least and self._first_line.probability_with(token, confidence) < least:
+        if self._doubtful(token, confidence):
             self.finish = "unsure"
         elif len(self.tokens) >= self.task.bounds.max_tokens:
             self.finish = "canvas full"
+
+    def _doubtful(self, token: int, confidence: float) -> bool:
+        """Return whether the first line with one more token is less likely right than the caller asks for."""
+        least = self.task.bounds.min_line_probability
+        if not least:
+            return False
+        text, breaks_line = self.vocabulary.texts_of([token])[0], self.vocabulary.breaks_line(token)
+        return self._first_line.add(text, confidence, breaks_line) < least
 
     def commit_next(self, predictions: Predictions) -> None:
         """Commit the token that the first row of `predictions` proposes."""

@@ -14,6 +14,7 @@ import attrs
 
 from engine.fill.interface import Layout
 from engine.models.stock.snippets import heading, related_tokens
+from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, Snippet
 
 PromptMode = Literal["plain", "instructed"]
@@ -68,9 +69,7 @@ class Prompt:
         head = self._head(fill.path, fill.snippets, newline + below, room // 2)
         above = self.encode(prefix)
         space = room - len(head)
-        if len(above) > space:
-            stride = max(1, space // 4)
-            above = above[-(-(len(above) - space) // stride) * stride :]
+        above = above[left_edge(len(above), space, space // 4) :]
         return Layout(context=[*head, *above], after=after)
 
     def _head(self, path: str, snippets: list[Snippet], below: str, room: int) -> list[int]:

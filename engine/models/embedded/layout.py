@@ -2,18 +2,21 @@
 
     <suffix> code below <prefix> <file> path ... code above <tail> rest of the line <middle> | canvas
 
-The code below comes first and changes least; what is typed at is last. The rest of the cursor's line stands after the
-prefix and not with the suffix: an editor that closes a bracket for the user changes it with every other key, and had it
-come first, every such key would throw the whole cached context away.
+The code below comes first because it changes least. The text being edited comes last, so the cached start survives. The
+rest of the cursor's line comes after the prefix and not with the suffix: an editor that closes brackets changes it with
+every other key. At the front of the stream, each such key would discard the whole cached context.
 """
 
 from typing import Protocol
 
 import attrs
 
+from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Snippet
 
 PATH_PARTS = 3
+_TOKEN_CHARACTERS = 8
+"""Tokens are shorter on average, so this many characters a token are always enough text."""
 
 
 class Encoder(Protocol):
@@ -38,7 +41,7 @@ class SpecialTokens:
 
 @attrs.frozen
 class Limits:
-    """Tokens at the most: the stream up to <middle>, the code below and the rest of the line in it."""
+    """The most tokens of the stream up to <middle>; of the code below, the rest of the line and the path in it."""
 
     stream: int
     below: int
@@ -47,8 +50,8 @@ class Limits:
 
 
 @attrs.frozen
-class Stream:
-    """A laid-out hole. `tokens` ends before <middle>; `prefix_at` is where the code above begins."""
+class StreamLayout:
+    """A laid-out hole. `tokens` ends before <middle>; `below` and `prefix` are where the code below and above are."""
 
     tokens: list[int]
     below: slice
@@ -56,38 +59,41 @@ class Stream:
 
 
 def short_path(path: str) -> str:
-    """Return the last parts of a path, which say more than where a user keeps the project."""
+    """Return the last parts of a path. They tell more than where a user keeps the project."""
     return "/".join(path.replace("\\", "/").split("/")[-PATH_PARTS:])
 
 
 def lay_out(
-    encode: Encoder, marks: SpecialTokens, limits: Limits, prefix: str, suffix: str, path: str, snippets: list[Snippet]
-) -> Stream:
+    encode: Encoder,
+    special: SpecialTokens,
+    limits: Limits,
+    prefix: str,
+    suffix: str,
+    path: str,
+    snippets: list[Snippet],
+) -> StreamLayout:
     """Return the stream of a hole, within `limits`.
 
-    When the code above is too long, its left edge moves in strides of a quarter of the room, so that most keystrokes
-    leave the edge, and with it the cached context, where it was.
+    If the code above is too long, its left edge moves in strides of a quarter of the room. So most keystrokes leave the
+    edge where it is, and with it the cached context.
     """
     line, newline, rest = suffix.partition("\n")
-    below = encode((newline + rest)[: limits.below * 8])[: limits.below]
-    tail = encode(line[: limits.tail * 8])[: limits.tail]
-    named = [marks.file, *encode(short_path(path))[: limits.path], *encode("\n")] if path else []
+    below = encode((newline + rest)[: limits.below * _TOKEN_CHARACTERS])[: limits.below]
+    tail = encode(line[: limits.tail * _TOKEN_CHARACTERS])[: limits.tail]
+    named = [special.file, *encode(short_path(path))[: limits.path], *encode("\n")] if path else []
     room = limits.stream - len(below) - len(tail) - len(named) - 3
     related: list[int] = []
     for snippet in snippets:
-        block = [marks.file, *encode(short_path(snippet.path))[: limits.path], *encode(snippet.text)]
+        block = [special.file, *encode(short_path(snippet.path))[: limits.path], *encode(snippet.text)]
         if len(related) + len(block) > room // 4:
             break
         related += block
     room -= len(related)
     above = encode(prefix)
-    if len(above) > room:
-        stride = max(1, room // 4)
-        dropped = -(-(len(above) - room) // stride) * stride
-        above = above[dropped:]
-    head = [marks.suffix, *below, marks.prefix, *related, *named]
-    return Stream(
-        tokens=[*head, *above, marks.tail, *tail],
+    above = above[left_edge(len(above), room, room // 4) :]
+    head = [special.suffix, *below, special.prefix, *related, *named]
+    return StreamLayout(
+        tokens=[*head, *above, special.tail, *tail],
         below=slice(1, 1 + len(below)),
         prefix=slice(len(head), len(head) + len(above)),
     )

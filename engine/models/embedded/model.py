@@ -24,6 +24,7 @@ from engine.models.embedded.token_healing import Agreement, unfinished
 from engine.models.predict import predict
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.token_bytes import TokenBytes
+from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, ModelInfo
 
 CLIP = 16_384
@@ -178,4 +179,4 @@ class EmbeddedModel:
 
 def _clip(prefix: str) -> str:
     """Drop the start of a very long prefix in large strides, so that the cut seldom moves while somebody types."""
-    return prefix[max(0, len(prefix) - CLIP) // CLIP * CLIP :] if len(prefix) > 2 * CLIP else prefix
+    return prefix[left_edge(len(prefix), 2 * CLIP, CLIP) :]

@@ -15,6 +15,7 @@ import attrs
 from engine.fill.interface import Layout
 from engine.models.embedded.layout import Encoder, short_path
 from engine.models.qwen_fim.special_tokens import FimTokens
+from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, Snippet
 
 SUFFIX_TOKENS = 128
@@ -67,13 +68,9 @@ class FimPrompt:
         context.
         """
         reach = max(1, room) * _TOKEN_CHARACTERS
-        if len(prefix) > 2 * reach:
-            prefix = prefix[(len(prefix) - reach) // reach * reach :]
+        prefix = prefix[left_edge(len(prefix), 2 * reach, reach) :]
         tokens = self._encode(prefix.replace("\r\n", "\n"))
-        if len(tokens) <= room:
-            return tokens
-        stride = max(1, room // 4)
-        return tokens[-(-(len(tokens) - room) // stride) * stride :]
+        return tokens[left_edge(len(tokens), room, room // 4) :]
 
     def _head(self, path: str, snippets: Sequence[Snippet], room: int) -> list[int]:
         """Return the snippets and the path of the hole's file; [] without both.
