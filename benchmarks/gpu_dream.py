@@ -8,7 +8,7 @@ from benchmarks.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu_run import Figure, Run
 from engine.fill.commit_rules import by_threshold, min_commits
 from engine.fill.sampler import Sampler
-from engine.library.memory import BYTES_A_PARAMETER
+from engine.library.device_memory import BYTES_A_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass

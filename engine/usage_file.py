@@ -15,8 +15,8 @@ from pathlib import Path
 
 import attrs
 
-from engine.client.lock import try_lock
 from engine.errors import MidspanError
+from engine.file_lock import try_lock
 from engine.folders import data_folder
 
 EARLIER = "earlier"

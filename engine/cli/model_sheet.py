@@ -11,7 +11,7 @@ from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, chosen_model
-from engine.library.memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
+from engine.library.device_memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
 from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, folder_of, known_model
 from engine.library.store import ModelRecord

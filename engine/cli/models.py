@@ -20,7 +20,7 @@ from engine.errors import MidspanError, ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, choose, chosen_model
-from engine.library.memory import gigabytes, rooms
+from engine.library.device_memory import gigabytes, rooms
 from engine.library.resolve import folder_of
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)

@@ -12,6 +12,7 @@ import attrs
 
 from engine.client.address import LOOPBACK, Address, peer_uid, user_id
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -25,8 +26,6 @@ from engine.protocol.messages import (
     Status,
     StatusRequest,
     Welcome,
-    pack,
-    read_frame,
 )
 
 _Answer = TypeVar("_Answer", Filled, Status)

@@ -11,12 +11,11 @@ import attrs
 import cattrs
 
 from engine.errors import EngineUnavailable
+from engine.file_lock import try_lock
 
 # `is_held` takes the lock for an instant, so one refusal does not yet mean that another engine has it.
 _ATTEMPTS = 5
 _ATTEMPT_GAP_S = 0.02
-# Windows locks are mandatory: a byte far behind the record leaves the record readable.
-_WINDOWS_LOCK_AT = 1 << 30
 
 
 @attrs.frozen
@@ -129,27 +128,3 @@ def _is_file_of(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def try_lock(descriptor: int) -> bool:
-        """Take the lock on an open file if nobody has it; closing the file frees it."""
-        try:
-            os.lseek(descriptor, _WINDOWS_LOCK_AT, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def try_lock(descriptor: int) -> bool:
-        """Take the lock on an open file if nobody has it; closing the file frees it."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True

@@ -18,8 +18,8 @@ import attrs
 import httpx2
 from huggingface_hub import constants, get_session, hf_hub_url, hf_raise_for_status
 
-from engine.client.lock import try_lock
 from engine.errors import ModelError
+from engine.file_lock import try_lock
 from engine.library import store
 from engine.library.catalog import CatalogModel
 from engine.library.hub import TIMEOUT_S, HubFile, HubListing, headers, is_passing, list_files, told

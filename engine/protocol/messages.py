@@ -1,23 +1,10 @@
-"""The wire between a client and the engine: framing and messages, the one file that both processes share.
+"""The messages that a client and the engine send each other. framing.py turns them into bytes."""
 
-A frame is a big-endian u32 length followed by that many bytes of msgpack: a map whose "type" names the message and
-whose other keys are its fields. Keys a reader does not know are ignored, so that fields can be added. A connection
-opens with Hello, answered by Welcome; after that any number of fills may be under way, told apart by `id`.
-"""
-
-import asyncio
-import struct
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
-import msgpack
-
-from engine.errors import ProtocolError
-from engine.protocol.strict_converter import strict_converter
 
 PROTOCOL_VERSION = 1
-MAX_FRAME_BYTES = 4 * 1024 * 1024
-_LENGTH = struct.Struct(">I")
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -201,74 +188,3 @@ class Failed:
 
 
 Message = Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
-_TYPES: dict[str, type[Any]] = {
-    "hello": Hello,
-    "welcome": Welcome,
-    "fill": Fill,
-    "progress": Progress,
-    "filled": Filled,
-    "cancel": Cancel,
-    "status-request": StatusRequest,
-    "status": Status,
-    "shutdown": Shutdown,
-    "failed": Failed,
-}
-_NAMES = {cls: name for name, cls in _TYPES.items()}
-
-
-_converter = strict_converter()
-
-
-def pack(message: Message) -> bytes:
-    """Return the whole frame of `message`. Raises ProtocolError("too-large") when it exceeds MAX_FRAME_BYTES."""
-    fields = _converter.unstructure(message)
-    fields["type"] = _NAMES[type(message)]
-    body = msgpack.packb(fields, use_bin_type=True)
-    if len(body) > MAX_FRAME_BYTES:
-        raise ProtocolError("too-large", f"the frame has {len(body)} bytes; at most {MAX_FRAME_BYTES} are allowed")
-    return _LENGTH.pack(len(body)) + bytes(body)
-
-
-def unpack(body: bytes) -> Message:
-    """Return the message in a frame's body. Raises ProtocolError that names the code and what was wrong."""
-    try:
-        fields = msgpack.unpackb(body, raw=False, strict_map_key=True)
-    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
-        raise ProtocolError("malformed", f"the frame is not valid msgpack: {type(error).__name__}") from None
-    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
-        raise ProtocolError("malformed", 'the frame is not a map with a "type"')
-    cls = _TYPES.get(fields["type"])
-    if cls is None:
-        raise ProtocolError("unknown-type", f"unknown message type {fields['type'][:40]!r}")
-    try:
-        message: Message = _converter.structure(fields, cls)
-    except (
-        Exception
-    ) as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError and its own
-        raise ProtocolError("malformed", f"bad {fields['type']} message: {_reason(error)}") from None
-    return message
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__}: {text[:120]}"
-
-
-async def read_frame(reader: asyncio.StreamReader) -> Message | None:
-    """Read one message; None at a clean end. Raises ProtocolError, and leaves an oversized body unread."""
-    try:
-        head = await reader.readexactly(_LENGTH.size)
-    except asyncio.IncompleteReadError as error:
-        if not error.partial:
-            return None
-        raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
-    (length,) = _LENGTH.unpack(head)
-    if length > MAX_FRAME_BYTES:
-        raise ProtocolError(
-            "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
-        )
-    try:
-        body = await reader.readexactly(length)
-    except asyncio.IncompleteReadError:
-        raise ProtocolError("malformed", "the connection ended inside a frame") from None
-    return unpack(body)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from engine.errors import MidspanError, ProtocolError
+from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -19,8 +20,6 @@ from engine.protocol.messages import (
     Status,
     StatusRequest,
     Welcome,
-    pack,
-    read_frame,
 )
 from engine.schedule.backend import Backend, Ticket
 from engine.server.limits import what_is_wrong

@@ -9,7 +9,8 @@ import time
 import attrs
 
 from engine.client.address import peer_uid, user_id
-from engine.protocol.messages import Failed, Status, Welcome, pack
+from engine.protocol.framing import pack
+from engine.protocol.messages import Failed, Status, Welcome
 from engine.schedule.backend import Backend
 from engine.server.client_session import ClientSession
 

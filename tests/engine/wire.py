@@ -7,18 +7,8 @@ from contextlib import suppress
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions
 from engine.client.lock import read_record
-from engine.protocol.messages import (
-    PROTOCOL_VERSION,
-    Failed,
-    Fill,
-    Hello,
-    Message,
-    Status,
-    StatusRequest,
-    Welcome,
-    pack,
-    read_frame,
-)
+from engine.protocol.framing import pack, read_frame
+from engine.protocol.messages import PROTOCOL_VERSION, Failed, Fill, Hello, Message, Status, StatusRequest, Welcome
 
 HOLE = Fill(1, prefix="def area(width, height):\n    return ", suffix="\n", path="shapes.py", max_tokens=8)
 LONG = Fill(1, prefix="x = ", suffix="", extent="lines", rule="left-to-right", max_tokens=2048, budget_ms=600_000)

@@ -21,7 +21,7 @@ from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, begin
-from engine.library.memory import processor_has_bf16
+from engine.library.device_memory import processor_has_bf16
 from engine.models.cuda_graphs.waiting import synchronize
 from engine.models.embedded.cuda_graph import CapturedStreams
 from engine.models.embedded.int8_weights import unpack

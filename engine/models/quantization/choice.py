@@ -7,7 +7,7 @@ import attrs
 import torch
 
 from engine.errors import ModelError
-from engine.library.memory import Room, gigabytes, room_on
+from engine.library.device_memory import Room, gigabytes, room_on
 from engine.library.precision_names import Precision, PrecisionSetting
 from engine.library.weights_header import WeightsHeader, read_files
 from engine.models.stock.tensors import weight_files

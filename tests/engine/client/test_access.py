@@ -18,7 +18,8 @@ from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import LockRecord, read_record
 from engine.errors import EngineUnavailable
 from engine.models import load as registry
-from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome, pack
+from engine.protocol.framing import pack
+from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome
 from engine.schedule.scheduler import Scheduler
 from engine.server import client_session as session
 from engine.server.listener import Listener

@@ -11,7 +11,8 @@ from engine.client.address import Address, runtime_paths_of
 from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, ProtocolError
-from engine.protocol.messages import MAX_FRAME_BYTES, PROTOCOL_VERSION, Fill, Progress
+from engine.protocol.framing import MAX_FRAME_BYTES
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Progress
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ModelError
 from engine.library.catalog import CatalogModel, catalog, read_catalog
-from engine.library.memory import Room, bytes_needed, machine_memory
+from engine.library.device_memory import Room, bytes_needed, machine_memory
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.library.weights_header import read_weights
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engine.errors import ProtocolError
 from engine.protocol import messages as protocol
-from engine.protocol.messages import MAX_FRAME_BYTES, Cancel, Failed, Fill, Hello, pack, read_frame, unpack
+from engine.protocol.framing import MAX_FRAME_BYTES, pack, read_frame, unpack
+from engine.protocol.messages import Cancel, Failed, Fill, Hello
 
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-(2**63), 2**63 - 1)

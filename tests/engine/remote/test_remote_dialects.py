@@ -8,8 +8,8 @@ from starlette.responses import JSONResponse
 
 from engine.protocol.messages import Snippet
 from engine.remote.backend import RemoteBackend
-from engine.remote.clip import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
-from engine.remote.writing import UNTOLD
+from engine.remote.prompt import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
+from engine.remote.server_text import UNKNOWN_CONFIDENCE
 from lsp_server.settings import DEFAULT_GATE
 
 
@@ -107,8 +107,8 @@ async def test_a_fill_of_one_line_ends_at_the_newline_even_where_the_server_does
 async def test_without_probabilities_confidence_is_one_honest_value(server: ModelServer) -> None:
     server.script.append(says("width"))
     (candidate,) = (await fill_once(server.model("openai"))).candidates
-    assert (candidate.tokens, candidate.confidence) == (["width"], [UNTOLD])
-    assert DEFAULT_GATE <= UNTOLD < 1
+    assert (candidate.tokens, candidate.confidence) == (["width"], [UNKNOWN_CONFIDENCE])
+    assert DEFAULT_GATE <= UNKNOWN_CONFIDENCE < 1
 
 
 async def test_tokens_that_are_parts_of_characters_still_spell_the_text(server: ModelServer) -> None:

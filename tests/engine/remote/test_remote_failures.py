@@ -8,7 +8,7 @@ from remote_client import HOLE, complaint, fill_once
 from remote_server import TEXT, ModelServer, fails, hangs, replies, says
 
 from engine.errors import RemoteError
-from engine.remote.backend import MAX_AT_ONCE, RemoteBackend
+from engine.remote.backend import MAX_ACTIVE, RemoteBackend
 from engine.schedule.backend import CancelledFill
 
 
@@ -79,13 +79,13 @@ async def test_a_fill_cancelled_before_it_began_is_cancelled_too(openai: RemoteB
 
 async def test_only_so_many_fills_are_with_the_server_at_once(server: ModelServer, openai: RemoteBackend) -> None:
     server.behaviour = hangs
-    tickets = [openai.submit(HOLE, None) for _ in range(MAX_AT_ONCE + 3)]
-    await server.has_received(MAX_AT_ONCE)
-    assert (openai.report().active, openai.report().waiting) == (MAX_AT_ONCE, 3)
+    tickets = [openai.submit(HOLE, None) for _ in range(MAX_ACTIVE + 3)]
+    await server.has_received(MAX_ACTIVE)
+    assert (openai.report().active, openai.report().waiting) == (MAX_ACTIVE, 3)
     server.behaviour = says("x")
-    for ticket in tickets[:MAX_AT_ONCE]:
+    for ticket in tickets[:MAX_ACTIVE]:
         openai.cancel(ticket)
-    for ticket in tickets[MAX_AT_ONCE:]:
+    for ticket in tickets[MAX_ACTIVE:]:
         assert (await ticket.result).candidates[0].text == "x"
 
 

@@ -15,7 +15,8 @@ from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import read_record
 from engine.errors import ProtocolError
-from engine.protocol.messages import PROTOCOL_VERSION, Fill, Hello, Snippet, pack, read_frame
+from engine.protocol.framing import pack, read_frame
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Hello, Snippet
 from engine.server.log import log_loop_exception, open_log
 
 MARKER = "s3cr3t_marker_of_the_user"

@@ -12,8 +12,8 @@ import pytest
 from wire import HOLE, LONG, Wire, frame
 
 from engine.client.launcher import EngineOptions
+from engine.protocol.framing import MAX_FRAME_BYTES, pack
 from engine.protocol.messages import (
-    MAX_FRAME_BYTES,
     PROTOCOL_VERSION,
     Cancel,
     Failed,
@@ -24,7 +24,6 @@ from engine.protocol.messages import (
     RuleName,
     Snippet,
     StatusRequest,
-    pack,
 )
 
 

@@ -23,7 +23,7 @@ from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.errors import ModelError
-from engine.library.memory import Room, bytes_needed
+from engine.library.device_memory import Room, bytes_needed
 from engine.library.precision_names import Precision
 from engine.library.quantized_tensors import SIDE, is_of_images, is_quantized
 from engine.library.weights_header import read_folder
