@@ -13,7 +13,10 @@ RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
 
 @attrs.frozen
 class Hello:
-    """The first frame of a client. `token` is needed on TCP only; it stands in a file that only the user can read."""
+    """A client's first message. `token` is needed on TCP only.
+
+    The client reads it from a file that only the user can read.
+    """
 
     protocol: int
     client: str
@@ -22,10 +25,11 @@ class Hello:
 
 @attrs.frozen
 class ModelInfo:
-    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here.
+    """Facts about a model.
 
-    `context_tokens` is its window. `reading_tokens` is how much of that is worth filling while somebody types, where it
-    is less (a model that reads everything anew with each key); 0 means all of it.
+    `server` is the host and port of a remote model and "" for a local one. `context_tokens` is the size of the model's
+    window. `reading_tokens` is how much of the window to fill while the user types; 0 means all of it. A model that
+    cannot cache its context asks for less, because it reads all of it again after each key.
     """
 
     name: str
@@ -61,14 +65,14 @@ class Snippet:
 
 @attrs.frozen
 class Fill:
-    """A hole to fill.
+    """A request to fill a hole.
 
-    `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
-    the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
-    does best with; passes that write what is typed of a word at the cursor come before them. `candidates` above one are
-    drawn with `temperature` and `top_p` from `seed`; the first candidate is always the greedy one. A fill may end
-    after the token that lowers the probability of its first line below `min_line_probability`: a caller that would not
-    show more need not wait for more.
+    `extent` "line" ends the fill at the first newline; "lines" allows several lines. `budget_ms` starts when the engine
+    reads the frame. `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the
+    number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
+    in `steps`. The first candidate is always the greedy one; the others are sampled with `temperature`, `top_p` and
+    `seed`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
+    because the client would not show such a line. `progress` asks for a Progress message after each step.
     """
 
     id: int
@@ -92,7 +96,7 @@ class Fill:
 
 @attrs.frozen
 class Progress:
-    """A canvas after a denoising step: one entry a position, None where it is still masked."""
+    """The canvas after a denoising step: one text for each position, None for a mask."""
 
     id: int
     step: int
@@ -101,8 +105,11 @@ class Progress:
 
 @attrs.frozen
 class Candidate:
-    """One answer. `confidence` holds a probability for each of the `tokens`, whose concatenation is `text`;
-    `end_confidence` is that of the end behind them, 1.0 where something else ended the fill."""
+    """One text for a hole.
+
+    `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
+    probability that the text ends after the last token; it is 1.0 if the model did not choose the end.
+    """
 
     text: str
     tokens: list[str]
@@ -113,7 +120,7 @@ class Candidate:
 
 @attrs.frozen
 class Timings:
-    """Milliseconds spent waiting for the model, encoding the context, denoising, and in all."""
+    """Milliseconds of a fill: waiting for the model, encoding the context, denoising, and in total."""
 
     queue: float
     encode: float
@@ -123,7 +130,7 @@ class Timings:
 
 @attrs.frozen
 class Filled:
-    """The answer to Fill. `steps` counts passes of the network; `cached_tokens` of `context_tokens` were cached."""
+    """The answer to Fill. `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached."""
 
     id: int
     candidates: list[Candidate]
@@ -136,19 +143,19 @@ class Filled:
 
 @attrs.frozen
 class Cancel:
-    """Drop a fill: it leaves at the next denoising step and is answered with Failed("cancelled")."""
+    """Stop a fill. The engine drops it at the next denoising step and answers it with Failed("cancelled")."""
 
     id: int
 
 
 @attrs.frozen
 class StatusRequest:
-    pass
+    """Ask for Status."""
 
 
 @attrs.frozen
 class SchedulerReport:
-    """How the fills are doing. Times are milliseconds; `step_ms` maps "rows of a pass" to its measured time."""
+    """Counts and times of the fills. `step_ms` maps the number of rows of a pass to its measured milliseconds."""
 
     active: int
     waiting: int
@@ -164,7 +171,7 @@ class SchedulerReport:
 
 @attrs.frozen
 class Status(SchedulerReport):
-    """How the engine is doing."""
+    """The answer to StatusRequest: the state of the engine."""
 
     version: str
     pid: int
@@ -175,12 +182,12 @@ class Status(SchedulerReport):
 
 @attrs.frozen
 class Shutdown:
-    """Ask the engine to finish and leave."""
+    """Ask the engine to end."""
 
 
 @attrs.frozen
 class Failed:
-    """Something went wrong, with the fill `id` or (None) with the connection. `message` says what and what to do."""
+    """An error of the fill `id`, or of the connection if `id` is None. `message` says what is wrong and what to do."""
 
     code: str
     message: str

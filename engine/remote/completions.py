@@ -111,7 +111,7 @@ class _Completion:
 
 
 class Completions:
-    """POST URL/completions with prompt and suffix. A server that takes no suffix gets a prompt with the model's tags."""
+    """POST URL/completions with prompt and suffix. A server that takes no suffix gets the model's tags."""
 
     path = "/completions"
 

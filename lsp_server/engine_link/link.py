@@ -193,7 +193,7 @@ class EngineLink:
 
     def _lost(self) -> None:
         """The engine has died, or has left because nobody used it: either way the next request starts it again."""
-        left = self._client is not None and self._client.dismissed
+        left = self._client is not None and self._client.was_shut_down
         self._client = None
         self._postpone()
         message = LEFT if left else DIED

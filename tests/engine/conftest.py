@@ -38,12 +38,12 @@ def poll(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def end(place: RuntimePaths) -> None:
-    """End the engine of `place`, if it runs, and wait until it is gone."""
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
+def end(paths: RuntimePaths) -> None:
+    """End the engine of `paths` if one runs, and wait until it is gone."""
+    record = read_record(paths.lock)
+    if record is not None and is_held(paths.lock):
         os.kill(record.pid, signal.SIGTERM)
-        poll(lambda: not is_held(place.lock))
+        poll(lambda: not is_held(paths.lock))
 
 
 @pytest.fixture
@@ -52,12 +52,12 @@ def options(tiny_model: Path) -> EngineOptions:
 
 
 @pytest.fixture
-def place(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimePaths]:
+def paths(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimePaths]:
     """A runtime directory of the test's own; an engine that it started there is ended."""
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
-    place = runtime_paths_of(options.model)
-    yield place
-    end(place)
+    paths = runtime_paths_of(options.model)
+    yield paths
+    end(paths)
 
 
 @pytest.fixture(scope="module")

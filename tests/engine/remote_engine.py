@@ -9,9 +9,9 @@ from engine.client.lock import is_held, read_record
 
 def end_engine(options: EngineOptions) -> None:
     """End the engine of these options, if one runs, and wait until it is gone."""
-    place = runtime_paths_of(options.model)
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
+    paths = runtime_paths_of(options.model)
+    record = read_record(paths.lock)
+    if record is not None and is_held(paths.lock):
         process = psutil.Process(record.pid)
         process.terminate()
         process.wait(30)

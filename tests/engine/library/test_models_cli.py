@@ -31,8 +31,8 @@ _SHORT_OF_DISK = """
 from pathlib import Path
 from engine.cli.console import err
 from engine.cli.pull_view import PullView
-from engine.models.catalog import catalog
-from engine.models.pull import Puller
+from engine.library.catalog import catalog
+from engine.library.pull import Puller
 from engine.errors import ModelError
 try:
     with PullView(err) as view:

@@ -87,7 +87,7 @@ async def test_an_engine_that_is_stopped_lets_go_of_its_server(server: ModelServ
     filling = asyncio.create_task(client.fill(attrs.evolve(HOLE, budget_ms=600_000)))
     await server.has_received(1)
     await client.shutdown()
-    with pytest.raises(EngineFailure, match="the engine is leaving"):
+    with pytest.raises(EngineFailure, match="the engine is ending"):
         await filling
     assert await asyncio.to_thread(server.left.wait, 20)
     await client.close()

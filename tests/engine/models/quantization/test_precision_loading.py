@@ -186,7 +186,7 @@ def test_the_embedded_family_minds_an_unknown_precision_alone(tiny_model: Path) 
 @pytest.fixture
 def options(dream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineOptions:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
+    monkeypatch.setattr(lifecycle, "HEARTBEAT_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     return EngineOptions(model=str(dream), threads=1, precision="int4")
 
 
