@@ -60,7 +60,7 @@ def test_it_has_all_of_it_as_json(file: StatisticsFile) -> None:
 def test_it_can_be_reset(file: StatisticsFile) -> None:
     fill(file)
 
-    assert "forgotten" in stats("--reset").stdout
+    assert "all counts are deleted" in stats("--reset").stdout
     assert json.loads(stats("--json").stdout)["total"]["shown"] == 0
 
 

@@ -7,7 +7,7 @@ import attrs
 import torch
 
 from engine.errors import ModelError
-from engine.library.device_memory import Room, gigabytes, room_on
+from engine.library.device_memory import DeviceMemory, gigabytes, memory_of
 from engine.library.precision_names import Precision, PrecisionSetting
 from engine.library.weights_header import WeightsHeader, read_files
 from engine.models.stock.tensors import weight_files
@@ -31,14 +31,14 @@ class Choice:
         return str(self.dtype).removeprefix("torch.") if plain else self.precision
 
 
-def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room: Room | None = None) -> Choice:
+def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room: DeviceMemory | None = None) -> Choice:
     """Choose how to hold the checkpoint in `folder`, by its files' headers; nothing is loaded.
 
     "auto" is the best that fits the memory that is free: bf16 (fp32 on a processor without bf16 instructions, if that
     fits), else int8, else int4. `room` None is the device's own memory. Raises ModelError where nothing fits, and for
     fp8 on hardware without it.
     """
-    room = room or room_on(device.type)
+    room = room or memory_of(device.type)
     if precision == "fp8" and "fp8" not in room.precisions:
         raise ModelError("fp8 needs a GPU of compute capability 8.9 or newer; use int8")
     header = read_files(weight_files(folder))
@@ -54,17 +54,17 @@ def choose(folder: Path, precision: PrecisionSetting, device: torch.device, room
     raise ModelError(_why_not(folder, header, precision, room))
 
 
-def _needed(room: Room, precision: Precision, header: WeightsHeader) -> int:
+def _needed(room: DeviceMemory, precision: Precision, header: WeightsHeader) -> int:
     return room.bytes_needed(precision, header.loaded, header.plain)
 
 
-def _computed_in(precision: Precision, room: Room) -> torch.dtype:
+def _computed_in(precision: Precision, room: DeviceMemory) -> torch.dtype:
     if precision in ("fp32", "bf16"):
         return torch.float32 if precision == "fp32" else torch.bfloat16
     return torch.float32 if room.plain_bytes == 4 else torch.bfloat16
 
 
-def _why_not(folder: Path, header: WeightsHeader, precision: PrecisionSetting, room: Room) -> str:
+def _why_not(folder: Path, header: WeightsHeader, precision: PrecisionSetting, room: DeviceMemory) -> str:
     smallest = min(room.precisions, key=lambda each: _needed(room, each, header))
     asked = smallest if precision == "auto" else precision
     found = (

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ModelError
 from engine.library.catalog import CatalogModel, catalog, read_catalog
-from engine.library.device_memory import Room, bytes_needed, machine_memory
+from engine.library.device_memory import DeviceMemory, bytes_needed, machine_memory
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.library.weights_header import read_weights
 
@@ -82,7 +82,7 @@ def test_a_wrong_entry_is_told_with_its_name(tmp_path: Path, wrong: str, says: s
 
 
 def test_a_precision_fits_by_its_bytes_and_the_allowance() -> None:
-    card = Room("card", 24_000_000_000, 20_000_000_000, ("bf16", "int8", "int4"))
+    card = DeviceMemory("card", 24_000_000_000, 20_000_000_000, ("bf16", "int8", "int4"))
     gemma = catalog()["diffusion-gemma-26b"].parameters
     assert bytes_needed(gemma, "bf16") > 50.5e9
     assert card.verdict("bf16", gemma) == "too large"

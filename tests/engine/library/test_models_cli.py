@@ -164,7 +164,7 @@ def test_what_a_lost_network_leaves_is_no_model_and_the_next_pull_goes_on_with_i
     line = models.fails("pull", NAME)
     assert "cannot be reached" in line
     assert "kept" in line
-    with pytest.raises(ModelError, match=f"only in part; go on with: midspan models pull {NAME}"):
+    with pytest.raises(ModelError, match=f"only in part; continue with: midspan models pull {NAME}"):
         folder_of(NAME)
     assert "in part" in models.run("list").out
 
@@ -194,7 +194,7 @@ def test_ctrl_c_leaves_what_the_next_pull_goes_on_with(
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=_TIMEOUT_S)
     assert process.returncode == 130
-    assert f"go on with: midspan models pull {NAME}" in words
+    assert f"continue with: midspan models pull {NAME}" in words
     assert not (models.folder / NAME).exists()
     here = arriving.stat().st_size
 
@@ -278,7 +278,7 @@ def test_a_licence_that_is_not_free_must_be_accepted(models: Models) -> None:
 
 def test_a_model_that_was_changed_since_is_told(models: Models) -> None:
     folder = pulled(models)
-    assert "all files are what was pulled" in models.run("info", NAME, "--verify").out
+    assert "all files are unchanged since the pull" in models.run("info", NAME, "--verify").out
 
     data = bytearray((folder / WEIGHTS).read_bytes())
     data[-1] ^= 1
@@ -317,7 +317,7 @@ def test_an_editor_whose_setting_is_left_alone_gets_the_model_in_use(models: Mod
         answer = subprocess.run(fill, capture_output=True, text=True, env=models.environment, check=True)
         assert json.loads(answer.stdout)["model"] == "tiny"
         ended = models.run("use", "embedded")
-        assert "the engine that ran has left" in ended.out
+        assert "the running engine has ended" in ended.out
     finally:
         stop = [sys.executable, "-m", "engine.cli", "engine", "stop", "--model", NAME]
         subprocess.run(stop, capture_output=True, env=models.environment, check=False)
@@ -330,7 +330,7 @@ def test_a_model_in_use_that_has_gone_is_told_and_the_embedded_one_taken(models:
 
     choice = chosen_model()
     assert choice.model == "embedded"
-    assert "dreamon-7b that was chosen is not here any more; the embedded one is used" in choice.problem
+    assert "the chosen model dreamon-7b is not here any more; the embedded model is used" in choice.problem
     status = [sys.executable, "-m", "engine.cli", "engine", "status"]
     ended = subprocess.run(status, capture_output=True, text=True, env=models.environment, check=False)
     assert ended.stderr.splitlines() == [f"midspan: {choice.problem}"]
@@ -353,8 +353,8 @@ def test_remove_asks_and_touches_nothing_but_our_own_folders(models: Models, tin
     assert "nothing was removed" in models.fails("remove", NAME)
     assert folder.is_dir()
     for elsewhere in (str(tiny_model), "..", "../models"):
-        assert "is no name of a model" in models.fails("remove", elsewhere, "--yes")
-    assert "stays" in models.fails("remove", "embedded", "--yes")
+        assert "is not a model's name" in models.fails("remove", elsewhere, "--yes")
+    assert "cannot be removed" in models.fails("remove", "embedded", "--yes")
 
     (models.folder / "linked").symlink_to(tiny_model)
     assert "remove it by hand" in models.fails("remove", "linked", "--yes")

@@ -23,9 +23,9 @@ from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.errors import ModelError
-from engine.library.device_memory import Room, bytes_needed
+from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision
-from engine.library.quantized_tensors import SIDE, is_of_images, is_quantized
+from engine.library.quantized_tensors import SIDE, is_image_tensor, is_quantized
 from engine.library.weights_header import read_folder
 from engine.models.load import load
 from engine.models.quantization.choice import choose
@@ -84,7 +84,7 @@ async def test_both_families_fill_in_few_bits(folder: Path, precision: Precision
 def test_both_halves_of_diffusion_gemma_share_all_matrices_of_their_layers(gemma: Path) -> None:
     network = load(str(gemma), threads=1, device="cpu", precision="int8")._network  # type: ignore[attr-defined]
     stored = {name: tuple(tensor.shape) for name, tensor in read_tensors(weight_files(gemma))}
-    shapes = [shape for name, shape in stored.items() if not is_of_images(name) and is_quantized(name, shape)]
+    shapes = [shape for name, shape in stored.items() if not is_image_tensor(name) and is_quantized(name, shape)]
     held = [
         [module.matrix for module in half.modules() if isinstance(module, QuantizedLinear)]
         + [stack for module in half.modules() if isinstance(module, QuantizedExperts) for stack in module.stacks]
@@ -98,7 +98,7 @@ def test_bf16_is_taken_where_it_fits_else_int8_else_int4(tmp_path: Path, dream: 
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("bf16", "fp8", "int8", "int4")
     for free, expected in ((24e9, "bf16"), (22e9, "int8"), (11e9, "int4")):
-        choice = choose(large, "auto", CPU, Room("card", int(30e9), int(free), precisions))
+        choice = choose(large, "auto", CPU, DeviceMemory("card", int(30e9), int(free), precisions))
         assert (choice.precision, choice.dtype) == (expected, torch.bfloat16)
 
 
@@ -106,7 +106,7 @@ def test_a_processor_without_bf16_computes_in_fp32(tmp_path: Path, dream: Path) 
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("fp32", "bf16", "int8", "int4")
     for free, expected in ((50e9, "fp32"), (24e9, "bf16"), (22e9, "int8")):
-        choice = choose(large, "auto", CPU, Room("memory", LARGE, int(free), precisions, 4))
+        choice = choose(large, "auto", CPU, DeviceMemory("memory", LARGE, int(free), precisions, 4))
         assert choice.precision == expected
         assert choice.dtype == (torch.bfloat16 if expected == "bf16" else torch.float32)
 
@@ -116,7 +116,7 @@ def test_what_was_taken_for_want_of_memory_is_logged(
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with caplog.at_level(logging.WARNING):
-        choose(large, "auto", CPU, Room("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
+        choose(large, "auto", CPU, DeviceMemory("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
     assert "is held in int8: bf16 needs 23.0 GB, and card has 22.0 GB free" in caplog.text
 
 
@@ -135,7 +135,7 @@ def test_too_little_memory_is_told_with_what_would_fit(
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with pytest.raises(ModelError) as caught:
-        choose(large, precision, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
+        choose(large, precision, CPU, DeviceMemory("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
