@@ -11,7 +11,8 @@ import attrs
 import msgpack
 import pytest
 from masked_canvases import load_tiny
-from remote_client import opened
+from models_command import ModelsCommand, models_command
+from remote_client import start_backend
 from remote_server import ModelServer, serving
 from small_run import source_files
 from tiny_gemma import exact_family, save_tiny_gemma
@@ -93,6 +94,13 @@ def run_folder(tiny_model: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def models(tiny_model: Path, tmp_path: Path) -> Iterator[ModelsCommand]:
+    """`midspan models` with a hub that has one model."""
+    with models_command(tiny_model, tmp_path) as command:
+        yield command
+
+
+@pytest.fixture
 def server() -> Iterator[ModelServer]:
     """A server on loopback that fills holes in every dialect, and misbehaves on demand."""
     with serving() as server:
@@ -101,9 +109,9 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 async def openai(server: ModelServer) -> AsyncIterator[RemoteBackend]:
-    scheduler = await opened(server.model("openai"))
-    yield scheduler
-    await scheduler.stop()
+    backend = await start_backend(server.model("openai"))
+    yield backend
+    await backend.stop()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Engine processes with a remote model, for the tests of them."""
+"""Ends the engine processes of tests with remote models."""
 
 import psutil
 
@@ -8,7 +8,7 @@ from engine.client.lock import is_held, read_record
 
 
 def end_engine(options: EngineOptions) -> None:
-    """End the engine of these options, if one runs, and wait until it is gone."""
+    """End the engine of these options if one is running, and wait for its end."""
     paths = runtime_paths_of(options.model)
     record = read_record(paths.lock)
     if record is not None and is_held(paths.lock):
