@@ -74,8 +74,8 @@ class EngineClient:
     async def connect(cls, address: Address, client: str) -> "EngineClient":
         """Connect to the engine at `address` and greet it as `client`.
 
-        Raises EngineUnavailable when no engine answers, and ProtocolError when the engine refuses the client or the
-        other way round.
+        Raises EngineUnavailable when no engine answers, and ProtocolError when the engine refuses the client. We refuse
+        an engine of another user with ProtocolError as well.
         """
         try:
             reader, writer = await _open(address)

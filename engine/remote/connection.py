@@ -85,7 +85,7 @@ class Connection:
     async def _wait_for_turn(self, deadline: float) -> None:
         now = asyncio.get_running_loop().time()
         if self._paused_until > deadline:
-            raise RemoteError(f"{self._endpoint.server} has too much to do and wants to be left alone for a while")
+            raise RemoteError(f"{self._endpoint.server} has too much to do and asks for a pause; try again later")
         await asyncio.sleep(max(0.0, self._paused_until - now))
 
     def _note_pause(self, status: int, retry_after: str) -> None:

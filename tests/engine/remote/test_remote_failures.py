@@ -19,7 +19,7 @@ from engine.schedule.backend import CancelledFill
         (400, "refuses the request (400)"),
         (401, "wants a key (401); put it into MIDSPAN_API_KEY_127_0_0_1"),
         (404, "has nothing there (404)"),
-        (429, "wants to be left alone"),
+        (429, "asks for a pause"),
         (500, "failed (status 500)"),
         (501, "cannot fill holes (501)"),
         (503, "failed (status 503)"),
@@ -135,6 +135,6 @@ async def test_a_requested_pause_beyond_the_budget_fails_at_once_without_a_reque
 ) -> None:
     server.script.append(answers_status(429, Retry_After="3000"))
     for _ in range(3):
-        with pytest.raises(RemoteError, match="wants to be left alone"):
+        with pytest.raises(RemoteError, match="asks for a pause"):
             await openai.submit(HOLE, None).result
     assert len(server.received) == 1
