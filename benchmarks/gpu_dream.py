@@ -9,7 +9,7 @@ from benchmarks.gpu_run import Figure, Run
 from engine.fill.commit_rules import by_threshold, min_commits
 from engine.fill.predictions import Query
 from engine.fill.sampler import Sampler
-from engine.library.memory import BYTES_A_PARAMETER
+from engine.library.device_memory import BYTES_PER_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
@@ -88,7 +88,7 @@ def fill(run: Run) -> None:
     assert bench.cached_fill() == bench.released_fill() == MIDDLE
     own = milliseconds(bench.cached_fill, run.device, 5)
     other = milliseconds(bench.released_fill, run.device, 3)
-    sides, speeds, size = len(bench.before) + len(bench.after), run.speeds(), BYTES_A_PARAMETER[run.precision]
+    sides, speeds, size = len(bench.before) + len(bench.after), run.speeds(), BYTES_PER_PARAMETER[run.precision]
     least = bench.shape.step(sides + MIDDLE, 0, size).floor_ms(speeds)
     step_floor = bench.shape.step(MIDDLE + 1, sides, size).floor_ms(speeds)
     least += (STEPS - 1) * step_floor

@@ -7,7 +7,7 @@ import torch
 from benchmarks.gpu_floor import GemmaShape, milliseconds
 from benchmarks.gpu_models import FULL_GEMMA, TINY_GEMMA, gemma_of
 from benchmarks.gpu_run import Figure, Run
-from engine.library.memory import BYTES_A_PARAMETER
+from engine.library.device_memory import BYTES_PER_PARAMETER
 from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass
@@ -66,7 +66,7 @@ class _Bench:
         return milliseconds(lambda: denoiser.run(passes, lengths), self.run.device) / 2
 
     def floor_ms(self, rows: int) -> float:
-        work = self.shape.step(rows, self.length, BYTES_A_PARAMETER[self.run.precision])
+        work = self.shape.step(rows, self.length, BYTES_PER_PARAMETER[self.run.precision])
         return work.floor_ms(self.run.speeds())
 
 

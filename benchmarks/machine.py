@@ -9,6 +9,8 @@ from pathlib import Path
 
 import attrs
 
+from engine import __version__
+
 
 @attrs.frozen
 class Machine:
@@ -32,7 +34,7 @@ def this_machine() -> Machine:
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         torch=metadata.version("torch"),
-        midspan=metadata.version("midspan"),
+        midspan=__version__,
         commit=_commit(),
     )
 

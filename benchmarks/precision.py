@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.library.precision_names import Precision
-from engine.library.quantized_tensors import is_of_images
+from engine.library.quantized_tensors import is_image_tensor
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.loading import HALVES
@@ -92,7 +92,7 @@ def _models(label: str, build: Callable[[], Any], logits_of: Callable[[Any, Tens
 def _held(model: nn.Module, precision: Precision) -> nn.Module:
     holder = Quantizer(model, precision)
     for name, weight in model.named_parameters():
-        if not is_of_images(name):
+        if not is_image_tensor(name):
             holder.take(name, weight, name.replace(*HALVES))
     holder.place()
     return model

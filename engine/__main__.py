@@ -1,9 +1,8 @@
-"""The engine process: `python -m engine --model embedded`. Clients start it themselves (engine.lifecycle)."""
+"""The engine process: `python -m engine --model embedded`. Clients start it themselves (client/launcher.py)."""
 
 import argparse
 import asyncio
 import faulthandler
-import importlib.metadata
 import logging
 import os
 import signal
@@ -13,7 +12,8 @@ from types import FrameType
 
 import attrs
 
-from engine.client import exit_status as exits
+from engine import __version__
+from engine.client import exit_status
 from engine.client.address import make_private, resolve_model, runtime_paths_of
 from engine.client.lock import EngineLock, LockRecord
 from engine.errors import MidspanError
@@ -41,74 +41,74 @@ class _Arguments:
 
 
 def main() -> None:
-    """Be the engine of this user and model until nobody needs it. Exits with a status of engine.exits."""
-    arguments = _parse()
-    place = runtime_paths_of(arguments.model, arguments.precision)
+    """Run the engine of this user and model until nobody needs it. Exit with a status of client/exit_status.py."""
+    arguments = _parse_arguments()
+    paths = runtime_paths_of(arguments.model, arguments.precision)
     lock: EngineLock | None = None
-    # Until the event loop listens to signals itself, an exception is what lets us put the lock away.
-    signal.signal(signal.SIGTERM, _leave)
+    # Until the event loop handles signals, SIGTERM raises an exception, so that the lock is released.
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        make_private(place.directory)
-        lock = EngineLock.acquire(place.lock)
+        make_private(paths.directory)
+        lock = EngineLock.acquire(paths.lock)
         if lock is None:
-            sys.exit(exits.ALREADY_RUNNING)
-        trouble = open_log(place.log, arguments.log_level)
-        if trouble:
-            _complain(trouble)
+            sys.exit(exit_status.ALREADY_RUNNING)
+        log_problem = open_log(paths.log, arguments.log_level)
+        if log_problem:
+            _print_error(log_problem)
         keep_messages_out_of_tracebacks()
-        faulthandler.enable()  # stderr is the log: where we were when native code crashed
+        faulthandler.enable()  # writes to stderr, which is the log, when native code crashes
         _serve(arguments, lock)
     except KeyboardInterrupt:
         sys.exit(0)
     except MidspanError as error:
         _log.error("%s", error)
-        _complain(str(error))
-        sys.exit(exits.ERROR)
+        _print_error(str(error))
+        sys.exit(exit_status.ERROR)
     except Exception as error:
         _log.critical("the engine failed", exc_info=error)
-        _complain(f"the engine failed with {type(error).__name__}; its log {place.log} says where")
-        sys.exit(exits.INTERNAL)
+        _print_error(f"the engine failed with {type(error).__name__}; its log {paths.log} says where")
+        sys.exit(exit_status.INTERNAL)
     finally:
         if lock is not None:
             lock.release()
 
 
 def _serve(arguments: _Arguments, lock: EngineLock) -> None:
-    version = importlib.metadata.version("midspan")
     model = resolve_model(arguments.model)
     check_precision_setting(arguments.precision)
-    endpoint = endpoint_of(model)  # A wrong one is refused before it is written anywhere: it may hold a key.
-    record = LockRecord(os.getpid(), model, version)
+    endpoint = endpoint_of(model)  # Checked before the model's name is written anywhere: a wrong URL may contain a key.
+    record = LockRecord(os.getpid(), model, __version__)
     lock.write(record)
     with Heartbeat(lock, record) as heartbeat:
         _run(arguments, lock, record, endpoint, heartbeat)
-    _log.info("left")
+    _log.info("ended")
 
 
 def _run(
     arguments: _Arguments, lock: EngineLock, record: LockRecord, endpoint: Endpoint | None, heartbeat: Heartbeat
 ) -> None:
-    """Load the model and serve it; the heart beats until it answers."""
-    version, model = record.version, record.model
-    _log.info("midspan %s, protocol %d, loading %s", version, PROTOCOL_VERSION, record.model)
+    """Load the model and serve clients. The heartbeat runs until clients are accepted."""
+    _log.info("midspan %s, protocol %d, loading %s", record.version, PROTOCOL_VERSION, record.model)
     transport: Transport = "tcp" if arguments.tcp else default_transport()
-    heartbeat.say("Loading the model")
-    info, scheduler_of = _local(arguments, model, heartbeat) if endpoint is None else _remote(endpoint)
+    heartbeat.set_stage("Loading the model")
+    info, make_backend = _local(arguments, record.model, heartbeat) if endpoint is None else _remote(endpoint)
     listener = Listener(runtime_paths_of(arguments.model, arguments.precision), transport)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(log_loop_exception)
-        scheduler = scheduler_of()
-        welcome = Welcome(PROTOCOL_VERSION, version, record.pid, info)
-        server = Server(scheduler, welcome, listener.address.token, arguments.idle_minutes * 60)
+        backend = make_backend()
+        welcome = Welcome(PROTOCOL_VERSION, record.version, record.pid, info)
+        server = Server(backend, welcome, listener.address.token, arguments.idle_minutes * 60)
         _stop_on_signals(server.stop)
-        await scheduler.start()
+        await backend.start()
         heartbeat.stop()
         lock.write(attrs.evolve(record, socket=listener.address.path, port=listener.address.port))
-        _log.info("ready: %s on %s in %s, at %s", info.name, info.device, info.dtype or "its own", listener.address)
+        _log.info(
+            "ready: %s on %s in %s, at %s", info.name, info.device, info.dtype or "its own precision", listener.address
+        )
         await server.run(listener.socket)
         listener.remove()
-        await scheduler.stop()
+        await backend.stop()
         lock.release()
         await server.close()
 
@@ -119,12 +119,12 @@ def _run(
 
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
-    # Imported this late because torch takes seconds: a process that lost the race for the lock is gone before.
-    from engine.models import load as registry
+    # Imported late because torch takes seconds: a process that does not get the lock ends without this.
+    from engine.models.load import load
     from engine.schedule.scheduler import Scheduler
 
-    family = registry.load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
-    return family.info, lambda: Scheduler(family, on_stage=heartbeat.say)
+    loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
+    return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
 
 
 def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:
@@ -133,39 +133,41 @@ def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:
     return endpoint.info, lambda: RemoteBackend(endpoint)
 
 
-def _parse() -> _Arguments:
+def _parse_arguments() -> _Arguments:
     parser = argparse.ArgumentParser(
-        prog="python -m engine", description="The engine of Midspan, one a user and model."
+        prog="python -m engine", description="The engine of Midspan: one process for each user and model."
     )
     parser.add_argument(
-        "--model", default="default", help='"default", "embedded", a pulled model, or a directory with one'
+        "--model",
+        default="default",
+        help='"default", "embedded", the name of a pulled model, or the directory of a model',
     )
-    parser.add_argument("--threads", type=int, default=0, help="processor threads to use; 0 is all cores")
+    parser.add_argument("--threads", type=int, default=0, help="processor threads to use; 0 uses all cores")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--precision", default="auto", help="auto, bf16, int8, int4, fp8 or fp32")
-    parser.add_argument("--idle-minutes", type=float, default=30.0, help="leave when unused for so long; 0 is never")
-    parser.add_argument("--log-level", choices=LEVELS, default="info")
     parser.add_argument(
-        "--tcp", action="store_true", help="listen on loopback TCP behind a token, not on a Unix socket"
+        "--idle-minutes", type=float, default=30.0, help="end after this time without a request; 0 means never"
     )
+    parser.add_argument("--log-level", choices=LEVELS, default="info")
+    parser.add_argument("--tcp", action="store_true", help="listen on loopback TCP with a token, not on a Unix socket")
     return _Arguments(**vars(parser.parse_args()))
 
 
 def _stop_on_signals(stop: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
         if sys.platform == "win32":
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop, "a signal asked for it"))
+            signal.signal(signal_number, lambda *_: loop.call_soon_threadsafe(stop, "a signal asked for it"))
         else:
-            loop.add_signal_handler(number, stop, f"{number.name} asked for it")
+            loop.add_signal_handler(signal_number, stop, f"{signal_number.name} asked for it")
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     sys.exit(0)
 
 
-def _complain(line: str) -> None:
-    print(f"{exits.ERROR_MARK}{line}", file=sys.stderr, flush=True)
+def _print_error(line: str) -> None:
+    print(f"{exit_status.ERROR_MARK}{line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

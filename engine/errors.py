@@ -1,14 +1,14 @@
-"""The few exceptions Midspan raises itself. Each message says what was wrong, with what, and what to do."""
+"""Midspan's own exceptions. Each message says what is wrong, with what, and what to do."""
 
 
 class MidspanError(Exception):
-    """Base of all our errors; `str(error)` is one line that a user can act on."""
+    """The base of all our errors. `str(error)` is one line for the user; `code` names the kind for programs."""
 
     code = "error"
 
 
 class ProtocolError(MidspanError):
-    """A frame that is malformed, too large, unknown or of another protocol version."""
+    """A frame is malformed, too large or of an unknown type, or one side refuses the other."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -16,18 +16,18 @@ class ProtocolError(MidspanError):
 
 
 class EngineUnavailable(MidspanError):
-    """The engine could not be found, started or talked to."""
+    """The engine cannot be found, started or reached."""
 
     code = "engine-unavailable"
 
 
 class RemoteError(MidspanError):
-    """The server of a remote model cannot be reached, refuses, or answers what is no answer."""
+    """The server of a remote model cannot be reached, refuses the request, or sends an answer that is not valid."""
 
     code = "remote"
 
 
 class ModelError(MidspanError):
-    """A model is missing, damaged or of a family this version does not know."""
+    """A model is missing, damaged, or of a family that this version does not know."""
 
     code = "model"

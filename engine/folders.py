@@ -1,4 +1,4 @@
-"""Where Midspan keeps what outlives a process: each folder has an environment variable, else the system's own place."""
+"""The folders for data, configuration and models. An environment variable can move each of them."""
 
 import os
 from pathlib import Path
@@ -7,20 +7,20 @@ import platformdirs
 
 
 def data_folder() -> Path:
-    """Return $MIDSPAN_DATA_DIR, else the system's place for a user's data."""
-    return _chosen("MIDSPAN_DATA_DIR") or platformdirs.user_data_path("midspan")
+    """Return $MIDSPAN_DATA_DIR, or else the system's folder for user data."""
+    return _from_environment("MIDSPAN_DATA_DIR") or platformdirs.user_data_path("midspan")
 
 
 def config_folder() -> Path:
-    """Return $MIDSPAN_CONFIG_DIR, else the system's place for a user's configuration."""
-    return _chosen("MIDSPAN_CONFIG_DIR") or platformdirs.user_config_path("midspan")
+    """Return $MIDSPAN_CONFIG_DIR, or else the system's folder for user configuration."""
+    return _from_environment("MIDSPAN_CONFIG_DIR") or platformdirs.user_config_path("midspan")
 
 
 def models_folder() -> Path:
-    """Return where pulled models lie: in $MIDSPAN_MODELS_DIR, which may be another disk, else beside the data."""
-    return _chosen("MIDSPAN_MODELS_DIR") or data_folder() / "models"
+    """Return the folder of pulled models: $MIDSPAN_MODELS_DIR, or else `models` in the data folder."""
+    return _from_environment("MIDSPAN_MODELS_DIR") or data_folder() / "models"
 
 
-def _chosen(variable: str) -> Path | None:
-    chosen = os.environ.get(variable)
-    return Path(chosen).expanduser().resolve() if chosen else None
+def _from_environment(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value).expanduser().resolve() if value else None

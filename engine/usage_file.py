@@ -1,8 +1,8 @@
-"""What became of suggestions, counted by day and language in a file on the user's own disk: numbers, never code.
+"""Counts of shown, accepted and dismissed suggestions by day and language, in a file on the user's disk. No code.
 
-Each line of the file is a JSON object with a day, a language and what is to be added to their counts, so that several
-language servers can append to it at once and a damaged line costs only itself. A file that has grown is folded: one
-line for each day and language, and one for all that is long ago.
+Each line of the file is a JSON object with a day, a language and the counts to add. So several language servers can
+append to it at once, and a damaged line spoils no other line. A large file is folded to one line for each day and
+language; the days before the last 92 become one line for each language.
 """
 
 import json
@@ -15,27 +15,27 @@ from pathlib import Path
 
 import attrs
 
-from engine.client.lock import try_lock
 from engine.errors import MidspanError
+from engine.file_lock import try_lock
 from engine.folders import data_folder
 
 EARLIER = "earlier"
 OTHER = "other"
 FOLD_BYTES = 256 * 1024
-MOST_ROWS = 1500
+MAX_ROWS = 1500
 _DAYS_KEPT = 92
-# Ours never gets there; who knows what else has been put in its place.
-_MOST_BYTES = 8 * FOLD_BYTES
-_LOCK_PATIENCE_S = 2.0
-_LOCK_GAP_S = 0.01
+# Our own file never gets this large. The limit is for another file that was put in its place.
+_MAX_READ_BYTES = 8 * FOLD_BYTES
+_LOCK_TIMEOUT_S = 2.0
+_LOCK_RETRY_S = 0.01
 _LANGUAGE = re.compile(r"[a-z0-9+#._-]{1,32}")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|earlier")
-_MOST = 2**53
+_MAX_COUNT = 2**53
 
 
 @attrs.frozen
 class Tally:
-    """How many suggestions were shown, accepted whole, accepted in part, dismissed; `characters` were accepted."""
+    """Numbers of suggestions that were shown, accepted, accepted in part and dismissed, and of accepted characters."""
 
     shown: int = 0
     accepted: int = 0
@@ -44,13 +44,13 @@ class Tally:
     characters: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
-        mine, theirs = attrs.astuple(self), attrs.astuple(other)
-        return Tally(*(one + two for one, two in zip(mine, theirs, strict=True)))
+        counts = zip(attrs.astuple(self), attrs.astuple(other), strict=True)
+        return Tally(*(mine + theirs for mine, theirs in counts))
 
 
 @attrs.frozen
 class Row:
-    """Whose tally it is: `day` is as in 2026-11-21, or "earlier"; an odd language is "other"."""
+    """What a tally belongs to. `day` is a date such as 2026-11-21 or "earlier"; `language` is an id or "other"."""
 
     day: str
     language: str
@@ -60,12 +60,12 @@ Tallies = dict[Row, Tally]
 
 
 def row_of_today(language: str) -> Row:
-    """Return the row for what happens now, by the user's clock, in a language of this id."""
+    """Return the row of today, by the user's clock, and of this language. An invalid language id becomes "other"."""
     return Row(time.strftime("%Y-%m-%d"), language if _LANGUAGE.fullmatch(language) else OTHER)
 
 
 def by_language(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
-    """Return the sums of each language."""
+    """Return the sum of each language."""
     sums: dict[str, Tally] = {}
     for row, tally in tallies.items():
         sums[row.language] = sums.get(row.language, Tally()) + tally
@@ -73,7 +73,7 @@ def by_language(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
 
 
 def by_day(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
-    """Return the sums of each day."""
+    """Return the sum of each day."""
     sums: dict[str, Tally] = {}
     for row, tally in tallies.items():
         sums[row.day] = sums.get(row.day, Tally()) + tally
@@ -81,79 +81,79 @@ def by_day(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
 
 
 def statistics_path() -> Path:
-    """Return where the file is: in $MIDSPAN_DATA_DIR, else in the system's own place for a user's data."""
+    """Return the path of the file, in the data folder."""
     return data_folder() / "statistics.jsonl"
 
 
 class StatisticsFile:
-    """The file at `path`. Every method raises MidspanError, in one line, when the disk does not let it."""
+    """The file at `path`. Every method raises MidspanError in one line when the disk refuses."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Tallies:
-        """Return what was counted; nothing where there is no file. Damaged lines are passed over."""
-        with self._told():
+        """Return all counts; none when there is no file. Damaged lines are skipped."""
+        with self._disk_errors_explained():
             return self._read()
 
     def append(self, tallies: Mapping[Row, Tally]) -> None:
-        """Add `tallies` to the file: all of them, or none when this raises."""
-        with self._told(), self._locked():
+        """Add `tallies` to the file. When this raises, none of them was added."""
+        with self._disk_errors_explained(), self._locked():
             if self.path.exists() and self.path.stat().st_size > FOLD_BYTES:
                 self._replace(_folded(self._read()))
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             try:
                 size = os.lseek(descriptor, 0, os.SEEK_END)
-                # A line that was cut off by a crash must not take the next one with it.
+                # If a crash cut the last line off, the next one must not be joined to it.
                 newline = b"" if size == 0 or _last_byte(descriptor, size) == b"\n" else b"\n"
-                _write_whole(descriptor, newline + _lines(tallies), size)
+                _write_all_or_nothing(descriptor, newline + _lines(tallies), size)
             finally:
                 os.close(descriptor)
 
     def reset(self) -> None:
-        """Forget everything that was counted."""
-        with self._told(), self._locked():
+        """Delete all counts."""
+        with self._disk_errors_explained(), self._locked():
             self.path.unlink(missing_ok=True)
 
     def _read(self) -> Tallies:
         try:
             with self.path.open("rb") as file:
-                data = file.read(_MOST_BYTES)
+                data = file.read(_MAX_READ_BYTES)
         except FileNotFoundError:
             return {}
         tallies: Tallies = {}
         for line in data.split(b"\n"):
-            if (read := _read_line(line)) is not None:
-                row, tally = read
+            if (parsed := _parse_line(line)) is not None:
+                row, tally = parsed
                 tallies[row] = tallies.get(row, Tally()) + tally
         return tallies
 
     def _replace(self, tallies: Tallies) -> None:
-        fresh = self.path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
+        new = self.path.with_suffix(".new")
+        descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o600)
         try:
-            _write_whole(descriptor, _lines(tallies), 0)
+            _write_all_or_nothing(descriptor, _lines(tallies), 0)
         finally:
             os.close(descriptor)
-        fresh.replace(self.path)
+        new.replace(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        # The lock is a file of its own, which stays: the counts are replaced when they are folded.
+        # The lock is a separate file, because folding replaces the file of counts.
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            deadline = time.monotonic() + _LOCK_PATIENCE_S
+            deadline = time.monotonic() + _LOCK_TIMEOUT_S
             while not try_lock(descriptor):
                 if time.monotonic() > deadline:
                     raise MidspanError(f"{self.path} is locked by another process; close editors that hang")
-                time.sleep(_LOCK_GAP_S)
+                time.sleep(_LOCK_RETRY_S)
             yield
         finally:
             os.close(descriptor)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _disk_errors_explained(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -168,30 +168,31 @@ def _lines(tallies: Mapping[Row, Tally]) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in objects).encode()
 
 
-def _read_line(line: bytes) -> tuple[Row, Tally] | None:
+def _parse_line(line: bytes) -> tuple[Row, Tally] | None:
     try:
-        read = json.loads(line)
-        day, language = read["day"], read["language"]
-        counts = [read.get(field.name, 0) for field in attrs.fields(Tally)]
+        fields = json.loads(line)
+        day, language = fields["day"], fields["language"]
+        counts = [fields.get(field.name, 0) for field in attrs.fields(Tally)]
         if not (_DAY.fullmatch(day) and _LANGUAGE.fullmatch(language)):
             return None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    # type() and not isinstance(): true is an int to Python alone.
-    if not all(type(count) is int and 0 <= count < _MOST for count in counts):
+    # type() instead of isinstance(): for Python, JSON's true is an int as well.
+    if not all(type(count) is int and 0 <= count < _MAX_COUNT for count in counts):
         return None
     return Row(day, language), Tally(*counts)
 
 
 def _folded(tallies: Tallies) -> Tallies:
-    """Make `tallies` few: what is long ago becomes "earlier"; then, if need be, every day, then every language."""
+    """Return fewer rows: old days become "earlier". If needed, all days do, and then all languages become "other"."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - _DAYS_KEPT * 24 * 3600))
-    for days, languages in ((oldest, True), ("9999", True), ("9999", False)):
+    for first_day, keeps_language in ((oldest, True), ("9999", True), ("9999", False)):
         folded: Tallies = {}
         for row, tally in tallies.items():
-            kept = Row(row.day if days <= row.day < EARLIER else EARLIER, row.language if languages else OTHER)
-            folded[kept] = folded.get(kept, Tally()) + tally
-        if len(folded) <= MOST_ROWS:
+            day = row.day if first_day <= row.day < EARLIER else EARLIER
+            merged = Row(day, row.language if keeps_language else OTHER)
+            folded[merged] = folded.get(merged, Tally()) + tally
+        if len(folded) <= MAX_ROWS:
             break
     return folded
 
@@ -201,12 +202,15 @@ def _last_byte(descriptor: int, size: int) -> bytes:
     return os.read(descriptor, 1)
 
 
-def _write_whole(descriptor: int, data: bytes, at: int) -> None:
-    """Write `data` at `at`, or leave the file as it was: half of it would be counted twice with the next attempt."""
-    os.lseek(descriptor, at, os.SEEK_SET)
+def _write_all_or_nothing(descriptor: int, data: bytes, offset: int) -> None:
+    """Write `data` at the end of the file, which is at `offset`. If that fails, cut the file off there again.
+
+    Otherwise the next attempt would count the written part twice.
+    """
+    os.lseek(descriptor, offset, os.SEEK_SET)
     try:
         if os.write(descriptor, data) != len(data):
             raise OSError(0, "only a part was written")
     except OSError:
-        os.ftruncate(descriptor, at)
+        os.ftruncate(descriptor, offset)
         raise

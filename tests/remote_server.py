@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks every dialect, notes what it was sent, and misbehaves on demand."""
+"""A real HTTP server on loopback: it answers in every dialect, records the requests, and misbehaves on demand."""
 
 import asyncio
 import json
@@ -25,8 +25,8 @@ Behaviour = Callable[["ModelServer", Request, dict[str, Any]], Awaitable[Respons
 
 
 @attrs.frozen
-class Received:
-    """A request as it came in."""
+class ReceivedRequest:
+    """A request to the server."""
 
     path: str
     body: dict[str, Any]
@@ -34,16 +34,16 @@ class Received:
 
 
 class ModelServer:
-    """Answers TEXT. Each behaviour in `script` is used up by one request; after that requests are simply answered."""
+    """Answers TEXT. Each behaviour in `script` applies to one request; later requests get `behaviour`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.received: list[Received] = []
+        self.received: list[ReceivedRequest] = []
         self.script: deque[Behaviour] = deque()
-        self.behaviour: Behaviour = answered
-        self._came = threading.Semaphore(0)
-        self.left = threading.Event()
-        """Set when a client has closed a connection before it was answered."""
+        self.behaviour: Behaviour = answers
+        self._arrivals = threading.Semaphore(0)
+        self.client_left = threading.Event()
+        """Set when a client closes a connection before its answer."""
 
     def model(self, dialect: str, name: str = "qwen") -> str:
         base = "" if dialect == "llamacpp" else "/v1"
@@ -51,22 +51,22 @@ class ModelServer:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        return [each.body for each in self.received]
+        return [request.body for request in self.received]
 
     async def has_received(self, count: int) -> None:
-        """Wait until `count` more requests have come in."""
+        """Wait until `count` more requests have arrived."""
         for _ in range(count):
-            assert await asyncio.to_thread(self._came.acquire, timeout=30), "a request did not come"
+            assert await asyncio.to_thread(self._arrivals.acquire, timeout=30), "a request did not arrive"
 
     async def handle(self, request: Request) -> Response:
         body = json.loads(await request.body())
-        self.received.append(Received(request.url.path, body, dict(request.headers)))
-        self._came.release()
+        self.received.append(ReceivedRequest(request.url.path, body, dict(request.headers)))
+        self._arrivals.release()
         behaviour = self.script.popleft() if self.script else self.behaviour
         return await behaviour(self, request, body)
 
 
-async def answered(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
+async def answers(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
     """Answer in the dialect of the path."""
     if request.url.path == "/infill":
         return JSONResponse(
@@ -85,10 +85,10 @@ async def answered(server: ModelServer, request: Request, body: dict[str, Any]) 
 
 
 def completion(text: str, *, logprobs: bool = False, count: int = 1, finish: str = "stop") -> JSONResponse:
-    """Return an OpenAI-shaped answer."""
-    told = {"tokens": [token for token, _ in TOKENS], "token_logprobs": [value for _, value in TOKENS]}
+    """Return an answer in OpenAI's format."""
+    log_probabilities = {"tokens": [token for token, _ in TOKENS], "token_logprobs": [value for _, value in TOKENS]}
     choices = [
-        {"index": number, "text": text, "finish_reason": finish, "logprobs": told if logprobs else None}
+        {"index": number, "text": text, "finish_reason": finish, "logprobs": log_probabilities if logprobs else None}
         for number in range(count)
     ]
     return JSONResponse(
@@ -96,7 +96,7 @@ def completion(text: str, *, logprobs: bool = False, count: int = 1, finish: str
     )
 
 
-def says(text: str, finish: str = "stop") -> Behaviour:
+def answers_text(text: str, finish: str = "stop") -> Behaviour:
     """Answer `text`, without probabilities."""
 
     async def behave(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
@@ -105,8 +105,8 @@ def says(text: str, finish: str = "stop") -> Behaviour:
     return behave
 
 
-def fails(status: int, text: str = "", **headers: str) -> Behaviour:
-    """Answer with a status."""
+def answers_status(status: int, text: str = "", **headers: str) -> Behaviour:
+    """Answer with an HTTP status."""
 
     async def behave(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
         return Response(text, status, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -114,8 +114,8 @@ def fails(status: int, text: str = "", **headers: str) -> Behaviour:
     return behave
 
 
-def replies(content: bytes) -> Behaviour:
-    """Answer with a body that is no completion."""
+def answers_body(content: bytes) -> Behaviour:
+    """Answer with any body."""
 
     async def behave(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
         return Response(content, media_type="application/json")
@@ -124,16 +124,16 @@ def replies(content: bytes) -> Behaviour:
 
 
 async def hangs(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
-    """Never answer, and note when the client closes the connection."""
+    """Never answer, and set `client_left` when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    server.left.set()
+    server.client_left.set()
     return Response("too late")
 
 
 @attrs.frozen
-class _Proxied:
-    """Takes a request as a proxy gets it, whose target is a whole URL, for one of its own."""
+class _ProxyPaths:
+    """Accepts requests to a proxy: their target is a whole URL, and this keeps only its path."""
 
     app: ASGIApp
 
@@ -149,14 +149,19 @@ def serving(**options: Any) -> Iterator[ModelServer]:
     paths = ("/v1/completions", "/v1/fim/completions", "/infill", "/tokenize")
     app = Starlette(routes=[Route(path, server.handle, methods=["POST"]) for path in paths])
     config = uvicorn.Config(
-        _Proxied(app), log_level="critical", server_header=False, lifespan="off", timeout_graceful_shutdown=1, **options
+        _ProxyPaths(app),
+        log_level="critical",
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        **options,
     )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     deadline = time.monotonic() + 30
     while not running.started:
-        assert time.monotonic() < deadline, "the model server does not start"
+        assert time.monotonic() < deadline, "the model server did not start"
         time.sleep(0.005)
     yield server
     running.should_exit = True

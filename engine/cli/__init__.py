@@ -1,4 +1,4 @@
-"""The command line, `midspan`. Commands import what they need when they run, so that `midspan --help` stays quick."""
+"""The command line, `midspan`. It imports slow modules only in the commands that need them, so that --help is fast."""
 
 from typing import Annotated
 
@@ -24,8 +24,8 @@ app.add_typer(engine_commands.app, name="engine")
 app.add_typer(models_commands.app, name="models")
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"midspan {__version__}")
         raise typer.Exit
 
@@ -46,12 +46,12 @@ def _root(
 )
 def train(context: typer.Context) -> None:
     """Train, evaluate and export the embedded model: `midspan train --help`."""
-    # Training imports torch, which takes seconds: nobody who only fills a hole should wait for it.
+    # Training imports torch, which takes seconds. The other commands should not wait for it.
     from engine.training.cli import app as training
 
     training(args=context.args, prog_name="midspan train")
 
 
 def main() -> None:
-    """Run the command line; the entry point of the `midspan` script."""
+    """Run the command line. This is the entry point of the `midspan` script."""
     app()

@@ -1,4 +1,4 @@
-"""`python -m engine.cli`, for where the `midspan` script is not on the path."""
+"""`python -m engine.cli`: the command line for when the `midspan` script is not on the path."""
 
 from engine.cli import main
 

@@ -1,4 +1,4 @@
-"""How a hole is shown in a terminal: its surroundings dim, with line numbers, and the fill bright."""
+"""A hole in the terminal: numbered lines with a dim context and a bright fill."""
 
 from rich.console import Group
 from rich.text import Text
@@ -13,29 +13,29 @@ _DIM, _FILL, _MASKED, _NUMBER = "dim", "bold green", "cyan", "dim cyan"
 
 
 def canvas_text(canvas: list[str | None]) -> Text:
-    """Return a canvas under way: committed tokens bright, one placeholder for each masked position."""
+    """Return a canvas: its committed tokens bright, and a placeholder for each mask."""
     return Text.assemble(*((MASK, _MASKED) if token is None else (token, _FILL) for token in canvas))
 
 
 def answer_text(answer: FillAnswer) -> Text:
-    """Return the fill of an answer, or words that say that there is none."""
+    """Return the fill of an answer, or "(nothing)" if it is empty."""
     return Text(answer.text, _FILL) if answer.text else Text("(nothing)", "italic yellow")
 
 
 def in_context(cursor: Cursor, start: int, end: int, middle: Text) -> Text:
-    """Return `middle` in the place of `cursor.text[start:end]`, with a few numbered lines around it.
+    """Return the file with `middle` instead of `cursor.text[start:end]`, cut to a few numbered lines around it.
 
-    `start` and `end` are indices of characters.
+    `start` and `end` are character offsets.
     """
-    before = _unix(cursor.text[:start]).split("\n")
-    after = _unix(cursor.text[end:]).split("\n")
+    before = _with_newlines(cursor.text[:start]).split("\n")
+    after = _with_newlines(cursor.text[end:]).split("\n")
     first_line = max(0, len(before) - 1 - _CONTEXT_LINES)
     middle = middle.copy()
-    shown = Text.assemble(
+    excerpt = Text.assemble(
         ("\n".join(before[first_line:]), _DIM), middle, ("\n".join(after[: _CONTEXT_LINES + 1]), _DIM)
     )
-    shown.expand_tabs(_TAB_SIZE)
-    lines = shown.split("\n", allow_blank=True)
+    excerpt.expand_tabs(_TAB_SIZE)
+    lines = excerpt.split("\n", allow_blank=True)
     width = len(str(first_line + len(lines)))
     numbered = [
         Text.assemble((f"{number:>{width}} │ ", _NUMBER), line) for number, line in enumerate(lines, first_line + 1)
@@ -44,7 +44,7 @@ def in_context(cursor: Cursor, start: int, end: int, middle: Text) -> Text:
 
 
 def summary(answer: FillAnswer) -> Text:
-    """Return one line with what the fill cost and how it went."""
+    """Return one line with the time, the steps and the confidence of a fill."""
     ms = answer.ms
     parts = [
         f"{len(answer.tokens)} tokens",
@@ -59,11 +59,11 @@ def summary(answer: FillAnswer) -> Text:
 
 
 def filled_view(cursor: Cursor, answer: FillAnswer) -> Group:
-    """Return the filled hole in its context, and the line below it."""
+    """Return the filled hole in its context, and its summary below."""
     start = cursor.offset(answer.range.start.line, answer.range.start.character)
     end = cursor.offset(answer.range.end.line, answer.range.end.character)
     return Group(in_context(cursor, start, end, answer_text(answer)), summary(answer))
 
 
-def _unix(text: str) -> str:
+def _with_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""What `midspan doctor` looks at. Each check answers what it found and, if that is not well, what to do."""
+"""The checks of `midspan doctor`. Each returns what it found and, if something is wrong, what to do."""
 
 import importlib
 import platform
@@ -22,14 +22,14 @@ _OLDEST_PYTHON = (3, 11)
 _OLDEST_NEOVIM = (0, 12)
 _REINSTALL = "install Midspan again: `make setup` in a checkout, else pip install --force-reinstall midspan"
 _NO_WEIGHTS = "install Midspan again, or restore engine/weights in a checkout (git checkout engine/weights)"
-# What torch says about itself, asked of another process: it takes seconds to import and may crash when it is broken.
-_TORCH_QUESTION = "import torch; print(torch.__version__, torch.get_num_threads(), torch.cuda.is_available())"
+# Run in another process, because torch takes seconds to import and can crash when it is broken.
+_TORCH_SCRIPT = "import torch; print(torch.__version__, torch.get_num_threads(), torch.cuda.is_available())"
 _TORCH_SECONDS = 120
 
 
 @attrs.frozen
 class Check:
-    """One finding: "warn" works but not as well as it could, "fail" stops Midspan from filling anything."""
+    """The result of a check. "warn": Midspan works, but not as well as it could. "fail": it cannot fill holes."""
 
     name: str
     verdict: Verdict
@@ -38,7 +38,7 @@ class Check:
 
 
 def installation() -> Iterator[Check]:
-    """Check everything that needs no running process of ours. A generator, so that each shows when it is done."""
+    """Yield the checks that need no running Midspan process, each as soon as it is done."""
     yield python()
     yield packages()
     yield grammars()
@@ -48,6 +48,7 @@ def installation() -> Iterator[Check]:
 
 
 def python() -> Check:
+    """Check the version of Python."""
     found = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info < _OLDEST_PYTHON:
         return Check("Python", "fail", found, "install Python 3.11 or newer, and Midspan with it")
@@ -63,24 +64,25 @@ def packages() -> Check:
     missing = [name for name in names if not _is_installed(name)]
     if missing:
         return Check("packages", "fail", f"missing: {', '.join(missing)}", _REINSTALL)
-    shown = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "pygls", "lsprotocol", "tree-sitter"))
-    return Check("packages", "ok", f"all {len(names)} there, such as {shown}")
+    examples = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "pygls", "lsprotocol", "tree-sitter"))
+    return Check("packages", "ok", f"all {len(names)} are installed, such as {examples}")
 
 
 def grammars() -> Check:
-    """Check that every installed tree-sitter grammar loads with the installed tree-sitter."""
+    """Check that all tree-sitter grammars load with the installed tree-sitter."""
     names = [name for name in _requirements() if name.startswith("tree-sitter-")]
     broken = [name for name in names if not _grammar_loads(name)]
     if broken:
-        advice = f"pip install --force-reinstall {' '.join(broken)}; until then these languages are cut by lines"
+        advice = f"pip install --force-reinstall {' '.join(broken)}; until then their holes are cut by lines"
         return Check("grammars", "warn", f"do not load: {', '.join(broken)}", advice)
     return Check("grammars", "ok", f"all {len(names)} load")
 
 
 def torch() -> Check:
+    """Check that torch imports, and report its version and devices."""
     try:
         run = subprocess.run(
-            [sys.executable, "-c", _TORCH_QUESTION], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True
+            [sys.executable, "-c", _TORCH_SCRIPT], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True
         )
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -96,19 +98,22 @@ def cpu() -> Check:
     """Check for bf16 arithmetic, which makes a denoising step 2 to 3.5 times faster than fp32."""
     path = Path("/proc/cpuinfo")
     if not path.exists():
-        return Check("processor", "ok", f"{platform.machine()}; its features cannot be read on this system")
-    words = path.read_text(errors="replace")
-    features = set(re.findall(r"\b(?:avx2|avx512f|avx512_bf16|amx_bf16|bf16|asimd)\b", words))
-    found = f"{platform.machine()} with {', '.join(sorted(features)) or 'no vector units that we know'}"
+        return Check("processor", "ok", f"{platform.machine()}; this system does not tell its features")
+    cpu_info = path.read_text(errors="replace")
+    features = set(re.findall(r"\b(?:avx2|avx512f|avx512_bf16|amx_bf16|bf16|asimd)\b", cpu_info))
+    found = f"{platform.machine()} with {', '.join(sorted(features)) or 'no known vector instructions'}"
     if features & {"avx512_bf16", "amx_bf16", "bf16"}:
         return Check("processor", "ok", found)
     return Check(
-        "processor", "warn", found, "no bf16: fills take 2 to 3 times as long, and longer ones miss the budget"
+        "processor",
+        "warn",
+        found,
+        "the processor has no bf16: fills take 2 to 3 times as long, and long ones exceed the budget",
     )
 
 
 def weights() -> Check:
-    """Check that the embedded model's files are there and whole."""
+    """Check that the embedded model's files are complete."""
     try:
         header = read_weights()
     except MidspanError as error:
@@ -117,7 +122,7 @@ def weights() -> Check:
 
 
 def editors() -> Check:
-    """Check which editors with inline completion are on the path."""
+    """Check which editors with inline completion are on the PATH."""
     found, advice = [], "Midspan needs an editor with LSP 3.18 inline completion: Neovim 0.12 or newer, or VS Code"
     if nvim := shutil.which("nvim"):
         version = _neovim_version(nvim)
@@ -129,7 +134,7 @@ def editors() -> Check:
         found.append("VS Code")
     if found:
         return Check("editors", "ok", ", ".join(found))
-    return Check("editors", "warn", "none on the path that we know", advice)
+    return Check("editors", "warn", "no known editor is on the PATH", advice)
 
 
 def _requirements() -> list[str]:
@@ -148,8 +153,8 @@ def _is_installed(name: str) -> bool:
 def _grammar_loads(name: str) -> bool:
     try:
         module = importlib.import_module(name.replace("-", "_"))
-        makers = [getattr(module, attribute) for attribute in dir(module) if attribute.startswith("language")]
-        languages = [tree_sitter.Language(make()) for make in makers if callable(make)]
+        factories = [getattr(module, attribute) for attribute in dir(module) if attribute.startswith("language")]
+        languages = [tree_sitter.Language(factory()) for factory in factories if callable(factory)]
     except (ImportError, ValueError, TypeError):
         return False
     return bool(languages)
@@ -157,8 +162,8 @@ def _grammar_loads(name: str) -> bool:
 
 def _neovim_version(nvim: str) -> tuple[int, int]:
     try:
-        first = subprocess.run([nvim, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        output = subprocess.run([nvim, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return (0, 0)
-    match = re.search(r"v(\d+)\.(\d+)", first)
+    match = re.search(r"v(\d+)\.(\d+)", output)
     return (int(match[1]), int(match[2])) if match else (0, 0)

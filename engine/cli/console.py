@@ -1,4 +1,4 @@
-"""The two consoles of the command line, and how it ends when something is wrong."""
+"""The consoles for output and errors, and the exit with an error."""
 
 from typing import NoReturn
 
@@ -8,7 +8,7 @@ from rich.console import Console
 from engine.errors import MidspanError
 
 out = Console(highlight=False)
-# What is for the person at the terminal only (spinners, errors) stays out of pipes.
+# Spinners and errors go to stderr, so that they do not get into a pipe.
 err = Console(stderr=True, highlight=False)
 
 BAD_INPUT = 2

@@ -1,4 +1,4 @@
-"""A cursor in a file on disk where a hole is to be filled."""
+"""A cursor in a file: the hole to fill."""
 
 import re
 from pathlib import Path
@@ -7,21 +7,21 @@ import attrs
 
 from engine.errors import MidspanError
 
-# The language server leaves larger files alone (its own limit), so the command line says it before starting anything.
+# The language server ignores larger files. The command line says so before it starts a server.
 MAX_FILE_BYTES = 2 * 1024 * 1024
-# The line ends of the Language Server Protocol. str.splitlines knows more (form feed, U+2028), and would count wrong.
+# The line ends of the Language Server Protocol. str.splitlines has more of them (form feed, U+2028).
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class CursorError(MidspanError):
-    """The file cannot be read as text, or has no such line and column."""
+    """The file cannot be read as text, or it does not have this line and column."""
 
     code = "cursor"
 
 
 @attrs.frozen
 class Cursor:
-    """A text and a cursor in it. `line` and `character` are 0-based and count lines and code points."""
+    """A text and a cursor in it. `line` and `character` are 0-based; `character` counts code points."""
 
     path: Path
     text: str
@@ -30,7 +30,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, path: Path, at: str) -> "Cursor":
-        """Read `path` and find `at`, a 1-based "LINE:COL". Raises CursorError with what is wrong and allowed."""
+        """Read `path` and return the cursor `at`, a 1-based "LINE:COL". Raises CursorError if there is none."""
         match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", at)
         if match is None:
             raise CursorError(f"--at is {at!r}; give a line and a column, both from 1, such as 12:5")
@@ -45,18 +45,18 @@ class Cursor:
 
     @classmethod
     def at_offset(cls, path: Path, text: str, offset: int) -> "Cursor":
-        """Return the cursor before the character with the index `offset` of `text`."""
+        """Return the cursor at the character offset `offset` of `text`."""
         before = _LINE_END.split(text[:offset])
         return cls(path, text, len(before) - 1, len(before[-1]))
 
     def offset(self, line: int, character: int) -> int:
-        """Return the index into `text` of a 0-based line and character."""
+        """Return the character offset of a 0-based line and character."""
         starts = [0, *(match.end() for match in _LINE_END.finditer(self.text))]
         return starts[line] + character
 
 
 def read_text(path: Path) -> str:
-    """Return the file's text with its line ends as they are. Raises CursorError when there is none to be had."""
+    """Return the text of a file with its own line ends. Raises CursorError when it cannot be read as text."""
     if not path.exists():
         raise CursorError(f"{path}: no such file")
     if not path.is_file():
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
-            raise CursorError(f"{path} has {size / 1e6:.1f} MB; at most {MAX_FILE_BYTES / 1e6:.1f} MB are taken")
+            raise CursorError(f"{path} has {size / 1e6:.1f} MB; at most {MAX_FILE_BYTES / 1e6:.1f} MB are allowed")
         raw = path.read_bytes()
     except OSError as error:
         raise CursorError(f"{path} cannot be read: {error.strerror}") from None
@@ -73,5 +73,5 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise CursorError(f"{path} is not UTF-8 text (byte {error.start}); convert it to UTF-8 first") from None
     if "\0" in text:
-        raise CursorError(f"{path} is not text: it holds a zero byte")
+        raise CursorError(f"{path} is not text: it contains a zero byte")
     return text

@@ -1,4 +1,4 @@
-"""`midspan demo`: fill the holes of the sample files, then say how to hook up an editor."""
+"""`midspan demo`: fill the holes of the sample files, then show how to set up an editor."""
 
 import asyncio
 import sys
@@ -13,11 +13,11 @@ from engine.cli.canvas_view import filled_view
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillAnswer, FillOptions
-from engine.cli.options import MaybeModel, MaybePrecision
+from engine.cli.options import OptionalModel, OptionalPrecision
 from engine.cli.sample import Sample, SampleHole, samples
 from engine.errors import MidspanError
 
-# The demo shows what the model does, not what a keystroke's budget cuts short.
+# Long enough that the budget of a keystroke does not cut the fills short.
 _OPTIONS = FillOptions(budget_ms=5000)
 
 _NEOVIM = """\
@@ -29,8 +29,8 @@ vim.keymap.set("i", "<Tab>", function()
 end, { expr = true })"""
 
 
-def demo(model: MaybeModel = None, precision: MaybePrecision = None) -> None:
-    """Fill the holes of three sample files through the whole real path, and tell how to hook up an editor."""
+def demo(model: OptionalModel = None, precision: OptionalPrecision = None) -> None:
+    """Fill the holes of three sample files as an editor would, and show how to set up an editor."""
     try:
         asyncio.run(_demo(LspSession(model, precision)))
     except MidspanError as error:
@@ -69,7 +69,7 @@ def _show_editors() -> None:
     out.print("Neovim 0.12, in init.lua:")
     command = str(Path(sys.executable).with_name("midspan-lsp"))
     out.print(Syntax(_NEOVIM.replace("COMMAND", command), "lua", background_color="default", word_wrap=True))
-    out.print("Any other editor whose LSP client knows inline completion (LSP 3.18) starts the same command:")
+    out.print("Any other editor whose LSP client supports inline completion (LSP 3.18) runs the same command:")
     out.print(f"  {command} --stdio", soft_wrap=True)
-    out.print("One hole of your own: midspan fill FILE --at LINE:COL --watch")
-    out.print("Something amiss: midspan doctor")
+    out.print("To fill a hole of your own: midspan fill FILE --at LINE:COL --watch")
+    out.print("If something does not work: midspan doctor")

@@ -1,4 +1,4 @@
-"""`midspan doctor`: what is found, what is missing, and what to do about it."""
+"""`midspan doctor`: check the installation and say what to do."""
 
 import asyncio
 import json
@@ -24,31 +24,31 @@ _STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "fail": "bold re
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check the installation, and say what to do where something is missing; exit with 1 if it cannot work."""
-    found = []
-    with err.status("looking"):
+    """Check the installation and say how to fix it. The exit status is 1 if Midspan cannot work."""
+    results = []
+    with err.status("checking"):
         for check in _all_checks():
-            found.append(check)
+            results.append(check)
             if not as_json:
                 _show(check)
     if as_json:
-        healthy = all(check.verdict != "fail" for check in found)
-        typer.echo(json.dumps({"healthy": healthy, "checks": [attrs.asdict(check) for check in found]}))
-    if any(check.verdict == "fail" for check in found):
+        healthy = all(check.verdict != "fail" for check in results)
+        typer.echo(json.dumps({"healthy": healthy, "checks": [attrs.asdict(check) for check in results]}))
+    if any(check.verdict == "fail" for check in results):
         raise typer.Exit(FAILED)
 
 
 def _all_checks() -> Iterator[Check]:
     yield from checks.installation()
-    yield chosen()
+    yield model_in_use()
     yield runtime_folder()
     yield asyncio.run(language_server())
     yield asyncio.run(engine())
     yield checks.editors()
 
 
-def chosen() -> Check:
-    """Check that the model that was chosen is here."""
+def model_in_use() -> Check:
+    """Check that the chosen model is here."""
     choice = chosen_model()
     if choice.problem:
         return Check("model in use", "warn", choice.model, choice.problem)
@@ -56,7 +56,7 @@ def chosen() -> Check:
 
 
 def runtime_folder() -> Check:
-    """Check that the folder of socket, lock and log can be written, by this user alone."""
+    """Check that this user, and nobody else, can write to the folder of socket, lock and log."""
     folder = runtime_paths_of(DEFAULT).directory
     try:
         make_private(folder)
@@ -73,12 +73,12 @@ async def language_server() -> Check:
         async with LspSession() as session:
             milliseconds = session.initialize_ms
     except MidspanError as error:
-        return Check("language server", "fail", str(error), "run `midspan-lsp --stdio` by hand and read what it says")
+        return Check("language server", "fail", str(error), "run `midspan-lsp --stdio` by hand and read its errors")
     return Check("language server", "ok", f"answers {milliseconds:.0f} ms after its start")
 
 
 async def engine() -> Check:
-    """Check on a running engine; that none is running is well too."""
+    """Check the running engine. It is no problem if none is running."""
     try:
         client: EngineClient | None = await connect_running(EngineOptions(), "midspan-doctor")
         if client is None:

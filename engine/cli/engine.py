@@ -1,4 +1,4 @@
-"""`midspan engine start|status|stop`: the resident engine of this user."""
+"""`midspan engine start|status|stop`: the user's engine process."""
 
 import asyncio
 import json
@@ -16,14 +16,16 @@ from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status
 
-app = typer.Typer(help="The resident engine. The first fill starts it; you rarely need these.", no_args_is_help=True)
+app = typer.Typer(
+    help="The engine process. The first fill starts it, so you rarely need these commands.", no_args_is_help=True
+)
 
 _CLIENT = "midspan-cli"
 
 
 @app.command()
 def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
-    """Start the engine, or find it running, and show how it is doing."""
+    """Start the engine if it is not running, and show its status."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
     try:
         with err.status("starting the engine"):
@@ -35,7 +37,7 @@ def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson
 
 @app.command("status")
 def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
-    """Show how the running engine is doing; exit with 1 when none is running."""
+    """Show the status of the running engine. The exit status is 1 if none is running."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
     try:
         status = asyncio.run(_status(options))
@@ -48,7 +50,7 @@ def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: 
 
 @app.command()
 def stop(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
-    """Ask the engine to finish and leave, and wait until it has."""
+    """Ask the engine to end, and wait for its end."""
     try:
         options = EngineOptions(model=resolve_model(model), precision=precision)
         stopped = asyncio.run(stop_running(options, _CLIENT))
@@ -62,15 +64,15 @@ def stop(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson 
 
 async def _start(options: EngineOptions) -> Status:
     client = await connect_or_start(options, _CLIENT)
-    return await _ask(client)
+    return await _status_of(client)
 
 
 async def _status(options: EngineOptions) -> Status | None:
     client = await connect_running(options, _CLIENT)
-    return None if client is None else await _ask(client)
+    return None if client is None else await _status_of(client)
 
 
-async def _ask(client: EngineClient) -> Status:
+async def _status_of(client: EngineClient) -> Status:
     try:
         return await client.status()
     finally:

@@ -1,4 +1,4 @@
-"""`midspan fill`: fill one hole of a file through the language server, as an editor would."""
+"""`midspan fill`: fill a hole in a file through the language server, as an editor does."""
 
 import asyncio
 import json
@@ -14,27 +14,32 @@ from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillAnswer, FillOptions, FillProgress
-from engine.cli.options import AsJson, MaybeModel, MaybePrecision
+from engine.cli.options import AsJson, OptionalModel, OptionalPrecision
 from engine.errors import MidspanError
 from engine.protocol.messages import RuleName
 
-# A denoising step takes a few milliseconds: shown as it runs, nobody would see it. The times printed are the real ones.
+# A denoising step takes a few milliseconds, too fast to see. The animation is slower; the printed times are the real
+# ones.
 _FRAME_SECONDS = 0.12
 
 
 def fill(
-    file: Annotated[Path, typer.Argument(help="The file with the hole. It is read, never written.")],
-    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="Where the hole is, both from 1.")],
-    watch: Annotated[bool, typer.Option("--watch", help="Show the canvas as its tokens lock in.")] = False,
+    file: Annotated[Path, typer.Argument(help="The file with the hole. It is not changed.")],
+    at: Annotated[
+        str, typer.Option("--at", metavar="LINE:COL", help="The position of the hole. Both numbers start at 1.")
+    ],
+    watch: Annotated[bool, typer.Option("--watch", help="Show the canvas while its tokens are committed.")] = False,
     steps: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Denoising steps; else as the budget allows.")
+        int | None, typer.Option(min=1, max=256, help="The number of denoising steps. Default: what the budget allows.")
     ] = None,
-    budget: Annotated[float | None, typer.Option("--budget", min=1, metavar="MS", help="Milliseconds at most.")] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=1, metavar="MS", help="The time limit in milliseconds.")
+    ] = None,
     rule: Annotated[RuleName | None, typer.Option(help="The commit rule.")] = None,
     left_to_right: Annotated[bool, typer.Option("--left-to-right", help="Short for --rule left-to-right.")] = False,
     as_json: AsJson = False,
-    model: MaybeModel = None,
-    precision: MaybePrecision = None,
+    model: OptionalModel = None,
+    precision: OptionalPrecision = None,
 ) -> None:
     """Fill the hole at LINE:COL of FILE and show it in its context."""
     try:
@@ -50,13 +55,13 @@ def fill(
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
-        typer.echo(_json(answer))
+        typer.echo(_to_json(answer))
     else:
         out.print(filled_view(cursor, answer), soft_wrap=True)
 
 
 class _Animation:
-    """The canvas in its context, frame by frame, at a pace that a person can follow."""
+    """Shows the canvas of each step in its context, slowly enough for a person."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -70,7 +75,7 @@ class _Animation:
         self._frames.put_nowait(None)
 
     async def play(self) -> None:
-        """Show every frame until `end`, then leave the terminal clean for the answer."""
+        """Show every frame until `end`, then clear them from the terminal."""
         with Live(console=out, transient=True, auto_refresh=False) as live:
             while (frame := await self._frames.get()) is not None:
                 view = in_context(self._cursor, self._offset, self._offset, canvas_text(frame.canvas))
@@ -92,7 +97,7 @@ async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, anima
             await player
 
 
-def _json(answer: FillAnswer) -> str:
+def _to_json(answer: FillAnswer) -> str:
     ms = answer.ms
     fields = {
         "text": answer.text,

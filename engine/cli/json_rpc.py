@@ -1,7 +1,7 @@
 """JSON-RPC with a language server over its standard streams.
 
-Written out here, not taken from pygls: importing pygls and lsprotocol takes the better part of a second, which every
-`midspan fill` would pay and which the latency benchmark would measure along with the server.
+This does not use pygls: importing pygls and lsprotocol takes most of a second, which would slow down every
+`midspan fill` and distort the latency benchmark.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from engine.errors import MidspanError
 
 _T = TypeVar("_T")
 _EXIT_SECONDS = 5.0
-_LAST_WORDS_SECONDS = 1.0
+_STDERR_SECONDS = 1.0
 
 
 class LanguageServerError(MidspanError):
-    """The language server could not be started, went away, or answered a request with an error."""
+    """The language server cannot be started, has ended, or answered a request with an error."""
 
     code = "language-server"
 
@@ -32,8 +32,8 @@ def _camel(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest)
 
 
-def _wire_converter() -> cattrs.Converter:
-    """Return a converter whose keys are camelCase and that leaves out whatever equals its default."""
+def _lsp_converter() -> cattrs.Converter:
+    """Return a converter with camelCase keys that omits fields with their default value."""
     converter = cattrs.Converter(detailed_validation=False)
 
     def overrides(cls: type[Any]) -> dict[str, Any]:
@@ -48,21 +48,21 @@ def _wire_converter() -> cattrs.Converter:
     return converter
 
 
-_converter = _wire_converter()
+_converter = _lsp_converter()
 
 
 @attrs.define
-class _Waiting:
-    answer: type[Any]
+class _PendingRequest:
+    answer_class: type[Any]
     future: asyncio.Future[Any]
 
 
 class JsonRpc:
-    """One connection to a server process. Requests and notifications carry attrs objects; their keys are camelCase."""
+    """A connection to a server process. Requests and notifications carry attrs objects, with camelCase keys as JSON."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self._waiting: dict[int, _Waiting] = {}
+        self._pending: dict[int, _PendingRequest] = {}
         self._listeners: dict[str, tuple[type[Any], Callable[[Any], None]]] = {}
         self._last_id = 0
         self._ended = False
@@ -71,7 +71,7 @@ class JsonRpc:
 
     @classmethod
     async def spawn(cls, command: list[str]) -> "JsonRpc":
-        """Start `command` and speak with it. Raises LanguageServerError when it cannot be started."""
+        """Start `command` and connect to it. Raises LanguageServerError when it cannot be started."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -80,22 +80,22 @@ class JsonRpc:
         return cls(process)
 
     def listen(self, method: str, params: type[_T], callback: Callable[[_T], None]) -> None:
-        """Call `callback` with the params of each notification of this method, in the order they arrive."""
+        """Call `callback` with the params of each notification of `method`, in order."""
         self._listeners[method] = (params, callback)
 
-    async def request(self, method: str, params: object, answer: type[_T]) -> _T:
-        """Send a request and wait for its result. Raises LanguageServerError on an error answer or a lost server."""
+    async def request(self, method: str, params: object, answer_class: type[_T]) -> _T:
+        """Send a request and wait for its result. Raises LanguageServerError for an error answer and a lost server."""
         self._last_id += 1
         request_id = self._last_id
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
-        self._waiting[request_id] = _Waiting(answer, future)
+        self._pending[request_id] = _PendingRequest(answer_class, future)
         try:
             await self._send({"id": request_id, "method": method, "params": _converter.unstructure(params)})
             return await future
         finally:
-            self._waiting.pop(request_id, None)
+            self._pending.pop(request_id, None)
             if future.done() and not future.cancelled():
-                # asyncio complains on stderr about an error that nobody looked at, such as when sending failed first.
+                # Retrieve the error even if sending failed first: asyncio prints errors that nobody retrieved.
                 future.exception()
 
     async def notify(self, method: str, params: object) -> None:
@@ -103,7 +103,7 @@ class JsonRpc:
         await self._send({"method": method, "params": _converter.unstructure(params)})
 
     async def close(self) -> None:
-        """Close the server's input and wait for it to leave; one that stays for 5 seconds is killed."""
+        """Close the server's input and wait for its end. After 5 seconds, kill it."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
@@ -119,8 +119,8 @@ class JsonRpc:
         try:
             await self._write(fields)
         except (ConnectionError, RuntimeError):
-            # What the server said last is still being read, and the error should tell it.
-            await asyncio.wait(self._tasks, timeout=_LAST_WORDS_SECONDS)
+            # Wait for the server's last line on stderr: the error quotes it.
+            await asyncio.wait(self._tasks, timeout=_STDERR_SECONDS)
             raise self._gone() from None
 
     async def _write(self, fields: dict[str, Any]) -> None:
@@ -133,17 +133,16 @@ class JsonRpc:
         assert self.process.stdout is not None
         try:
             while (length := await self._read_length(self.process.stdout)) is not None:
-                await self._take(json.loads(await self.process.stdout.readexactly(length)))
+                await self._handle(json.loads(await self.process.stdout.readexactly(length)))
         except (asyncio.IncompleteReadError, ValueError, ConnectionError, LanguageServerError):
-            # What follows cannot be trusted to be a message: as good as the end of the stream.
-            pass
+            pass  # the rest of the stream cannot be split into messages, so this counts as its end
         finally:
             self._ended = True
-            if self._waiting:
-                await asyncio.wait([self._tasks[1]], timeout=_LAST_WORDS_SECONDS)
-            for waiting in self._waiting.values():
-                if not waiting.future.done():
-                    waiting.future.set_exception(self._gone())
+            if self._pending:
+                await asyncio.wait([self._tasks[1]], timeout=_STDERR_SECONDS)
+            for pending in self._pending.values():
+                if not pending.future.done():
+                    pending.future.set_exception(self._gone())
 
     @staticmethod
     async def _read_length(stream: asyncio.StreamReader) -> int | None:
@@ -154,20 +153,20 @@ class JsonRpc:
                 length = int(value)
         return length
 
-    async def _take(self, fields: dict[str, Any]) -> None:
+    async def _handle(self, fields: dict[str, Any]) -> None:
         method, message_id = fields.get("method"), fields.get("id")
         if method is not None and message_id is not None:
-            # The few requests a server makes of us (create a progress, register a capability) need no more than a yes.
+            # The server's requests (create a progress, register a capability) need only a positive answer.
             await self._write({"id": message_id, "result": None})
         elif method is not None:
             if method in self._listeners:
                 params, callback = self._listeners[method]
                 callback(_converter.structure(fields.get("params"), params))
-        elif (waiting := self._waiting.get(message_id or 0)) is not None and not waiting.future.done():
+        elif (pending := self._pending.get(message_id or 0)) is not None and not pending.future.done():
             try:
-                waiting.future.set_result(_answer(fields, waiting.answer))
+                pending.future.set_result(_result(fields, pending.answer_class))
             except LanguageServerError as error:
-                waiting.future.set_exception(error)
+                pending.future.set_exception(error)
 
     async def _read_stderr(self) -> None:
         assert self.process.stderr is not None
@@ -176,16 +175,16 @@ class JsonRpc:
                 self._stderr.append(text)
 
     def _gone(self) -> LanguageServerError:
-        last = f"; its last words: {self._stderr[-1][:200]}" if self._stderr else ""
-        return LanguageServerError(f"the language server ended unexpectedly{last}")
+        last_line = f"; its last line was: {self._stderr[-1][:200]}" if self._stderr else ""
+        return LanguageServerError(f"the language server ended unexpectedly{last_line}")
 
 
-def _answer(fields: dict[str, Any], kind: type[_T]) -> _T:
-    """Return the typed result of a response. Raises LanguageServerError when it is an error or of another shape."""
+def _result(fields: dict[str, Any], answer_class: type[_T]) -> _T:
+    """Return the result of a response. Raises LanguageServerError when it is an error or has another shape."""
     if error := fields.get("error"):
         raise LanguageServerError(str(error.get("message", "the language server gave no reason")).splitlines()[0])
     try:
-        return _converter.structure(fields.get("result"), kind)
-    except Exception as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError
+        return _converter.structure(fields.get("result"), answer_class)
+    except Exception as error:  # cattrs passes on what a hook raises: KeyError, TypeError, ValueError
         reason = f"{type(error).__name__}: {error}"[:120]
-        raise LanguageServerError(f"the language server's answer is not a {kind.__name__}: {reason}") from None
+        raise LanguageServerError(f"the language server's answer is not a {answer_class.__name__}: {reason}") from None

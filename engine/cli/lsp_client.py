@@ -1,4 +1,4 @@
-"""A session with `midspan-lsp` as an editor holds it, so that command line and benchmarks take the whole real path."""
+"""An LSP client of `midspan-lsp`. So the command line and the benchmarks use the same path as an editor."""
 
 import os
 import sys
@@ -16,9 +16,9 @@ OnCanvas = Callable[[lsp.FillProgress], None]
 
 
 class LspSession:
-    """A running language server. Use it as an async context manager; leaving it ends the server.
+    """A running language server. Use it as an async context manager; its exit ends the server.
 
-    Positions count code points (utf-32): that is how Python and the person who types LINE:COL count.
+    Positions count code points (utf-32), like Python and like the LINE:COL that a person types.
     """
 
     def __init__(self, model: str | None = None, precision: str | None = None) -> None:
@@ -29,17 +29,17 @@ class LspSession:
 
     async def __aenter__(self) -> "LspSession":
         """Start the server. Raises LanguageServerError when it does not start or does not answer."""
-        started = time.perf_counter()
-        # -P: the folder we stand in is the user's, and a module of theirs (types.py, json.py) must not become ours.
+        begin = time.perf_counter()
+        # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
         self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
         capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities(["utf-32"]))
-        # The folder we stand in is the workspace: the model sees a file's path from there.
+        # The current folder is the workspace: the model sees paths relative to it.
         params = lsp.Initialize(os.getpid(), capabilities, Path.cwd().as_uri(), self._options)
         try:
             result = await self._rpc.request("initialize", params, lsp.InitializeResult)
-            self.initialize_ms = (time.perf_counter() - started) * 1000
+            self.initialize_ms = (time.perf_counter() - begin) * 1000
             if result.capabilities.position_encoding != "utf-32":
-                raise LanguageServerError("the language server does not count in code points; is it midspan-lsp?")
+                raise LanguageServerError("the language server does not count code points; is it midspan-lsp?")
             await self._rpc.notify("initialized", lsp.Initialized())
         except LanguageServerError:
             await self._rpc.close()
@@ -52,7 +52,7 @@ class LspSession:
             await rpc.request("shutdown", None, NoneType)
             await rpc.notify("exit", None)
         except LanguageServerError:
-            pass  # It is gone already, and whoever asked it something has been told why.
+            pass  # it has ended already, and the request that waited for it raised the reason
         finally:
             await rpc.close()
 
@@ -68,19 +68,19 @@ class LspSession:
         return self.rpc.process.pid
 
     async def open(self, path: Path, text: str) -> None:
-        """Show the server a document; the language is left for it to tell from the path."""
+        """Open a document. The server recognises the language by the path."""
         uri = _uri(path)
         self._versions[uri] = 1
         await self.rpc.notify("textDocument/didOpen", lsp.DidOpen(lsp.DocumentItem(uri, "", 1, text)))
 
     async def close(self, path: Path) -> None:
-        """Tell the server that the document is no longer of interest."""
+        """Close a document."""
         uri = _uri(path)
         del self._versions[uri]
         await self.rpc.notify("textDocument/didClose", lsp.DidClose(lsp.Document(uri)))
 
     async def type_text(self, cursor: Cursor, text: str) -> None:
-        """Insert `text` at the place; `cursor.text` is the document before."""
+        """Insert `text` at the cursor. `cursor.text` is the document before that."""
         uri = _uri(cursor.path)
         self._versions[uri] += 1
         position = _position(cursor)
@@ -89,14 +89,14 @@ class LspSession:
         await self.rpc.notify("textDocument/didChange", lsp.DidChange(document, [change]))
 
     async def suggest(self, cursor: Cursor) -> list[lsp.InlineItem]:
-        """Ask for an inline completion as an editor does while its user types; an empty list is no suggestion."""
+        """Request an inline completion as an editor does while its user types. Return [] for no suggestion."""
         params = lsp.InlineCompletion(lsp.Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
         return (await self.rpc.request("textDocument/inlineCompletion", params, lsp.InlineList)).items
 
     async def fill(self, cursor: Cursor, options: lsp.FillOptions, on_canvas: OnCanvas | None = None) -> lsp.FillAnswer:
-        """Fill the hole at the cursor, waiting for the engine to start if it must.
+        """Fill the hole at the cursor. If the engine is not running, wait for its start.
 
-        Raises LanguageServerError with the server's one line when there is no answer.
+        Raises LanguageServerError with the server's error line.
         """
         if on_canvas is not None:
             self.rpc.listen("midspan/fillProgress", lsp.FillProgress, on_canvas)
@@ -111,7 +111,7 @@ class LspSession:
         return await self.rpc.request("midspan/fill", params, lsp.FillAnswer)
 
     async def status(self) -> lsp.StatusReport:
-        """Ask the server for its counts of this session, and the engine for its own."""
+        """Return the server's counts of this session and the engine's status."""
         return await self.rpc.request("workspace/executeCommand", lsp.Command("midspan.status"), lsp.StatusReport)
 
 

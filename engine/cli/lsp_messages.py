@@ -1,4 +1,4 @@
-"""The few messages of the Language Server Protocol that the command line and the benchmarks speak, and midspan/fill."""
+"""The messages of the Language Server Protocol, and midspan/fill, that the command line and the benchmarks use."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from engine.protocol.messages import Finish, RuleName, Status, Timings
 
 @attrs.frozen
 class Position:
-    """A place in a text, 0-based; `character` counts in the agreed position encoding."""
+    """A position in a text, 0-based. `character` counts in the agreed position encoding."""
 
     line: int
     character: int
@@ -74,7 +74,7 @@ class ClientCapabilities:
 
 @attrs.frozen
 class InitializationOptions:
-    """The settings that the command line chooses; None leaves the language server's default."""
+    """The settings that the command line sets. None keeps the language server's default."""
 
     model: str | None = None
     precision: str | None = None
@@ -90,7 +90,7 @@ class Initialize:
 
 @attrs.frozen
 class Initialized:
-    """The params of the notification of that name: an empty object, which is not the same as none."""
+    """The params of `initialized`: an empty object, which is not the same as no params."""
 
 
 @attrs.frozen
@@ -130,7 +130,7 @@ class InlineList:
 
 @attrs.frozen
 class FillOptions:
-    """How a hole is to be filled. What is None is left to the server's settings."""
+    """How to fill a hole. None uses the server's setting."""
 
     rule: RuleName | None = None
     steps: int | None = None
@@ -139,7 +139,7 @@ class FillOptions:
 
 @attrs.frozen
 class FillRequest:
-    """The params of midspan/fill: where, and a FillOptions; progress is sent when there is a token to send it with."""
+    """The params of midspan/fill: a position and the FillOptions. The server reports progress if there is a token."""
 
     text_document: Document
     position: Position
@@ -151,7 +151,7 @@ class FillRequest:
 
 @attrs.frozen
 class FillAnswer:
-    """The result of midspan/fill: the shaped `text` goes into `range`; `tokens` are the model's own, before shaping."""
+    """The result of midspan/fill. The shaped `text` replaces `range`. `tokens` are the model's, before shaping."""
 
     text: str
     tokens: list[str]
@@ -168,7 +168,7 @@ class FillAnswer:
 
 @attrs.frozen
 class FillProgress:
-    """The canvas after a denoising step: None where it is still masked."""
+    """The canvas after a denoising step; None is a mask."""
 
     token: str
     step: int
@@ -177,14 +177,14 @@ class FillProgress:
 
 @attrs.frozen
 class Command:
-    """The params of workspace/executeCommand, for a command without arguments."""
+    """The params of workspace/executeCommand for a command without arguments."""
 
     command: str
 
 
 @attrs.frozen
 class StatusReport:
-    """The result of midspan.status: requests `asked` of the engine, and answered by `reused` suggestions instead."""
+    """The result of midspan.status. Of the requests, `asked` went to the engine and `reused` did not need it."""
 
     asked: int
     reused: int

@@ -1,4 +1,4 @@
-"""Everything there is to say about one model: what the catalog knows, what is here, and what fits this machine."""
+"""All facts about a model: from the catalog, from its files, and whether it fits this machine."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, chosen_model
-from engine.library.memory import ALLOWANCE, BYTES_A_PARAMETER, Room, Verdict, bytes_needed, gigabytes
+from engine.library.device_memory import ALLOWANCE, BYTES_PER_PARAMETER, DeviceMemory, Verdict, bytes_needed, gigabytes
 from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, folder_of, known_model
 from engine.library.store import ModelRecord
@@ -20,15 +20,15 @@ from engine.library.weights_header import WeightsHeader, read_folder
 
 @attrs.frozen
 class ModelSheet:
-    """A model by `name`, which is a path for one that the catalog does not have.
+    """The facts about a model. `name` is a path for a model that is not in the catalog.
 
-    `folder` and `bytes_here` are set where it is here, `record` where it was pulled, `known` where the catalog has it.
-    `architecture` and `header` are as its own files say, where it is here.
+    A model that is here has a `folder`, `bytes_here`, and an `architecture` and a `header` read from its files. A
+    pulled model has a `record`. `catalog_entry` is None for a model that is not in the catalog.
     """
 
     name: str
     parameters: int
-    known: CatalogModel | None = None
+    catalog_entry: CatalogModel | None = None
     folder: Path | None = None
     record: ModelRecord | None = None
     bytes_here: int = 0
@@ -37,16 +37,16 @@ class ModelSheet:
 
     @property
     def in_use(self) -> bool:
-        """Whether it is taken where nobody names a model."""
+        """Whether it is the default model."""
         return chosen_model().model in (self.name, str(self.folder))
 
     def bytes_needed(self, precision: Precision) -> int:
-        """Return what it takes when it runs in `precision`."""
+        """Return the bytes that the model needs in `precision`."""
         return bytes_needed(self._header.loaded, precision, self._header.plain)
 
-    def verdict(self, precision: Precision, room: Room) -> Verdict | None:
-        """Whether it fits; None where the hardware has no such precision."""
-        return room.verdict(precision, self._header.loaded, self._header.plain)
+    def verdict(self, precision: Precision, memory: DeviceMemory) -> Verdict | None:
+        """Return whether it fits; None if the device does not have this precision."""
+        return memory.verdict(precision, self._header.loaded, self._header.plain)
 
     @property
     def _header(self) -> WeightsHeader:
@@ -54,7 +54,7 @@ class ModelSheet:
 
 
 def sheet_of(model: str) -> ModelSheet:
-    """Look a model up by name or folder; files are read by their headers only. Raises ModelError with what to do."""
+    """Return the facts about a model by name or folder. Reads only the headers of its files. Raises ModelError."""
     if model in catalog() and model != EMBEDDED and not store.is_pulled(model) and not Path(model).is_dir():
         return ModelSheet(model, catalog()[model].parameters, catalog()[model])
     folder = folder_of(model).resolve()
@@ -67,12 +67,12 @@ def sheet_of(model: str) -> ModelSheet:
 
 
 def all_sheets() -> list[ModelSheet]:
-    """Return a sheet for every model of the catalog, and for the pulled ones that are in it no more."""
+    """Return a sheet for each model of the catalog and for each pulled model that is no longer in it."""
     return [sheet_of_pulled(name) for name in dict.fromkeys([*catalog(), *store.pulled_names()])]
 
 
 def sheet_of_pulled(name: str) -> ModelSheet:
-    """Like `sheet_of` for a name, but without a look into its files: they may be many, or damaged."""
+    """Return a sheet by name without reading the model's files, which can be many or damaged."""
     known = catalog().get(name)
     parameters = known.parameters if known else 0
     if name == EMBEDDED:
@@ -84,8 +84,8 @@ def sheet_of_pulled(name: str) -> ModelSheet:
     return ModelSheet(name, parameters, known, folder, record, record.size if record else 0)
 
 
-def as_json(sheet: ModelSheet, rooms: list[Room]) -> dict[str, object]:
-    """Return the sheet for programs; sizes are in bytes."""
+def as_json(sheet: ModelSheet, memories: list[DeviceMemory]) -> dict[str, object]:
+    """Return the sheet as JSON fields. Sizes are in bytes."""
     return {
         "name": sheet.name,
         "here": str(sheet.folder) if sheet.folder else None,
@@ -93,17 +93,17 @@ def as_json(sheet: ModelSheet, rooms: list[Room]) -> dict[str, object]:
         "parameters": sheet.parameters,
         "bytes_here": sheet.bytes_here,
         "architecture": sheet.architecture,
-        "catalog": attrs.asdict(sheet.known) if sheet.known else None,
+        "catalog": attrs.asdict(sheet.catalog_entry) if sheet.catalog_entry else None,
         "pulled": attrs.asdict(sheet.record) if sheet.record else None,
         "fits": {
-            room.name: {precision: sheet.verdict(precision, room) for precision in _precisions(sheet, rooms)}
-            for room in rooms
+            memory.name: {precision: sheet.verdict(precision, memory) for precision in _precisions(sheet, memories)}
+            for memory in memories
         },
     }
 
 
 def facts(sheet: ModelSheet) -> Table:
-    """Return the sheet for people."""
+    """Return the sheet as a table of labels and values."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="cyan")
     table.add_column(overflow="fold")
@@ -113,27 +113,31 @@ def facts(sheet: ModelSheet) -> Table:
     return table
 
 
-def fits(sheet: ModelSheet, rooms: list[Room]) -> Table:
-    """Return what of it fits which memory, in each precision."""
+def fits(sheet: ModelSheet, memories: list[DeviceMemory]) -> Table:
+    """Return a table with the verdict for each precision and memory."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption=f"needs: {ALLOWANCE}", caption_justify="left")
     table.add_column("precision", style="cyan")
     table.add_column("needs", justify="right")
-    for room in rooms:
-        table.add_column(f"{room.name}: {gigabytes(room.free)} of {gigabytes(room.total)} free")
-    for precision in _precisions(sheet, rooms):
-        verdicts = [sheet.verdict(precision, room) or "not on this hardware" for room in rooms]
+    for memory in memories:
+        table.add_column(f"{memory.name}: {gigabytes(memory.free)} of {gigabytes(memory.total)} free")
+    for precision in _precisions(sheet, memories):
+        verdicts = [sheet.verdict(precision, memory) or "not on this hardware" for memory in memories]
         table.add_row(precision, gigabytes(sheet.bytes_needed(precision)), *verdicts)
     return table
 
 
 def count_of(parameters: int) -> str:
-    """Return a number of parameters as people read it."""
+    """Return a number of parameters as text for people."""
     return f"{parameters / 1e9:.1f}B" if parameters >= 1e9 else f"{parameters / 1e6:.0f}M"
 
 
 def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
-    known, record = sheet.known, sheet.record
-    rows = [("name", sheet.name), ("here", str(sheet.folder) if sheet.folder else "no"), ("in use", _yes(sheet.in_use))]
+    known, record = sheet.catalog_entry, sheet.record
+    rows = [
+        ("name", sheet.name),
+        ("here", str(sheet.folder) if sheet.folder else "no"),
+        ("in use", _yes_or_no(sheet.in_use)),
+    ]
     if known is not None:
         active = f", {count_of(known.active_parameters)} of them active" if known.active_parameters else ""
         ids = ", ".join(f"{name} {number}" for name, number in known.other_ids.items())
@@ -160,22 +164,22 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
     return rows
 
 
-def _precisions(sheet: ModelSheet, rooms: list[Room]) -> tuple[Precision, ...]:
-    if sheet.known is not None and sheet.known.family == EMBEDDED:
+def _precisions(sheet: ModelSheet, memories: list[DeviceMemory]) -> tuple[Precision, ...]:
+    if sheet.catalog_entry is not None and sheet.catalog_entry.family == EMBEDDED:
         return ("bf16",)  # it is small, and nothing quantizes it
-    wide = any("fp32" in room.precisions for room in rooms)
-    return tuple(each for each in BYTES_A_PARAMETER if wide or each != "fp32")
+    shows_fp32 = any("fp32" in memory.precisions for memory in memories)
+    return tuple(precision for precision in BYTES_PER_PARAMETER if shows_fp32 or precision != "fp32")
 
 
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def _architecture(folder: Path) -> str:
     try:
         config: Any = json.loads((folder / "config.json").read_text("utf-8"))
     except (OSError, ValueError):
-        raise ModelError(f"no config.json that can be read is in {folder}; is it a model's folder?") from None
+        raise ModelError(f"there is no readable config.json in {folder}; is it a model's folder?") from None
     if not isinstance(config, dict):
         return ""
     names = config.get("architectures") or [config.get("model_type") or config.get("family") or ""]

@@ -1,4 +1,4 @@
-"""`midspan models`: which models there are, what fits, and how they come, go and are chosen."""
+"""`midspan models`: list, inspect, pull, choose and remove models."""
 
 import asyncio
 import json
@@ -20,20 +20,20 @@ from engine.errors import MidspanError, ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, choose, chosen_model
-from engine.library.memory import gigabytes, rooms
+from engine.library.device_memory import device_memories, gigabytes
 from engine.library.resolve import folder_of
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
 
 _INTERRUPTED = 130
-Name = Annotated[str, typer.Argument(help="A name that `midspan models list` shows.")]
-NameOrFolder = Annotated[str, typer.Argument(help="A name that `midspan models list` shows, or a model's folder.")]
+Name = Annotated[str, typer.Argument(help="A name from `midspan models list`.")]
+NameOrFolder = Annotated[str, typer.Argument(help="A name from `midspan models list`, or a model's folder.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
-    """Show every model that Midspan knows, and which are here."""
+    """Show all models that Midspan knows, and which of them are here."""
     try:
         sheets = model_sheet.all_sheets()
     except MidspanError as error:
@@ -48,23 +48,27 @@ def list_models(as_json: AsJson = False) -> None:
     if Path(choice.model).is_absolute():
         out.print(f"in use: {choice.model}", soft_wrap=True)
     out.print(
-        "get one with: midspan models pull NAME (~ about; ! licence is shown and asked)", style="dim", soft_wrap=True
+        "get one with: midspan models pull NAME (~ approximate size; ! a licence that you must accept)",
+        style="dim",
+        soft_wrap=True,
     )
 
 
 @app.command()
 def info(
     model: NameOrFolder,
-    verify: Annotated[bool, typer.Option("--verify", help="Read all of a pulled model and check its sha256.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all files of a pulled model and check their sha256.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show all about a model, and in which precision it fits this machine; nothing is loaded."""
+    """Show the facts about a model, and in which precisions it fits this machine. Nothing is loaded."""
     try:
         sheet = model_sheet.sheet_of(model)
         if verify:
             _verify(sheet)
-        with err.status("looking at this machine's memory"):
-            memories = rooms()
+        with err.status("measuring this machine's memory"):
+            memories = device_memories()
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
@@ -72,7 +76,7 @@ def info(
         return
     out.print(model_sheet.facts(sheet))
     if verify:
-        out.print("all files are what was pulled: their sha256 were compared")
+        out.print("all files are unchanged since the pull: their sha256 are correct")
     out.print()
     out.print(model_sheet.fits(sheet, memories))
 
@@ -81,16 +85,16 @@ def info(
 def pull(
     name: Name,
     accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="Accept a licence that is not a free one, unasked.")
+        bool, typer.Option("--accept-licence", help="Accept a licence that is not free, without a question.")
     ] = False,
 ) -> None:
-    """Bring a model here from the hub. What is interrupted goes on with the next pull."""
+    """Download a model from the hub. After an interruption, pull again to continue."""
     try:
         model = _pullable(name)
-        already = store.is_pulled(name)
-        if not already:
+        is_here = store.is_pulled(name)
+        if not is_here:
             _accept(model, accept_licence)
-        # Imported when it is needed: this is the one command that goes to the network.
+        # Imported only here, because this is the only command that uses the network.
         from engine.library.pull import Puller
 
         with PullView(err) as view:
@@ -98,51 +102,53 @@ def pull(
     except MidspanError as error:
         leave(error, FAILED)
     except KeyboardInterrupt:
-        typer.echo(f"midspan: stopped; what has arrived is kept, go on with: midspan models pull {name}", err=True)
+        typer.echo(f"midspan: stopped; the received part is kept, continue with: midspan models pull {name}", err=True)
         raise typer.Exit(_INTERRUPTED) from None
-    if already:
+    if is_here:
         out.print(f"{name} is here already, at commit {record.commit}", soft_wrap=True)
     else:
-        out.print(f"{name} is here: {gigabytes(record.size)}, commit {record.commit}, checked", soft_wrap=True)
-        out.print(f"take it everywhere with: midspan models use {name}", style="dim", soft_wrap=True)
+        out.print(
+            f"{name} is here: {gigabytes(record.size)}, commit {record.commit}, all checksums correct", soft_wrap=True
+        )
+        out.print(f"make it the default with: midspan models use {name}", style="dim", soft_wrap=True)
 
 
 @app.command()
 def use(model: NameOrFolder) -> None:
-    """Take a model wherever none is named: in editors whose setting `midspan.model` is left alone, and here."""
+    """Make a model the default: for this command line and for editors without a setting `midspan.model`."""
     before = chosen_model().model
     try:
         folder = folder_of(model)
         if not (folder / "config.json").is_file():
-            raise ModelError(f"no config.json is in {folder}; is it a model's folder?")
-        named = model == EMBEDDED or store.is_pulled(model)
-        chosen = model if named else str(folder.resolve())
+            raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
+        has_name = model == EMBEDDED or store.is_pulled(model)
+        chosen = model if has_name else str(folder.resolve())
         choose(chosen)
     except MidspanError as error:
         leave(error, FAILED)
     out.print(f"in use from now on: {chosen}", soft_wrap=True)
     if chosen != before:
-        _dismiss(before)
+        _stop_engine(before)
 
 
 @app.command()
 def remove(name: Name, yes: Yes = False) -> None:
-    """Remove a pulled model, or what an interrupted pull has left."""
+    """Remove a pulled model, or the files of an interrupted pull."""
     in_use = chosen_model().model == name
     try:
         if name == EMBEDDED:
-            raise ModelError("the embedded model comes with Midspan and stays")
+            raise ModelError("the embedded model is part of Midspan and cannot be removed")
         folder = store.folder_for(name)
         if in_use and not yes:
-            raise ModelError(f"{name} is in use; midspan models use embedded first, or remove it with --yes")
+            raise ModelError(f"{name} is in use; run `midspan models use embedded` first, or remove it with --yes")
         if not yes and not _confirmed(f"Remove {folder}?"):
-            raise ModelError(f"nothing was removed; --yes removes {name} unasked")
+            raise ModelError(f"nothing was removed; --yes removes {name} without a question")
         freed = store.remove(name)
         if in_use:
             choose(EMBEDDED)
     except MidspanError as error:
         leave(error, FAILED)
-    out.print(f"{name} is removed; {gigabytes(freed)} are free again", soft_wrap=True)
+    out.print(f"{name} is removed; that frees {gigabytes(freed)}", soft_wrap=True)
     if in_use:
         out.print("in use from now on: embedded")
 
@@ -156,14 +162,14 @@ def _table(sheets: list[ModelSheet]) -> Table:
     table.add_column("licence")
     table.add_column("here", no_wrap=True)
     for sheet in sheets:
-        here = "in use" if sheet.in_use else "yes" if sheet.folder else _begun(sheet.name)
+        here = "in use" if sheet.in_use else "yes" if sheet.folder else _pull_state(sheet.name)
         table.add_row(sheet.name, *_columns(sheet), here)
     return table
 
 
 def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
-    """Return family, parameters, size, context and licence."""
-    known = sheet.known
+    """Return the cells of family, parameters, size, context and licence."""
+    known = sheet.catalog_entry
     if known is None:
         return "?", "?", gigabytes(sheet.bytes_here), "?", sheet.record.licence if sheet.record else "?"
     return (
@@ -175,22 +181,22 @@ def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
     )
 
 
-def _begun(name: str) -> str:
+def _pull_state(name: str) -> str:
     return "in part" if store.partial_folder(name).is_dir() else "no"
 
 
 def _pullable(name: str) -> CatalogModel:
     if name == EMBEDDED:
-        raise ModelError("the embedded model comes with Midspan; there is nothing to pull")
+        raise ModelError("the embedded model is part of Midspan; there is nothing to pull")
     if name not in catalog():
         raise ModelError(
-            f"no model {name!r} to pull; there are {', '.join(key for key in catalog() if key != EMBEDDED)}"
+            f"no model {name!r} to pull; there are {', '.join(known for known in catalog() if known != EMBEDDED)}"
         )
     return catalog()[name]
 
 
 def _accept(model: CatalogModel, accepted: bool) -> None:
-    """Show the licence, and ask where it is not a free one. Raises ModelError where it is refused."""
+    """Show the licence. If it is not free, ask the user to accept it. Raises ModelError when it is not accepted."""
     err.print(f"{model.hub}, licence {model.licence}: {model.licence_page}", soft_wrap=True)
     if model.free or accepted:
         return
@@ -208,17 +214,17 @@ def _confirmed(question: str) -> bool:
 
 def _verify(sheet: ModelSheet) -> None:
     if sheet.folder is None or sheet.record is None:
-        raise ModelError(f"{sheet.name} was not pulled, so there are no checksums to compare it with")
+        raise ModelError(f"{sheet.name} was not pulled, so there are no checksums to compare with")
     with PullView(err) as view:
         view.begin(sheet.record.size, 0)
         view.check("every file")
         store.verify(sheet.folder, sheet.record, view.advance)
 
 
-def _dismiss(model: str) -> None:
-    """Ask the engine of the model that was in use before to leave, so that editors come back to the new one."""
+def _stop_engine(model: str) -> None:
+    """Ask the engine of the previous default model to end, so that editors start one with the new model."""
     try:
         if asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), "midspan-cli")):
-            out.print("the engine that ran has left; editors take the new model with their next suggestion")
+            out.print("the running engine has ended; editors use the new model for their next suggestion")
     except MidspanError as error:
-        err.print(f"midspan: the engine that runs could not be told ({error}); restart it in your editor")
+        err.print(f"midspan: the running engine could not be stopped ({error}); restart it in your editor")

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from typing import Annotated
 
@@ -8,19 +8,24 @@ from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.library.precision_names import PrecisionSetting
 
 
-def _warned(model: str | None) -> str | None:
-    """Say on stderr when the chosen model is gone and the embedded one will be taken."""
+def _warn_if_gone(model: str | None) -> str | None:
+    """Print a line to stderr if the chosen model is gone, so that the embedded one is used."""
     if model in (None, DEFAULT) and (problem := chosen_model().problem):
         typer.echo(f"midspan: {problem}", err=True)
     return model
 
 
-_MODEL_HELP = "A name that `midspan models list` shows, or a folder with a model."
-Model = Annotated[str, typer.Option(help=_MODEL_HELP, callback=_warned)]
-MaybeModel = Annotated[str | None, typer.Option(help=f"{_MODEL_HELP} Else as the settings say.", callback=_warned)]
-_PRECISION_HELP = "How the weights of a model other than the embedded one are held."
-Precision = Annotated[
-    PrecisionSetting, typer.Option(help=f"{_PRECISION_HELP} An engine started in one is found by naming it.")
+_MODEL_HELP = "A name from `midspan models list`, or a model's folder."
+Model = Annotated[str, typer.Option(help=_MODEL_HELP, callback=_warn_if_gone)]
+OptionalModel = Annotated[
+    str | None, typer.Option(help=f"{_MODEL_HELP} Default: the language server's setting.", callback=_warn_if_gone)
 ]
-MaybePrecision = Annotated[PrecisionSetting | None, typer.Option(help=f"{_PRECISION_HELP} Else as the settings say.")]
+_PRECISION_HELP = "The precision of the weights, for all models but the embedded one."
+Precision = Annotated[
+    PrecisionSetting,
+    typer.Option(help=f"{_PRECISION_HELP} To find an engine that was started with one, name it again."),
+]
+OptionalPrecision = Annotated[
+    PrecisionSetting | None, typer.Option(help=f"{_PRECISION_HELP} Default: the language server's setting.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]

@@ -1,4 +1,4 @@
-"""How a pull goes on, at the terminal."""
+"""The progress of a pull in the terminal."""
 
 from types import TracebackType
 
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 
 class PullView:
-    """One bar for all files, with the name of the file under way. A context manager; shown on a terminal only."""
+    """One bar for all files with the name of the current file. A context manager; shows nothing outside a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -31,9 +31,9 @@ class PullView:
     ) -> None:
         self._progress.stop()
 
-    def begin(self, total: int, here: int) -> None:
-        """See engine.models.pull.PullProgress, as with the others."""
-        self._progress.update(self._task, total=total, completed=here)
+    def begin(self, total: int, present: int) -> None:
+        """Like the other methods, see library.pull.PullProgress."""
+        self._progress.update(self._task, total=total, completed=present)
 
     def fetch(self, name: str) -> None:
         self._progress.update(self._task, description=name)

@@ -1,4 +1,4 @@
-"""The sample files that ship with Midspan, and the holes marked in them."""
+"""The sample files of the demo, and the holes marked in them."""
 
 import re
 from importlib.resources import files
@@ -8,13 +8,13 @@ import attrs
 
 from engine.cli.cursor import Cursor
 
-# A sample marks its holes as ⟨what stood there⟩; its name ends in .txt because with the marks it is no valid source.
+# A sample marks its holes as ⟨the original text⟩. Its name ends in .txt because the marks make it invalid source.
 _HOLE = re.compile("⟨([^⟩]*)⟩")
 
 
 @attrs.frozen
 class SampleHole:
-    """A cursor in a sample whose other holes are closed, and what its author had written there."""
+    """A cursor at one hole of a sample, and the author's original text. All other holes have their original text."""
 
     cursor: Cursor
     original: str
@@ -22,11 +22,13 @@ class SampleHole:
 
 @attrs.frozen
 class Sample:
+    """A sample file: its name, and its text with marks around the holes."""
+
     name: str
     marked: str
 
     def holes(self, folder: Path) -> list[SampleHole]:
-        """Return each hole on its own, as if the file lay in `folder`."""
+        """Return the holes, as if the file were in `folder`."""
         return [self._hole(folder / self.name, match) for match in _HOLE.finditer(self.marked)]
 
     def _hole(self, path: Path, match: re.Match[str]) -> SampleHole:
@@ -36,9 +38,9 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Return the samples that ship with the package, by name."""
-    found = [file for file in files("engine.cli").joinpath("samples").iterdir() if file.name.endswith(".txt")]
-    return sorted((Sample(file.name.removesuffix(".txt"), file.read_text("utf-8")) for file in found), key=_name)
+    """Return the samples in the package, sorted by name."""
+    sample_files = [file for file in files("engine.cli").joinpath("samples").iterdir() if file.name.endswith(".txt")]
+    return sorted((Sample(file.name.removesuffix(".txt"), file.read_text("utf-8")) for file in sample_files), key=_name)
 
 
 def _name(sample: Sample) -> str:

@@ -1,4 +1,4 @@
-"""`midspan stats`: what became of the suggestions, counted on this machine only."""
+"""`midspan stats`: how many suggestions were shown, accepted and dismissed, counted on this machine only."""
 
 import json
 from enum import StrEnum
@@ -15,18 +15,18 @@ from engine.usage_file import EARLIER, StatisticsFile, Tallies, Tally, by_day, b
 
 
 class Grouping(StrEnum):
-    """What a line of the table stands for."""
+    """What each line of the table counts."""
 
     LANGUAGE = "language"
     DAY = "day"
 
 
 def stats(
-    by: Annotated[Grouping, typer.Option(help="A line for each language, or for each day.")] = Grouping.LANGUAGE,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget all that was counted.")] = False,
+    by: Annotated[Grouping, typer.Option(help="One line for each language, or for each day.")] = Grouping.LANGUAGE,
+    reset: Annotated[bool, typer.Option("--reset", help="Delete all counts.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many suggestions were shown, accepted and dismissed. Nothing of it leaves this machine."""
+    """Show how many suggestions were shown, accepted and dismissed. The counts stay on this machine."""
     file = StatisticsFile(statistics_path())
     try:
         if reset:
@@ -37,9 +37,11 @@ def stats(
     if as_json:
         typer.echo(json.dumps(_as_json(tallies, file)))
     elif reset:
-        out.print(f"forgotten: {file.path} is empty now", soft_wrap=True)
+        out.print(f"all counts are deleted from {file.path}", soft_wrap=True)
     elif not tallies:
-        out.print(f"nothing has been counted yet; {file.path} fills as you are offered suggestions", soft_wrap=True)
+        out.print(
+            f"nothing has been counted yet; suggestions in your editor are counted in {file.path}", soft_wrap=True
+        )
     else:
         out.print(_table(tallies, by))
         out.print(f"counted since {_first_day(tallies)} in {file.path}", style="dim", soft_wrap=True)

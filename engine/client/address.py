@@ -1,4 +1,4 @@
-"""Where the engine of one user and model lives: its runtime files, and the address at which it answers."""
+"""The runtime files of the engine of one user and model, and the address where it accepts clients."""
 
 import hashlib
 import ipaddress
@@ -21,13 +21,13 @@ from engine.library.store import is_pulled
 from engine.protocol.messages import PROTOCOL_VERSION
 
 LOOPBACK = "127.0.0.1"
-# sun_path holds 104 bytes on macOS and 108 on Linux, the final NUL among them.
+# sun_path holds 104 bytes on macOS and 108 on Linux, including the final NUL.
 _SOCKET_PATH_BYTES = 103
 
 
 @attrs.frozen
 class RuntimePaths:
-    """The runtime files of the one engine that a user has for a model in a precision."""
+    """The runtime files of an engine. A user has one engine for each model and precision."""
 
     directory: Path
     log_directory: Path
@@ -47,7 +47,7 @@ class RuntimePaths:
 
     @property
     def socket(self) -> Path:
-        """The path of the Unix socket; in a directory of ours under the temporary one where `directory` is too long."""
+        """The path of the Unix socket. If it would be too long in `directory`, it is in our own temporary directory."""
         path = self.directory / f"{self.stem}.sock"
         if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
             return path
@@ -57,7 +57,7 @@ class RuntimePaths:
 
 @attrs.frozen
 class Address:
-    """Where an engine answers: the path of a Unix socket, or a loopback port with the token that Hello must carry."""
+    """Where an engine accepts clients: the path of a Unix socket, or a loopback port and the token that Hello needs."""
 
     path: str = ""
     port: int = 0
@@ -72,12 +72,12 @@ def _digest(text: str) -> str:
 
 
 def user_id() -> int | None:
-    """The numeric id of the user we run as; None where the system has no such thing."""
+    """Return the numeric id of the user of this process; None on Windows."""
     return None if sys.platform == "win32" else os.geteuid()
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host, written as in a URL, is this machine itself and not reached over any network."""
+    """Tell whether a host, as written in a URL, is this machine, so that nothing leaves it."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -85,9 +85,9 @@ def is_loopback(host: str) -> bool:
 
 
 def resolve_model(model: str) -> str:
-    """Return `model`, a directory absolute and "default" looked up, so that every client means the same engine by it.
+    """Return `model` with "default" replaced by the chosen model and a directory by its absolute path.
 
-    The name of a model that is here is never taken for a directory.
+    So all clients find the same engine. The name of a pulled model is never read as a directory.
     """
     if model == DEFAULT:
         model = chosen_model().model
@@ -98,52 +98,53 @@ def resolve_model(model: str) -> str:
 
 
 def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:
-    """Return where the engine of `model` in `precision` keeps its files: $MIDSPAN_RUNTIME_DIR, else the system's place.
+    """Return the runtime files of the engine of `model` in `precision`.
 
-    The protocol's version is part of the name, so that two versions of Midspan never fight over one engine; and so is a
-    precision that was asked for, so that nobody gets int4 who asked for bf16.
+    They are in $MIDSPAN_RUNTIME_DIR, or else in the system's runtime directory. Their name depends on the protocol
+    version, so that two versions of Midspan never share an engine, and on the precision if it is not "auto", so that a
+    client gets the precision that it asks for.
     """
-    asked = "" if precision == "auto" else f" {precision}"
-    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {resolve_model(model)}{asked}')}"
-    chosen = os.environ.get("MIDSPAN_RUNTIME_DIR")
-    if chosen:
-        directory = Path(chosen).expanduser().resolve()
+    precision_part = "" if precision == "auto" else f" {precision}"
+    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {resolve_model(model)}{precision_part}')}"
+    configured = os.environ.get("MIDSPAN_RUNTIME_DIR")
+    if configured:
+        directory = Path(configured).expanduser().resolve()
         return RuntimePaths(directory, directory, stem)
-    with warnings.catch_warnings():  # platformdirs warns when it falls back; we check what it falls back to ourselves
+    with warnings.catch_warnings():  # platformdirs warns about its fallback directory; make_private checks that one
         warnings.simplefilter("ignore")
         directory = platformdirs.user_runtime_path("midspan")
     return RuntimePaths(directory, platformdirs.user_log_path("midspan"), stem)
 
 
 def make_private(directory: Path) -> None:
-    """Create `directory` with mode 0700, or check that the one there is ours and that nobody else can write to it.
+    """Create `directory` with mode 0700. If it exists, check that it is ours and that nobody else can write to it.
 
-    Raises EngineUnavailable, in one line.
+    Raises EngineUnavailable in one line.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.lstat()
+        status = directory.lstat()
     except OSError as error:
         raise EngineUnavailable(
             f"cannot use the runtime directory {directory}: {error.strerror}; set MIDSPAN_RUNTIME_DIR to another one"
         ) from None
     if sys.platform == "win32":
         return
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise EngineUnavailable(
             f"the runtime directory {directory} is not a directory of yours; set MIDSPAN_RUNTIME_DIR to one that is"
         )
-    if found.st_mode & 0o022:
+    if status.st_mode & 0o022:
         raise EngineUnavailable(
             f"others can write to the runtime directory {directory}; `chmod 700` it, or set MIDSPAN_RUNTIME_DIR"
         )
 
 
 def peer_uid(sock: socket.socket | TransportSocket) -> int | None:
-    """Return the user id of the process at the other end of a Unix socket; None where the system does not tell.
+    """Return the user id of the process at the other end of a Unix socket; None if the system does not tell it.
 
-    Then the directory's mode 0700 and the socket's 0600 are the guard. macOS is read from xucred (its `cr_uid` follows
-    a u32 version), Linux from ucred (pid, uid, gid).
+    Then only the modes of the directory (0700) and of the socket (0600) keep other users out. Linux returns a ucred
+    (pid, uid, gid), macOS an xucred (a u32 version, then `cr_uid`).
     """
     if sys.platform == "linux":
         raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))

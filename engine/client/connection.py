@@ -1,4 +1,4 @@
-"""The asyncio client of a running engine: language server, command line and benchmarks talk to it through this."""
+"""The asyncio client of a running engine, for the language server, the command line and the benchmarks."""
 
 import asyncio
 import itertools
@@ -12,6 +12,7 @@ import attrs
 
 from engine.client.address import LOOPBACK, Address, peer_uid, user_id
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -25,18 +26,16 @@ from engine.protocol.messages import (
     Status,
     StatusRequest,
     Welcome,
-    pack,
-    read_frame,
 )
 
 _Answer = TypeVar("_Answer", Filled, Status)
-# The engine answers Hello from its event loop, which no fill can hold up.
+# Fills run in another thread of the engine, so they do not delay its answer to Hello.
 _WELCOME_TIMEOUT_S = 10.0
-_GOODBYE_TIMEOUT_S = 15.0
+_SHUTDOWN_TIMEOUT_S = 15.0
 
 
 class EngineFailure(MidspanError):
-    """The engine answered a request with Failed; `code` is its code."""
+    """The engine answered a request with Failed. `code` is the code of that message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -44,29 +43,29 @@ class EngineFailure(MidspanError):
 
 
 class EngineSilent(EngineUnavailable):
-    """There is an engine, it took the connection, and it says nothing: it hangs or was stopped."""
+    """An engine accepted the connection but does not answer: it hangs or is suspended."""
 
 
 @attrs.frozen
-class _Waiting:
-    """A fill that has not been answered."""
+class _PendingFill:
+    """A fill without an answer yet."""
 
     answer: asyncio.Future[Filled]
     on_progress: Callable[[Progress], None] | None
 
 
 class EngineClient:
-    """A connection to an engine. Any number of fills may be under way at once. Make one with `connect`."""
+    """A connection to an engine. It can run any number of fills at once. Construct it with `connect`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, welcome: Welcome) -> None:
         self.welcome = welcome
         self.closed = asyncio.Event()
-        self.dismissed = False
-        """Whether the engine said that it was leaving; when `closed` is set without that, it died."""
+        self.was_shut_down = False
+        """Whether the engine announced its end. If `closed` is set and this is False, the engine died."""
         self._reader = reader
         self._writer = writer
-        self._numbers = itertools.count(1)
-        self._fills: dict[int, _Waiting] = {}
+        self._ids = itertools.count(1)
+        self._fills: dict[int, _PendingFill] = {}
         self._status: deque[asyncio.Future[Status]] = deque()
         self._lost = EngineUnavailable("the connection to the engine was lost; try again, which starts a new one")
         self._listening = asyncio.create_task(self._listen())
@@ -75,7 +74,8 @@ class EngineClient:
     async def connect(cls, address: Address, client: str) -> "EngineClient":
         """Connect to the engine at `address` and greet it as `client`.
 
-        Raises EngineUnavailable when nobody answers, and ProtocolError with the reason when one of the two refuses.
+        Raises EngineUnavailable when no engine answers, and ProtocolError when the engine refuses the client. We refuse
+        an engine of another user with ProtocolError as well.
         """
         try:
             reader, writer = await _open(address)
@@ -88,44 +88,44 @@ class EngineClient:
             raise
 
     async def fill(self, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
-        """Have a hole filled; the client gives the fill its id. Cancelling the waiting task cancels the fill.
+        """Have a hole filled. The client sets the id of the fill. If the waiting task is cancelled, so is the fill.
 
         Raises EngineFailure with the engine's reason, EngineUnavailable when the connection is lost, and ProtocolError
         when the fill is too large or its text cannot be sent.
         """
-        number = next(self._numbers)
-        waiting = _Waiting(asyncio.get_running_loop().create_future(), on_progress)
-        self._send(attrs.evolve(fill, id=number, progress=fill.progress or on_progress is not None))
-        self._fills[number] = waiting
+        fill_id = next(self._ids)
+        pending = _PendingFill(asyncio.get_running_loop().create_future(), on_progress)
+        self._send(attrs.evolve(fill, id=fill_id, progress=fill.progress or on_progress is not None))
+        self._fills[fill_id] = pending
         try:
-            return await waiting.answer
+            return await pending.answer
         except asyncio.CancelledError:
             with suppress(EngineUnavailable):
-                self._send(Cancel(number))
+                self._send(Cancel(fill_id))
             raise
         finally:
-            self._fills.pop(number, None)
+            self._fills.pop(fill_id, None)
 
     async def status(self) -> Status:
-        """Ask how the engine is doing. Raises EngineUnavailable when the connection is lost."""
+        """Ask for the state of the engine. Raises EngineUnavailable when the connection is lost."""
         self._send(StatusRequest())
         waiting: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
         self._status.append(waiting)
         return await waiting
 
     async def shutdown(self) -> None:
-        """Ask the engine to leave, and wait until it is gone. Raises EngineUnavailable when it does not go."""
+        """Ask the engine to end and wait for its end. Raises EngineUnavailable when it does not end."""
         self._send(Shutdown())
         try:
-            async with asyncio.timeout(_GOODBYE_TIMEOUT_S):
+            async with asyncio.timeout(_SHUTDOWN_TIMEOUT_S):
                 await self.closed.wait()
         except TimeoutError:
             pid = self.welcome.pid
-            raise EngineUnavailable(f"the engine (process {pid}) was asked to leave and did not; end it") from None
+            raise EngineUnavailable(f"the engine (process {pid}) was asked to end and did not; kill it") from None
 
     async def close(self) -> None:
-        """End the connection; the engine cancels what it still has of us."""
-        self._writer.transport.abort()  # not close(): that would wait for an engine that does not read any more
+        """End the connection. The engine then cancels our open fills."""
+        self._writer.transport.abort()  # close() would wait forever if the engine does not read any more
         await self._listening
         with suppress(OSError):
             await self._writer.wait_closed()
@@ -144,9 +144,9 @@ class EngineClient:
     async def _listen(self) -> None:
         try:
             while (message := await read_frame(self._reader)) is not None:
-                self._take(message)
+                self._handle(message)
         except (OSError, ProtocolError):
-            pass  # `_lost` says what is to be said
+            pass  # each waiting call raises `_lost`
         finally:
             self._writer.close()
             self.closed.set()
@@ -155,38 +155,38 @@ class EngineClient:
             for status in self._status:
                 _reject(status, self._lost)
 
-    def _take(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         if isinstance(message, Status):
             if self._status:
                 _resolve(self._status.popleft(), message)
         elif isinstance(message, Failed) and message.id is None:
             self._lost = EngineUnavailable(message.message)
-            self.dismissed = message.code == "shutting-down"
+            self.was_shut_down = message.code == "shutting-down"
             if self._status:
                 _reject(self._status.popleft(), EngineFailure(message.code, message.message))
         elif isinstance(message, Filled | Progress | Failed):
-            waiting = self._fills.get(message.id or 0)
-            if waiting is None:
-                return  # we gave this fill up
+            pending = self._fills.get(message.id or 0)
+            if pending is None:
+                return  # this fill was cancelled
             if isinstance(message, Filled):
-                _resolve(waiting.answer, message)
+                _resolve(pending.answer, message)
             elif isinstance(message, Failed):
-                _reject(waiting.answer, EngineFailure(message.code, message.message))
-            elif waiting.on_progress is not None:
+                _reject(pending.answer, EngineFailure(message.code, message.message))
+            elif pending.on_progress is not None:
                 try:
-                    waiting.on_progress(message)
-                except Exception as error:  # the caller's own, so it goes to the caller and not to the other fills
-                    _reject(waiting.answer, error)
+                    pending.on_progress(message)
+                except Exception as error:  # an error of this fill's caller must not end the other fills
+                    _reject(pending.answer, error)
 
 
-def _resolve(waiting: asyncio.Future[_Answer], answer: _Answer) -> None:
-    if not waiting.done():  # its task may have been cancelled
-        waiting.set_result(answer)
+def _resolve(future: asyncio.Future[_Answer], answer: _Answer) -> None:
+    if not future.done():  # the waiting task may be cancelled
+        future.set_result(answer)
 
 
-def _reject(waiting: asyncio.Future[_Answer], error: Exception) -> None:
-    if not waiting.done():
-        waiting.set_exception(error)
+def _reject(future: asyncio.Future[_Answer], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
 
 
 async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -196,10 +196,11 @@ async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamW
         raise OSError(0, "this system has no Unix sockets")
     reader, writer = await asyncio.open_unix_connection(address.path)
     peer = peer_uid(writer.get_extra_info("socket"))
-    if peer is not None and peer != user_id():  # what we send is the user's code
+    if peer is not None and peer != user_id():  # that user would read the code that we send
         writer.close()
         raise ProtocolError(
-            "refused", f"the engine at {address} is of user {peer}; set MIDSPAN_RUNTIME_DIR to a place of yours"
+            "refused",
+            f"the engine at {address} belongs to user {peer}; set MIDSPAN_RUNTIME_DIR to a directory of yours",
         )
     return reader, writer
 
@@ -210,13 +211,15 @@ async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hel
         async with asyncio.timeout(_WELCOME_TIMEOUT_S):
             answer = await read_frame(reader)
     except TimeoutError:
-        raise EngineSilent("the engine took the connection but says nothing; end its process and try again") from None
+        raise EngineSilent(
+            "the engine accepted the connection but does not answer; kill its process and try again"
+        ) from None
     except OSError as error:
-        raise EngineUnavailable(f"the engine hung up: {error.strerror or error}") from None
+        raise EngineUnavailable(f"the engine closed the connection: {error.strerror or error}") from None
     if isinstance(answer, Welcome):
         return answer
     if answer is None:
-        raise EngineUnavailable("the engine hung up before it answered; it is probably leaving, try again")
+        raise EngineUnavailable("the engine closed the connection before it answered; it is probably ending, try again")
     if isinstance(answer, Failed) and answer.code == "shutting-down":
         raise EngineUnavailable(answer.message)
     if isinstance(answer, Failed):

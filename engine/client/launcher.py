@@ -1,4 +1,4 @@
-"""Find the running engine of this user and model, or start one: detached, shared, and only one however many ask."""
+"""Find the running engine of a user and model, or start it as a process of its own that all clients share."""
 
 import asyncio
 import os
@@ -16,23 +16,24 @@ import attrs
 from engine.client.address import Address, RuntimePaths, make_private, resolve_model, runtime_paths_of
 from engine.client.connection import EngineClient, EngineSilent
 from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
-from engine.client.lock import is_held, last_sign, read_record
+from engine.client.lock import is_held, last_heartbeat, read_record
 from engine.errors import EngineUnavailable
 from engine.library.chosen_model import DEFAULT
 
-START_TIMEOUT_S = 60.0
-"""How long an engine that starts may show no sign of life; see engine.heartbeat."""
-LONGEST_START_S = 30 * 60.0
-"""How long one may start at all."""
+HEARTBEAT_TIMEOUT_S = 60.0
+"""An engine that starts is given up after this time without a heartbeat (see server/heartbeat.py)."""
+MAX_START_S = 30 * 60.0
+"""A start is given up after this time even with heartbeats."""
 _POLL_S = 0.05
 
 
 @attrs.frozen
 class EngineOptions:
-    """How an engine is started; `model` and `precision` decide which engine it is.
+    """How an engine is started. `model` and `precision` identify it; the other options apply only when it starts.
 
     `precision` is one of library.precision_names.PRECISION_SETTINGS, `log_level` one of server.log.LEVELS. `threads` 0
-    takes all cores, `idle_minutes` 0 never leaves. The model "default" is the one that library.chosen_model names.
+    uses all cores. The engine ends after `idle_minutes` without a request; with 0 it never does. The model "default" is
+    the one that library.chosen_model returns.
     """
 
     model: str = DEFAULT
@@ -43,48 +44,48 @@ class EngineOptions:
     log_level: str = "info"
 
     @property
-    def place(self) -> RuntimePaths:
-        """Where the engine of these options keeps its files."""
+    def paths(self) -> RuntimePaths:
+        """The runtime files of this engine."""
         return runtime_paths_of(self.model, self.precision)
 
 
 @attrs.frozen
-class _Started:
-    """An engine process of ours. `output` is what it writes its last words to, from `words_at` on."""
+class _EngineProcess:
+    """An engine process that we started. It writes its error line to `output`, after the byte `output_start`."""
 
-    process: subprocess.Popen[bytes]
+    popen: subprocess.Popen[bytes]
     output: IO[bytes]
-    words_at: int
+    output_start: int
 
 
 def log_path(options: EngineOptions) -> Path:
-    """Return the file that the engine of these options logs to."""
-    return options.place.log
+    """Return the log file of the engine of these options."""
+    return options.paths.log
 
 
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
-    """Connect to the running engine of these options; None when there is none that answers yet.
+    """Connect to the running engine of these options. Return None when there is none that accepts clients.
 
-    Raises ProtocolError when it refuses us, and EngineSilent when it is there and says nothing.
+    `client` is the client's name. Raises ProtocolError when the engine refuses the connection, and EngineSilent when it
+    does not answer.
     """
-    place = options.place
-    address = _address(place)
+    address = _address(options.paths)
     if address is None:
         return None
     try:
         return await EngineClient.connect(address, client)
     except EngineSilent:
         raise
-    except EngineUnavailable:  # what is there is of an engine that has gone or is going
+    except EngineUnavailable:  # the engine has ended or is ending
         return None
 
 
-async def stop_running(options: EngineOptions, name: str) -> bool:
-    """Ask the engine of these options to leave, and wait until it has; return False where none runs.
+async def stop_running(options: EngineOptions, client_name: str) -> bool:
+    """Ask the engine of these options to end, and wait for its end. Return False when none is running.
 
-    `name` is the client's. Raises MidspanError.
+    `client_name` is our name. Raises MidspanError.
     """
-    client = await connect_running(options, name)
+    client = await connect_running(options, client_name)
     if client is None:
         return False
     try:
@@ -97,70 +98,71 @@ async def stop_running(options: EngineOptions, name: str) -> bool:
 async def connect_or_start(
     options: EngineOptions, client: str, on_state: Callable[[str], None] | None = None
 ) -> EngineClient:
-    """Connect to the engine of these options, starting one when there is none, and wait until it answers: as long as it
-    shows signs of life, half an hour at most.
+    """Connect to the engine of these options. If none is running, start one and wait until it accepts clients.
 
-    `on_state` hears "starting" (a process is being started), "loading" (one loads its model), then what it says itself
-    that it is at, and "ready". Raises EngineUnavailable with the engine's own last line when it cannot run, and
-    ProtocolError when it refuses us.
+    The wait ends when the engine's heartbeat stops, and after half an hour at the latest. `on_state` is called with
+    "starting" (we start a process), "loading" (it loads the model), the stages that the engine reports, and "ready".
+    Raises EngineUnavailable, with the engine's own error line if there is one, and ProtocolError when the engine
+    refuses the connection.
     """
-    tell = on_state or (lambda _: None)
-    # Once: the choice may change while we wait.
+    report_state = on_state or (lambda _: None)
+    # Resolved once, because the chosen model can change while we wait.
     options = attrs.evolve(options, model=resolve_model(options.model))
-    place = options.place
-    begun = heard = time.monotonic()
-    sign = 0
-    started: _Started | None = None
-    state, why = "", "it is still loading"
+    paths = options.paths
+    begin = last_change = time.monotonic()
+    heartbeat = 0
+    process: _EngineProcess | None = None
+    state, reason = "", "it is still loading"
     try:
         while True:
             try:
-                found = await connect_running(options, client)
-            except EngineSilent as error:  # it may only be stopped for a while
-                found, why = None, str(error)
-            if found is not None:
-                tell("ready")
-                return found
-            code = started.process.poll() if started else None
-            if started is not None and code not in (None, 0, ALREADY_RUNNING):
-                raise EngineUnavailable(_last_words(started, place))
-            if (started is None or code is not None) and not is_held(place.lock):
-                tell(state := "starting")
-                _forget(started)
-                started = _start(options, place)
-                heard = time.monotonic()
-            elif (record := read_record(place.lock)) is not None and state != (record.stage or "loading"):
-                tell(state := record.stage or "loading")
-            if sign != (sign := last_sign(place.lock)):
-                heard = time.monotonic()
-            if time.monotonic() > heard + START_TIMEOUT_S:
+                connection = await connect_running(options, client)
+            except EngineSilent as error:  # the process may be suspended; wait for it
+                connection, reason = None, str(error)
+            if connection is not None:
+                report_state("ready")
+                return connection
+            status = process.popen.poll() if process else None
+            if process is not None and status not in (None, 0, ALREADY_RUNNING):
+                raise EngineUnavailable(_error_line(process, paths))
+            if (process is None or status is not None) and not is_held(paths.lock):
+                report_state(state := "starting")
+                _close_output(process)
+                process = _start(options, paths)
+                last_change = time.monotonic()
+            elif (record := read_record(paths.lock)) is not None and state != (record.stage or "loading"):
+                report_state(state := record.stage or "loading")
+            if heartbeat != (heartbeat := last_heartbeat(paths.lock)):
+                last_change = time.monotonic()
+            if time.monotonic() > last_change + HEARTBEAT_TIMEOUT_S:
                 raise EngineUnavailable(
-                    f"no sign of life from the engine for {START_TIMEOUT_S:.0f} s: {why}; see its log {place.log}"
+                    f"no sign of life from the engine for {HEARTBEAT_TIMEOUT_S:.0f} s: {reason}; "
+                    f"see its log {paths.log}"
                 )
-            if time.monotonic() > begun + LONGEST_START_S:
-                raise EngineUnavailable(f"no engine within {LONGEST_START_S:.0f} s: {why}; see its log {place.log}")
+            if time.monotonic() > begin + MAX_START_S:
+                raise EngineUnavailable(f"no engine within {MAX_START_S:.0f} s: {reason}; see its log {paths.log}")
             await asyncio.sleep(_POLL_S)
     finally:
-        _forget(started)
+        _close_output(process)
 
 
-def _address(place: RuntimePaths) -> Address | None:
-    record = read_record(place.lock)
-    # Somebody else may by now have the port of an engine that died: only a lock that is held makes its record true.
-    if record is None or not record.answers or not is_held(place.lock):
+def _address(paths: RuntimePaths) -> Address | None:
+    record = read_record(paths.lock)
+    # Another process may now use the port of an engine that died. The record is valid only while the lock is held.
+    if record is None or not record.accepts_clients or not is_held(paths.lock):
         return None
     if record.socket:
         return Address(path=record.socket)
     try:
-        return Address(port=record.port, token=place.token.read_text())
+        return Address(port=record.port, token=paths.token.read_text())
     except OSError:
         return None
 
 
-def _start(options: EngineOptions, place: RuntimePaths) -> _Started:
-    make_private(place.directory)
-    output = _output(place)
-    words_at = output.seek(0, os.SEEK_END)
+def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
+    make_private(paths.directory)
+    output = _open_output(paths)
+    output_start = output.seek(0, os.SEEK_END)
     arguments = [
         *("--model", resolve_model(options.model)),
         *("--threads", str(options.threads)),
@@ -170,46 +172,44 @@ def _start(options: EngineOptions, place: RuntimePaths) -> _Started:
         *("--log-level", options.log_level),
     ]
     try:
-        process = subprocess.Popen(
-            # -P: a folder named `engine` in the user's project must not be taken for ours.
+        popen = subprocess.Popen(
+            # -P: Python must not import a folder named `engine` from the user's project.
             [sys.executable, "-P", "-m", "engine", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            cwd=place.directory,
+            cwd=paths.directory,
             start_new_session=True,
             creationflags=_DETACHED,
         )
     except OSError as error:
         output.close()
         raise EngineUnavailable(f"cannot start the engine with {sys.executable}: {error.strerror}") from None
-    # The engine outlives this call and often this process; the thread keeps it from lingering as a zombie until then.
-    threading.Thread(target=process.wait, name="midspan-engine-reaper", daemon=True).start()
-    return _Started(process, output, words_at)
+    # Nobody else waits for the process, and without a wait it would stay a zombie after its end.
+    threading.Thread(target=popen.wait, name="midspan-engine-reaper", daemon=True).start()
+    return _EngineProcess(popen, output, output_start)
 
 
-def _output(place: RuntimePaths) -> IO[bytes]:
+def _open_output(paths: RuntimePaths) -> IO[bytes]:
     try:
-        place.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return place.log.open("ab+")
+        paths.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return paths.log.open("ab+")
     except OSError:
         return tempfile.TemporaryFile()
 
 
-def _forget(started: _Started | None) -> None:
-    if started is not None:
-        started.output.close()
+def _close_output(process: _EngineProcess | None) -> None:
+    if process is not None:
+        process.output.close()
 
 
-def _last_words(started: _Started, place: RuntimePaths) -> str:
-    started.output.seek(started.words_at)
-    lines = started.output.read().decode(errors="replace").splitlines()
-    marked = [line.removeprefix(ERROR_MARK) for line in lines if line.startswith(ERROR_MARK)]
-    if marked:
-        return marked[-1]
-    return (
-        f"the engine ended with status {started.process.returncode} while it started; its log {place.log} may say why"
-    )
+def _error_line(process: _EngineProcess, paths: RuntimePaths) -> str:
+    process.output.seek(process.output_start)
+    lines = process.output.read().decode(errors="replace").splitlines()
+    errors = [line.removeprefix(ERROR_MARK) for line in lines if line.startswith(ERROR_MARK)]
+    if errors:
+        return errors[-1]
+    return f"the engine ended with status {process.popen.returncode} while it started; its log {paths.log} may say why"
 
 
 _DETACHED = 0

@@ -1,4 +1,4 @@
-"""The lock that makes an engine the only one of its user and model, and the record in it by which clients find it."""
+"""The lock file of an engine. It allows one engine for each user and model, and tells clients its address."""
 
 import json
 import os
@@ -11,19 +11,18 @@ import attrs
 import cattrs
 
 from engine.errors import EngineUnavailable
+from engine.file_lock import try_lock
 
-# `is_held` takes the lock for an instant, so one refusal does not yet mean that another engine has it.
+# `is_held` takes the lock for a moment, so one failed attempt does not prove that another engine holds it.
 _ATTEMPTS = 5
 _ATTEMPT_GAP_S = 0.02
-# Windows locks are mandatory: a byte far behind the record leaves the record readable.
-_WINDOWS_LOCK_AT = 1 << 30
 
 
 @attrs.frozen
 class LockRecord:
-    """What the lock file says about the engine that holds it; it answers once it has a socket or a port.
+    """What the lock file says about the engine that holds it.
 
-    `stage` is what an engine that does not answer yet is at, for its user.
+    The engine accepts clients once `socket` or `port` is set. Before that, `stage` tells the user what it is doing.
     """
 
     pid: int
@@ -34,12 +33,12 @@ class LockRecord:
     stage: str = ""
 
     @property
-    def answers(self) -> bool:
+    def accepts_clients(self) -> bool:
         return bool(self.socket or self.port)
 
 
 class EngineLock:
-    """Held by an engine while its process lives: the system frees it even when the process is killed."""
+    """Held by an engine while its process runs. The system frees it even when the process is killed."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -47,23 +46,26 @@ class EngineLock:
 
     @classmethod
     def acquire(cls, path: Path) -> Self | None:
-        """Take the lock; None when another engine has it. Raises EngineUnavailable when the file cannot be written."""
+        """Take the lock. Return None when another engine holds it.
+
+        Raises EngineUnavailable when the file cannot be written.
+        """
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(_ATTEMPT_GAP_S)
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                raise _unwritable(path, error) from None
-            # A leaving engine removes the file: only a lock on the file that is still there counts.
-            if try_lock(descriptor) and _is_file_of(descriptor, path):
-                os.ftruncate(descriptor, 0)  # what a killed engine left there must not be taken for us
+                raise _not_writable(path, error) from None
+            # An engine that ends removes the file. A lock on a removed file would not exclude the next engine.
+            if try_lock(descriptor) and _is_same_file(descriptor, path):
+                os.ftruncate(descriptor, 0)  # a killed engine may have left its record
                 return cls(path, descriptor)
             os.close(descriptor)
         return None
 
     def write(self, record: LockRecord) -> None:
-        """Replace the record. Raises EngineUnavailable when the disk does not take it."""
+        """Replace the record. Raises EngineUnavailable when it cannot be written."""
         body = json.dumps(attrs.asdict(record)).encode()
         try:
             os.ftruncate(self._descriptor, 0)
@@ -71,17 +73,17 @@ class EngineLock:
             if os.write(self._descriptor, body) != len(body):
                 raise OSError(0, "only a part was written")
         except OSError as error:
-            raise _unwritable(self._path, error) from None
+            raise _not_writable(self._path, error) from None
 
     def touch(self) -> None:
-        """Show that the engine lives."""
+        """Update the time of the file, which shows clients that the engine is alive."""
         os.utime(self._descriptor if os.utime in os.supports_fd else self._path)
 
     def release(self) -> None:
-        """Remove the file and free the lock. A second call does nothing."""
+        """Remove the file and free the lock. Further calls do nothing."""
         if self._descriptor < 0:
             return
-        if sys.platform == "win32":  # a file that is open cannot be removed there
+        if sys.platform == "win32":  # Windows cannot remove an open file
             os.close(self._descriptor)
             self._path.unlink(missing_ok=True)
         else:
@@ -91,15 +93,15 @@ class EngineLock:
 
 
 def read_record(path: Path) -> LockRecord | None:
-    """Return what the lock file says; None when there is none, or an engine is just writing it."""
+    """Return the record in the lock file; None when there is no file, or no complete record in it."""
     try:
         return cattrs.structure(json.loads(path.read_bytes()), LockRecord)
     except (OSError, ValueError, cattrs.BaseValidationError):
         return None
 
 
-def last_sign(path: Path) -> int:
-    """Return when an engine last wrote or touched the lock file, in ns of its file system; 0 without a file."""
+def last_heartbeat(path: Path) -> int:
+    """Return when an engine last wrote or touched the lock file, in ns of the file system's clock; 0 without a file."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -107,7 +109,7 @@ def last_sign(path: Path) -> int:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living engine has the lock."""
+    """Whether a running engine holds the lock."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:
@@ -118,38 +120,14 @@ def is_held(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _unwritable(path: Path, error: OSError) -> EngineUnavailable:
+def _not_writable(path: Path, error: OSError) -> EngineUnavailable:
     return EngineUnavailable(
         f"cannot write {path}: {error.strerror}; make room or set MIDSPAN_RUNTIME_DIR to a directory that you can write"
     )
 
 
-def _is_file_of(descriptor: int, path: Path) -> bool:
+def _is_same_file(descriptor: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def try_lock(descriptor: int) -> bool:
-        """Take the lock on an open file if nobody has it; closing the file frees it."""
-        try:
-            os.lseek(descriptor, _WINDOWS_LOCK_AT, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def try_lock(descriptor: int) -> bool:
-        """Take the lock on an open file if nobody has it; closing the file frees it."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True

@@ -1,4 +1,4 @@
-"""The models that Midspan knows by name, read from catalog.toml; free of torch."""
+"""The models that Midspan knows by name, from catalog.toml. Does not import torch."""
 
 import re
 import tomllib
@@ -31,14 +31,14 @@ def _one_of(*choices: str) -> Any:
 _TEXT = attrs.validators.and_(attrs.validators.instance_of(str), attrs.validators.min_len(1))
 _FLAG = attrs.validators.instance_of(bool)
 _COUNT = attrs.validators.and_(attrs.validators.instance_of(int), attrs.validators.gt(0))
-_MAYBE_COUNT = attrs.validators.optional(_COUNT)
+_OPTIONAL_COUNT = attrs.validators.optional(_COUNT)
 
 
 @attrs.frozen(kw_only=True)
 class CatalogModel:
-    """What is known about a model. The header of catalog.toml says what the fields mean and how sure they are.
+    """The facts about a model. The header of catalog.toml explains the fields and where they come from.
 
-    `hub` is its id at the hub, "" for the embedded one. Raises ValueError or TypeError where a field is impossible.
+    `hub` is the model's id at the hub, or "" for the embedded model. Raises ValueError or TypeError for a wrong field.
     """
 
     name: str = attrs.field(validator=attrs.validators.matches_re(NAME))
@@ -48,16 +48,16 @@ class CatalogModel:
     licence: str = attrs.field(validator=_TEXT)
     free: bool = attrs.field(validator=_FLAG)
     parameters: int = attrs.field(validator=_COUNT)
-    active_parameters: int | None = attrs.field(default=None, validator=_MAYBE_COUNT)
-    size_bytes: int | None = attrs.field(default=None, validator=_MAYBE_COUNT)
+    active_parameters: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
+    size_bytes: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     architecture: Architecture = attrs.field(validator=_one_of(*get_args(Architecture)))
-    mask_id: int | None = attrs.field(default=None, validator=_MAYBE_COUNT)
+    mask_id: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     other_ids: dict[str, int] = attrs.field(
         factory=dict,
         validator=attrs.validators.deep_mapping(_TEXT, attrs.validators.instance_of(int)),
     )
     shifted: bool = attrs.field(validator=_FLAG)
-    context_tokens: int | None = attrs.field(default=None, validator=_MAYBE_COUNT)
+    context_tokens: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     attention: str = attrs.field(validator=_TEXT)
     notes: str = attrs.field(validator=_TEXT)
     verified: str = attrs.field(validator=_TEXT)
@@ -72,12 +72,12 @@ class CatalogModel:
 
     @property
     def bytes_to_pull(self) -> int:
-        """The size of its weights on disk, in bytes: the known one, else that of its parameters in bf16."""
+        """The bytes of the weights on disk: the known size, or else that of the parameters in bf16."""
         return self.size_bytes or self.parameters * BF16_BYTES
 
     @property
     def licence_page(self) -> str:
-        """Where a person reads the licence."""
+        """The page or file with the licence."""
         return f"https://huggingface.co/{self.hub}" if self.hub else "LICENSE"
 
 
@@ -88,7 +88,7 @@ def catalog() -> Mapping[str, CatalogModel]:
 
 
 def read_catalog(path: Path) -> Mapping[str, CatalogModel]:
-    """Read a catalog. Raises ModelError with the model and the field that is wrong."""
+    """Read a catalog. Raises ModelError that names the model and the wrong field."""
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -98,6 +98,6 @@ def read_catalog(path: Path) -> Mapping[str, CatalogModel]:
         try:
             models[name] = CatalogModel(name=name, **table)
         except (TypeError, ValueError) as error:
-            # attrs appends the field and its validator as further arguments; the first says what is wrong.
+            # Only the first argument says what is wrong; the others are the field and its validator.
             raise ModelError(f"the model {name} in {path.name} is wrong: {error.args[0]}") from None
     return models

@@ -1,4 +1,4 @@
-"""The precisions by name; free of torch."""
+"""The names of the precisions. Does not import torch."""
 
 from typing import Literal, get_args
 
@@ -6,13 +6,13 @@ from engine.errors import ModelError
 
 Precision = Literal["fp32", "bf16", "fp8", "int8", "int4"]
 PrecisionSetting = Literal["auto", "bf16", "int8", "int4", "fp8", "fp32"]
-"""What a user may ask for; "auto" takes the best that fits."""
+"""The values that a user can set. "auto" chooses the best precision that fits the memory."""
 
 PRECISION_SETTINGS: tuple[PrecisionSetting, ...] = get_args(PrecisionSetting)
 
 
 def check_precision_setting(name: str) -> PrecisionSetting:
-    """Return what a user asks for. Raises ModelError for a name that is no precision."""
+    """Return `name` as a precision setting. Raises ModelError for any other name."""
     for precision in PRECISION_SETTINGS:
         if precision == name:
             return precision

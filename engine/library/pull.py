@@ -1,7 +1,8 @@
-"""Bring a model of the catalog here: resumable, checked to the last byte, and nothing half-done is taken for a model.
+"""Pull a model of the catalog from the hub. A pull can be resumed, and every file is compared with its checksum.
 
-Files are gathered in NAME.partial, beside midspan-pull.json, which says what commit they are of and which are checked.
-When all are, the folder is renamed. Whatever stops a pull, the next one goes on at the byte where it was.
+The files arrive in the folder NAME.partial. Its midspan-pull.json says which commit they belong to and which files are
+checked. When all are checked, the folder gets its final name. If a pull is interrupted, the next one continues at the
+same byte.
 """
 
 import errno
@@ -18,43 +19,46 @@ import attrs
 import httpx2
 from huggingface_hub import constants, get_session, hf_hub_url, hf_raise_for_status
 
-from engine.client.lock import try_lock
 from engine.errors import ModelError
+from engine.file_lock import try_lock
 from engine.library import store
 from engine.library.catalog import CatalogModel
-from engine.library.hub import TIMEOUT_S, HubFile, HubListing, headers, is_passing, list_files, told
+from engine.library.hub import TIMEOUT_S, HubFile, HubListing, headers, hub_errors_explained, is_temporary, list_files
 from engine.library.store import ModelRecord, StoredFile
 
-PLAN = "midspan-pull.json"
-# A request for a part may be long, but not endless: signed addresses expire, and the hub serves no 50 GB in one piece.
+PLAN_FILE = "midspan-pull.json"
+# Signed addresses expire, and the hub does not serve 50 GB in one answer. So large files are requested in parts.
 _PART_BYTES = 4 * 1024**3
 _HTTP_PARTIAL = 206
 
 
 class PullProgress(Protocol):
-    """Whoever shows how a pull goes on. All numbers are bytes."""
+    """Shows the progress of a pull. All numbers are bytes."""
 
-    def begin(self, total: int, here: int) -> None:
-        """All files have `total` together, of which `here` need not be fetched any more."""
+    def begin(self, total: int, present: int) -> None:
+        """The files have `total` bytes. `present` of them are here from an earlier pull."""
 
     def fetch(self, name: str) -> None:
-        """The file `name` is fetched now."""
+        """The transfer of the file `name` begins."""
 
     def check(self, name: str) -> None:
-        """The file `name` is here, and compared with its checksum now."""
+        """The file `name` has arrived; the comparison with its checksum begins."""
 
     def advance(self, count: int) -> None:
-        """So many more are here; less than 0 where some have to be fetched anew."""
+        """`count` more bytes have arrived. A negative count means that so many must be fetched again."""
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how many bytes the disk of `folder` has room for."""
+    """Return the free bytes on the disk of `folder`."""
     return shutil.disk_usage(folder).free
 
 
 @attrs.frozen
 class Puller:
-    """Pulls models, telling `progress`. A lost connection is tried again `attempts` times, at first after `pause_s`."""
+    """Pulls models and reports to `progress`.
+
+    After a lost connection it tries again `attempts` times. The first pause is `pause_s` long, and each one doubles.
+    """
 
     progress: PullProgress
     free_bytes: Callable[[Path], int] = free_bytes
@@ -62,86 +66,90 @@ class Puller:
     pause_s: float = 1.0
 
     def pull(self, model: CatalogModel, accepted: bool = False) -> ModelRecord:
-        """Bring `model` here and return its record; `accepted` says that the user took its licence, for the record.
+        """Pull `model` and return its record. `accepted` goes into the record: the user accepted the licence.
 
-        Raises ModelError, in one line; what has arrived by then is kept for the next pull, unless it is wrong.
+        Raises ModelError in one line. The received files are kept for the next pull, except damaged ones.
         """
         folder, partial = store.folder_for(model.name), store.partial_folder(model.name)
-        with _disk_told(partial):
+        with _disk_errors_explained(partial):
             partial.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(model, partial.with_name(f".{model.name}.lock")):
+            with _pull_lock(model, partial.with_name(f".{model.name}.lock")):
                 record = store.read_record(folder / store.RECORD)
                 if record is not None:
                     store.check(folder, record)
                     return record
                 if folder.exists():
-                    raise ModelError(f"{folder} is there but was not pulled; midspan models remove {model.name}")
-                record = self._gather(model, partial, accepted)
+                    raise ModelError(
+                        f"{folder} exists but was not pulled; remove it with: midspan models remove {model.name}"
+                    )
+                record = self._pull_files(model, partial, accepted)
                 partial.rename(folder)
                 return record
 
-    def _gather(self, model: CatalogModel, partial: Path, accepted: bool) -> ModelRecord:
-        begun = _begun(model, partial)
-        listing = list_files(model, begun.commit if begun else model.revision)
+    def _pull_files(self, model: CatalogModel, partial: Path, accepted: bool) -> ModelRecord:
+        earlier_plan = _earlier_plan(model, partial)
+        listing = list_files(model, earlier_plan.commit if earlier_plan else model.revision)
         partial.mkdir(exist_ok=True)
-        plan = begun or ModelRecord(model.name, model.hub, model.revision, listing.commit, model.licence, accepted)
-        plan.write(partial / PLAN)
+        plan = earlier_plan or ModelRecord(
+            model.name, model.hub, model.revision, listing.commit, model.licence, accepted
+        )
+        plan.write(partial / PLAN_FILE)
         self._begin(listing, partial)
         checked = {file.name: file for file in plan.files}
         for file in listing.files:
             if file.name not in checked or _size(partial / file.name) != file.size:
                 self._fetch(model, listing.commit, file, partial)
                 checked[file.name] = self._check(file, partial)
-                attrs.evolve(plan, files=tuple(checked.values())).write(partial / PLAN)
+                attrs.evolve(plan, files=tuple(checked.values())).write(partial / PLAN_FILE)
         record = attrs.evolve(plan, accepted=accepted, files=tuple(checked[file.name] for file in listing.files))
         record.write(partial / store.RECORD)
-        (partial / PLAN).unlink()
+        (partial / PLAN_FILE).unlink()
         return record
 
     def _begin(self, listing: HubListing, partial: Path) -> None:
-        here = 0
+        present = 0
         for file in listing.files:
             if (size := _size(partial / file.name)) > file.size:
                 (partial / file.name).unlink()
             else:
-                here += size
-        missing, free = listing.size - here, self.free_bytes(partial)
+                present += size
+        missing, free = listing.size - present, self.free_bytes(partial)
         if missing > free:
             raise ModelError(
-                f"{_gigabytes(missing)} more are to come and {partial.parent} has room for {_gigabytes(free)}; "
+                f"the model needs {_gigabytes(missing)} more and {partial.parent} has room for {_gigabytes(free)}; "
                 "make room, or set MIDSPAN_MODELS_DIR to a folder on another disk"
             )
-        self.progress.begin(listing.size, here)
+        self.progress.begin(listing.size, present)
 
     def _fetch(self, model: CatalogModel, commit: str, file: HubFile, partial: Path) -> None:
         path = partial / file.name
         self.progress.fetch(file.name)
         path.touch()
         failures = 0
-        with told(model, commit):
+        with hub_errors_explained(model, commit):
             url = hf_hub_url(model.hub, file.name, revision=commit, endpoint=constants.ENDPOINT)
-            while (here := _size(path)) < file.size:
+            while (present := _size(path)) < file.size:
                 try:
-                    self._fetch_part(url, path, here, file.size)
-                    failed: Exception | None = None
+                    self._fetch_part(url, path, present, file.size)
+                    failure: Exception | None = None
                 except httpx2.HTTPError as error:
-                    if not is_passing(error):
+                    if not is_temporary(error):
                         raise
-                    failed = error
-                if _size(path) > here:
+                    failure = error
+                if _size(path) > present:
                     failures = 0
                     continue
                 failures += 1
                 if failures > self.attempts:
-                    raise failed or ModelError(f"{constants.ENDPOINT} sends nothing of {file.name}; try again later")
+                    raise failure or ModelError(f"{constants.ENDPOINT} sends no data of {file.name}; try again later")
                 time.sleep(self.pause_s * 2 ** (failures - 1))
 
     def _fetch_part(self, url: str, path: Path, start: int, size: int) -> None:
         end = min(start + _PART_BYTES, size)
-        part = headers() | {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
-        with get_session().stream("GET", url, headers=part, timeout=TIMEOUT_S) as response:
+        part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
+        with get_session().stream("GET", url, headers=part_headers, timeout=TIMEOUT_S) as response:
             hf_raise_for_status(response)
-            if response.status_code != _HTTP_PARTIAL:  # it sends the file from its beginning
+            if response.status_code != _HTTP_PARTIAL:  # the server ignores Range and sends the whole file
                 self.progress.advance(-start)
                 start, end = 0, size
             with path.open("r+b") as stream:
@@ -150,7 +158,9 @@ class Puller:
                 for block in response.iter_bytes():
                     start += len(block)
                     if start > end:
-                        raise ModelError(f"{constants.ENDPOINT} sends more of {path.name} than the {size} bytes it has")
+                        raise ModelError(
+                            f"{constants.ENDPOINT} sends more than the {size} bytes of {path.name}; try again later"
+                        )
                     stream.write(block)
                     self.progress.advance(len(block))
 
@@ -158,21 +168,21 @@ class Puller:
         self.progress.check(file.name)
         path = partial / file.name
         sha256 = store.sha256_of(path)
-        right = sha256 == file.sha256 if file.sha256 else _git_sha1(path) == file.git_sha1
-        if not right:
+        is_correct = sha256 == file.sha256 if file.sha256 else _git_sha1(path) == file.git_sha1
+        if not is_correct:
             path.unlink()
             self.progress.advance(-file.size)
             raise ModelError(
-                f"{file.name} arrived damaged: its checksum is not the hub's; it was dropped, pull again for a new one"
+                f"{file.name} arrived damaged: its checksum is not the hub's; it was deleted, pull it again"
             )
         return StoredFile(file.name, file.size, sha256)
 
 
-def _begun(model: CatalogModel, partial: Path) -> ModelRecord | None:
-    """Return the plan of a pull that goes on; what is left of one for another revision goes."""
+def _earlier_plan(model: CatalogModel, partial: Path) -> ModelRecord | None:
+    """Return the plan of an interrupted pull of the same revision; delete the files of any other pull."""
     if not partial.exists():
         return None
-    plan = store.read_record(partial / PLAN)
+    plan = store.read_record(partial / PLAN_FILE)
     if plan is not None and (plan.hub, plan.revision) == (model.hub, model.revision):
         return plan
     shutil.rmtree(partial)
@@ -180,25 +190,25 @@ def _begun(model: CatalogModel, partial: Path) -> ModelRecord | None:
 
 
 @contextmanager
-def _alone(model: CatalogModel, path: Path) -> Iterator[None]:
-    """Hold the lock of a model's pull. The file stays: taking it away would let two in."""
+def _pull_lock(model: CatalogModel, path: Path) -> Iterator[None]:
+    """Hold the lock of a model's pull. The lock file stays, because removing it could let two processes in."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not try_lock(descriptor):
-            raise ModelError(f"another process is pulling {model.name} right now; let it finish, or stop it")
+            raise ModelError(f"another process is pulling {model.name}; wait for it or stop it")
         yield
     finally:
         os.close(descriptor)
 
 
 @contextmanager
-def _disk_told(partial: Path) -> Iterator[None]:
+def _disk_errors_explained(partial: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise ModelError(
-                f"the disk of {partial.parent} is full; what was pulled is kept: make room and pull again"
+                f"the disk of {partial.parent} is full; the pulled part is kept: make room and pull again"
             ) from None
         raise ModelError(
             f"cannot write in {partial.parent}: {error.strerror or type(error).__name__}; "
@@ -207,7 +217,7 @@ def _disk_told(partial: Path) -> Iterator[None]:
 
 
 def _git_sha1(path: Path) -> str:
-    """Return git's name for the file's content; small files are listed by it."""
+    """Return git's hash of the file's content, which the hub lists for small files."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 

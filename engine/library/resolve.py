@@ -1,4 +1,4 @@
-"""From what a user calls a model to its folder; free of torch."""
+"""From the name that a user gives a model to its folder. Does not import torch."""
 
 import difflib
 from pathlib import Path
@@ -12,9 +12,9 @@ EMBEDDED_FOLDER = Path(__file__).resolve().parent.parent / "weights"
 
 
 def folder_of(model: str) -> Path:
-    """Return where a model lies: "embedded", "default", the name of a pulled one, or a folder, looked up in this order.
+    """Return the folder of a model: "embedded", "default", a pulled model's name or a path, tried in this order.
 
-    The sizes of a pulled model's files are checked. Raises ModelError, with what to do.
+    Checks the sizes of a pulled model's files. Raises ModelError with what to do.
     """
     if model == DEFAULT:
         model = chosen_model().model
@@ -22,7 +22,7 @@ def folder_of(model: str) -> Path:
         return EMBEDDED_FOLDER
     folder = store.folder_for(model) if store.is_pulled(model) else Path(model).expanduser()
     if not folder.is_dir():
-        raise ModelError(_why_not(model))
+        raise ModelError(_not_found_line(model))
     record = store.read_record(folder / store.RECORD)
     if record is not None:
         store.check(folder, record)
@@ -30,9 +30,9 @@ def folder_of(model: str) -> Path:
 
 
 def known_model(folder: Path) -> CatalogModel | None:
-    """Return what the catalog knows about the model in `folder`; None where it was not pulled, or is not in it.
+    """Return the catalog's entry of the model in `folder`; None if it was not pulled or has no entry.
 
-    Raises ModelError where the folder's record is damaged.
+    Raises ModelError when the folder's record is damaged.
     """
     if folder == EMBEDDED_FOLDER:
         return catalog()[EMBEDDED]
@@ -40,11 +40,11 @@ def known_model(folder: Path) -> CatalogModel | None:
     return None if record is None else catalog().get(record.name)
 
 
-def _why_not(model: str) -> str:
+def _not_found_line(model: str) -> str:
     if model in catalog():
-        begun = store.partial_folder(model).is_dir()
-        found = "was pulled only in part; go on with" if begun else "is not here; get it with"
-        return f"the model {model} {found}: midspan models pull {model}"
-    near = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"no model {model!r}: it is neither a name that `midspan models list` shows nor a folder{meant}"
+        is_partial = store.partial_folder(model).is_dir()
+        problem = "was pulled only in part; continue with" if is_partial else "is not here; get it with"
+        return f"the model {model} {problem}: midspan models pull {model}"
+    similar = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
+    question = f"; did you mean {' or '.join(similar)}?" if similar else ""
+    return f"no model {model!r}: it is neither a name that `midspan models list` shows nor a folder{question}"

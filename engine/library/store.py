@@ -1,4 +1,4 @@
-"""The models that were pulled: a folder each, with a file that says what came from where; free of torch."""
+"""The pulled models. Each has a folder with a record of its files and their source. Does not import torch."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ _converter = cattrs.Converter(forbid_extra_keys=False)
 
 @attrs.frozen
 class StoredFile:
-    """A file of a model: its name, without folders, its size in bytes, and its sha256 in hex."""
+    """A file of a model: its name without a folder, its size in bytes and its sha256 in hex."""
 
     name: str
     size: int
@@ -31,10 +31,10 @@ class StoredFile:
 
 @attrs.frozen
 class ModelRecord:
-    """What lies in a pulled model's folder as midspan-model.json, beside the model's own files.
+    """The content of midspan-model.json in a pulled model's folder.
 
-    `revision` is what was asked for, `commit` what the hub said it was; `accepted` is true where the user accepted a
-    licence that is not a free one.
+    `revision` was requested, and `commit` is what the hub resolved it to. `accepted` is true if the user accepted a
+    licence that is not free.
     """
 
     name: str
@@ -47,18 +47,18 @@ class ModelRecord:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The bytes of all files."""
         return sum(file.size for file in self.files)
 
     def write(self, path: Path) -> None:
-        """Put it into the file `path`, whole or not at all. Raises OSError."""
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(attrs.asdict(self), indent=2) + "\n", "utf-8")
-        fresh.replace(path)
+        """Write the record to `path`, completely or not at all. Raises OSError."""
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(attrs.asdict(self), indent=2) + "\n", "utf-8")
+        new.replace(path)
 
 
 def read_record(path: Path) -> ModelRecord | None:
-    """Return the record in the file `path`; None where there is none. Raises ModelError when it is damaged."""
+    """Return the record in the file `path`; None if there is no file. Raises ModelError when it is damaged."""
     try:
         return _converter.structure(json.loads(path.read_text("utf-8")), ModelRecord)
     except (FileNotFoundError, NotADirectoryError):
@@ -70,25 +70,25 @@ def read_record(path: Path) -> ModelRecord | None:
 
 
 def folder_for(name: str) -> Path:
-    """Return where the model `name` lies, or will. Raises ModelError where it is no name of a model."""
+    """Return the folder of the model `name`, which need not exist. Raises ModelError if the name is not valid."""
     if not NAME.fullmatch(name):
-        raise ModelError(f"{name!r} is no name of a model; `midspan models list` shows them")
+        raise ModelError(f"{name!r} is not a model's name; `midspan models list` shows the names")
     return models_folder() / name
 
 
 def is_pulled(name: str) -> bool:
-    """Whether the model `name` is here, pulled to its end. What is missing in it since then, `check` tells."""
+    """Whether the model `name` was pulled completely. `check` tells whether its files are still complete."""
     return bool(NAME.fullmatch(name)) and (folder_for(name) / RECORD).is_file()
 
 
 def partial_folder(name: str) -> Path:
-    """Return where a pull gathers its files until it is through."""
+    """Return the folder for the files of a pull that is not complete."""
     folder = folder_for(name)
     return folder.with_name(folder.name + PARTIAL)
 
 
 def pulled_names() -> list[str]:
-    """Return the names of all models that are here."""
+    """Return the names of all pulled models."""
     try:
         return sorted(folder.name for folder in models_folder().iterdir() if is_pulled(folder.name))
     except (FileNotFoundError, NotADirectoryError):
@@ -96,28 +96,28 @@ def pulled_names() -> list[str]:
 
 
 def check(folder: Path, record: ModelRecord) -> None:
-    """Compare the sizes of the files in `folder` with its record. Raises ModelError for the first that differs."""
+    """Compare the sizes of the files in `folder` with the record. Raises ModelError for the first that differs."""
     for file in record.files:
         path = folder / file.name
         size = path.stat().st_size if path.is_file() else None
         if size != file.size:
-            found = "is missing" if size is None else f"has {size} bytes instead of {file.size}"
-            raise ModelError(f"{path} {found}; {_again(record)}")
+            problem = "is missing" if size is None else f"has {size} bytes instead of {file.size}"
+            raise ModelError(f"{path} {problem}; {_pull_again(record)}")
 
 
 def verify(folder: Path, record: ModelRecord, on_bytes: Callable[[int], None]) -> None:
-    """Compare the files in `folder` with the sha256 in their record. Raises ModelError for the first that differs.
+    """Compare the sha256 of the files in `folder` with the record. Raises ModelError for the first that differs.
 
-    `on_bytes` hears how many bytes were read, again and again.
+    `on_bytes` is called with the number of bytes after each block that was read.
     """
     check(folder, record)
     for file in record.files:
         if sha256_of(folder / file.name, on_bytes) != file.sha256:
-            raise ModelError(f"{folder / file.name} is not what was pulled: its sha256 differs; {_again(record)}")
+            raise ModelError(f"{folder / file.name} is not what was pulled: its sha256 differs; {_pull_again(record)}")
 
 
 def sha256_of(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> str:
-    """Return the sha256 of a file in hex. Raises ModelError where it cannot be read."""
+    """Return the sha256 of a file in hex. Raises ModelError when the file cannot be read."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:
@@ -130,20 +130,20 @@ def sha256_of(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> s
 
 
 def remove(name: str) -> int:
-    """Remove the model `name`, and what a pull of it has left; return the bytes that are free again.
+    """Remove the model `name` and the files of an incomplete pull. Return the number of bytes that this frees.
 
-    Only folders of ours go: links are refused. Raises ModelError, also where there is nothing to remove.
+    Raises ModelError when there is nothing to remove, and for a link, because Midspan makes only folders.
     """
     folders = [folder for folder in (folder_for(name), partial_folder(name)) if folder.exists() or folder.is_symlink()]
     if not folders:
-        raise ModelError(f"the model {name} is not here: nothing is in {folder_for(name)}")
+        raise ModelError(f"the model {name} is not here: there is no folder {folder_for(name)}")
     freed = 0
     for folder in folders:
         if folder.is_symlink() or not folder.is_dir():
             raise ModelError(f"{folder} is not a folder that Midspan made; remove it by hand")
         freed += sum(path.lstat().st_size for path in folder.iterdir())
         try:
-            # First, so that a removal that is cut short leaves nothing that passes for a model.
+            # The record goes first, so that an interrupted removal does not leave a folder that looks like a model.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)
         except OSError as error:
@@ -151,5 +151,5 @@ def remove(name: str) -> int:
     return freed
 
 
-def _again(record: ModelRecord) -> str:
+def _pull_again(record: ModelRecord) -> str:
     return f"midspan models remove {record.name}, then midspan models pull {record.name}"

@@ -1,4 +1,4 @@
-"""What a model's files say about themselves, read without torch."""
+"""The headers of a model's safetensors files: how many parameters they hold. Does not import torch."""
 
 import json
 import math
@@ -10,14 +10,17 @@ from pathlib import Path
 import attrs
 
 from engine.errors import ModelError
-from engine.library.quantized_tensors import is_of_images, is_quantized
+from engine.library.quantized_tensors import is_image_tensor, is_quantized
 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
 @attrs.frozen
 class WeightsHeader:
-    """What safetensors files hold. `loaded` of the parameters are ever loaded, `plain` of these are never quantized."""
+    """The size of a model's weights.
+
+    Of the `parameters`, only `loaded` are ever loaded: not those for images. Of these, `plain` are never quantized.
+    """
 
     parameters: int
     megabytes: float
@@ -28,7 +31,7 @@ class WeightsHeader:
 def read_weights() -> WeightsHeader:
     """Check the embedded model's files and count its parameters.
 
-    Raises ModelError when one is missing, is not what it should be, or is cut short.
+    Raises ModelError when a file is missing, has the wrong format, or is cut short.
     """
     folder = Path(str(files("engine"))) / "weights"
     for name in _FILES:
@@ -43,15 +46,15 @@ def read_weights() -> WeightsHeader:
 
 
 def read_folder(folder: Path) -> WeightsHeader:
-    """Count the parameters in all safetensors files of `folder`. Raises ModelError when there is none, or a bad one."""
+    """Count the parameters in the safetensors files of `folder`. Raises ModelError for a bad file and for no file."""
     paths = sorted(folder.glob("*.safetensors"))
     if not paths:
-        raise ModelError(f"no .safetensors file is in {folder}; other kinds of weights are not read")
+        raise ModelError(f"there is no .safetensors file in {folder}; Midspan reads no other format")
     return read_files(paths)
 
 
 def read_files(paths: Sequence[Path]) -> WeightsHeader:
-    """Count the parameters in all these files. Raises ModelError for a bad one."""
+    """Count the parameters in these files. Raises ModelError for a bad one."""
     headers = [read_safetensors(path) for path in paths]
     return WeightsHeader(
         sum(header.parameters for header in headers),
@@ -62,10 +65,10 @@ def read_files(paths: Sequence[Path]) -> WeightsHeader:
 
 
 def read_safetensors(path: Path) -> WeightsHeader:
-    """Count the parameters in one file. Raises ModelError when it is not what it should be, or is cut short.
+    """Count the parameters in one file. Raises ModelError when it has the wrong format or is cut short.
 
-    The layout of safetensors: a little-endian u64 length, that many bytes of JSON with each tensor's shape and offsets,
-    then the tensors.
+    The safetensors format: a little-endian u64 length, that many bytes of JSON with the shape and the offsets of each
+    tensor, then the tensors.
     """
     try:
         with path.open("rb") as stream:
@@ -78,11 +81,11 @@ def read_safetensors(path: Path) -> WeightsHeader:
         counts = [(name, tensor["shape"], math.prod(tensor["shape"])) for name, tensor in tensors.items()]
     except (struct.error, ValueError, KeyError, TypeError, AttributeError):
         raise ModelError(
-            f"the weights in {path} are damaged, or no safetensors file but a Git LFS pointer; install the model again"
+            f"the weights in {path} are damaged, or the file is a Git LFS pointer; install the model again"
         ) from None
     size = path.stat().st_size
     if size != end:
         raise ModelError(f"{path} has {size} bytes instead of {end}: it is damaged; install the model again")
-    loaded = [(name, shape, count) for name, shape, count in counts if not is_of_images(name)]
+    loaded = [(name, shape, count) for name, shape, count in counts if not is_image_tensor(name)]
     plain = [count for name, shape, count in loaded if not is_quantized(name, shape)]
     return WeightsHeader(sum(count for *_, count in counts), size / 1e6, sum(count for *_, count in loaded), sum(plain))

@@ -1,23 +1,10 @@
-"""The wire between a client and the engine: framing and messages, the one file that both processes share.
+"""The messages that a client and the engine send each other. framing.py turns them into bytes."""
 
-A frame is a big-endian u32 length followed by that many bytes of msgpack: a map whose "type" names the message and
-whose other keys are its fields. Keys a reader does not know are ignored, so that fields can be added. A connection
-opens with Hello, answered by Welcome; after that any number of fills may be under way, told apart by `id`.
-"""
-
-import asyncio
-import struct
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
-import msgpack
-
-from engine.errors import ProtocolError
-from engine.protocol.strict_converter import strict_converter
 
 PROTOCOL_VERSION = 1
-MAX_FRAME_BYTES = 4 * 1024 * 1024
-_LENGTH = struct.Struct(">I")
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -26,7 +13,10 @@ RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
 
 @attrs.frozen
 class Hello:
-    """The first frame of a client. `token` is needed on TCP only; it stands in a file that only the user can read."""
+    """A client's first message. `token` is needed on TCP only.
+
+    The client reads it from a file that only the user can read.
+    """
 
     protocol: int
     client: str
@@ -35,10 +25,11 @@ class Hello:
 
 @attrs.frozen
 class ModelInfo:
-    """A model. `server` is the host, and port, of one that a server of the user's choice runs; "" for one here.
+    """Facts about a model.
 
-    `context_tokens` is its window. `reading_tokens` is how much of that is worth filling while somebody types, where it
-    is less (a model that reads everything anew with each key); 0 means all of it.
+    `server` is the host and port of a remote model and "" for a local one. `context_tokens` is the size of the model's
+    window. `reading_tokens` is how much of the window to fill while the user types; 0 means all of it. A model that
+    cannot cache its context asks for less, because it reads all of it again after each key.
     """
 
     name: str
@@ -74,14 +65,14 @@ class Snippet:
 
 @attrs.frozen
 class Fill:
-    """A hole to fill.
+    """A request to fill a hole.
 
-    `extent` "line" ends the fill at the first newline, "lines" lets it span several. `budget_ms` counts from the moment
-    the engine reads the frame. `steps` 0 means: as many as the budget allows, and for the default rule as many as it
-    does best with; passes that write what is typed of a word at the cursor come before them. `candidates` above one are
-    drawn with `temperature` and `top_p` from `seed`; the first candidate is always the greedy one. A fill may end
-    after the token that lowers the probability of its first line below `min_line_probability`: a caller that would not
-    show more need not wait for more.
+    `extent` "line" ends the fill at the first newline; "lines" allows several lines. `budget_ms` starts when the engine
+    reads the frame. `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the
+    number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
+    in `steps`. The first candidate is always the greedy one; the others are sampled with `temperature`, `top_p` and
+    `seed`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
+    because the client would not show such a line. `progress` asks for a Progress message after each step.
     """
 
     id: int
@@ -105,7 +96,7 @@ class Fill:
 
 @attrs.frozen
 class Progress:
-    """A canvas after a denoising step: one entry a position, None where it is still masked."""
+    """The canvas after a denoising step: one text for each position, None for a mask."""
 
     id: int
     step: int
@@ -114,8 +105,11 @@ class Progress:
 
 @attrs.frozen
 class Candidate:
-    """One answer. `confidence` holds a probability for each of the `tokens`, whose concatenation is `text`;
-    `end_confidence` is that of the end behind them, 1.0 where something else ended the fill."""
+    """One text for a hole.
+
+    `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
+    probability that the text ends after the last token; it is 1.0 if the model did not choose the end.
+    """
 
     text: str
     tokens: list[str]
@@ -126,7 +120,7 @@ class Candidate:
 
 @attrs.frozen
 class Timings:
-    """Milliseconds spent waiting for the model, encoding the context, denoising, and in all."""
+    """Milliseconds of a fill: waiting for the model, encoding the context, denoising, and in total."""
 
     queue: float
     encode: float
@@ -136,7 +130,7 @@ class Timings:
 
 @attrs.frozen
 class Filled:
-    """The answer to Fill. `steps` counts passes of the network; `cached_tokens` of `context_tokens` were cached."""
+    """The answer to Fill. `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached."""
 
     id: int
     candidates: list[Candidate]
@@ -149,19 +143,19 @@ class Filled:
 
 @attrs.frozen
 class Cancel:
-    """Drop a fill: it leaves at the next denoising step and is answered with Failed("cancelled")."""
+    """Stop a fill. The engine drops it at the next denoising step and answers it with Failed("cancelled")."""
 
     id: int
 
 
 @attrs.frozen
 class StatusRequest:
-    pass
+    """Ask for Status."""
 
 
 @attrs.frozen
 class SchedulerReport:
-    """How the fills are doing. Times are milliseconds; `step_ms` maps "rows of a pass" to its measured time."""
+    """Counts and times of the fills. `step_ms` maps the number of rows of a pass to its measured milliseconds."""
 
     active: int
     waiting: int
@@ -177,7 +171,7 @@ class SchedulerReport:
 
 @attrs.frozen
 class Status(SchedulerReport):
-    """How the engine is doing."""
+    """The answer to StatusRequest: the state of the engine."""
 
     version: str
     pid: int
@@ -188,12 +182,12 @@ class Status(SchedulerReport):
 
 @attrs.frozen
 class Shutdown:
-    """Ask the engine to finish and leave."""
+    """Ask the engine to end."""
 
 
 @attrs.frozen
 class Failed:
-    """Something went wrong, with the fill `id` or (None) with the connection. `message` says what and what to do."""
+    """An error of the fill `id`, or of the connection if `id` is None. `message` says what is wrong and what to do."""
 
     code: str
     message: str
@@ -201,74 +195,3 @@ class Failed:
 
 
 Message = Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
-_TYPES: dict[str, type[Any]] = {
-    "hello": Hello,
-    "welcome": Welcome,
-    "fill": Fill,
-    "progress": Progress,
-    "filled": Filled,
-    "cancel": Cancel,
-    "status-request": StatusRequest,
-    "status": Status,
-    "shutdown": Shutdown,
-    "failed": Failed,
-}
-_NAMES = {cls: name for name, cls in _TYPES.items()}
-
-
-_converter = strict_converter()
-
-
-def pack(message: Message) -> bytes:
-    """Return the whole frame of `message`. Raises ProtocolError("too-large") when it exceeds MAX_FRAME_BYTES."""
-    fields = _converter.unstructure(message)
-    fields["type"] = _NAMES[type(message)]
-    body = msgpack.packb(fields, use_bin_type=True)
-    if len(body) > MAX_FRAME_BYTES:
-        raise ProtocolError("too-large", f"the frame has {len(body)} bytes; at most {MAX_FRAME_BYTES} are allowed")
-    return _LENGTH.pack(len(body)) + bytes(body)
-
-
-def unpack(body: bytes) -> Message:
-    """Return the message in a frame's body. Raises ProtocolError that names the code and what was wrong."""
-    try:
-        fields = msgpack.unpackb(body, raw=False, strict_map_key=True)
-    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
-        raise ProtocolError("malformed", f"the frame is not valid msgpack: {type(error).__name__}") from None
-    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
-        raise ProtocolError("malformed", 'the frame is not a map with a "type"')
-    cls = _TYPES.get(fields["type"])
-    if cls is None:
-        raise ProtocolError("unknown-type", f"unknown message type {fields['type'][:40]!r}")
-    try:
-        message: Message = _converter.structure(fields, cls)
-    except (
-        Exception
-    ) as error:  # cattrs lets through whatever a hook raises: KeyError, TypeError, ValueError and its own
-        raise ProtocolError("malformed", f"bad {fields['type']} message: {_reason(error)}") from None
-    return message
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__}: {text[:120]}"
-
-
-async def read_frame(reader: asyncio.StreamReader) -> Message | None:
-    """Read one message; None at a clean end. Raises ProtocolError, and leaves an oversized body unread."""
-    try:
-        head = await reader.readexactly(_LENGTH.size)
-    except asyncio.IncompleteReadError as error:
-        if not error.partial:
-            return None
-        raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
-    (length,) = _LENGTH.unpack(head)
-    if length > MAX_FRAME_BYTES:
-        raise ProtocolError(
-            "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
-        )
-    try:
-        body = await reader.readexactly(length)
-    except asyncio.IncompleteReadError:
-        raise ProtocolError("malformed", "the connection ended inside a frame") from None
-    return unpack(body)

@@ -1,4 +1,4 @@
-"""cattrs without guesses: a number is not read from a text, nor a text from a number."""
+"""A cattrs converter that does not convert between scalar types, such as a string to a number."""
 
 from typing import Any
 
@@ -6,22 +6,22 @@ import cattrs
 
 
 def strict_converter() -> cattrs.Converter:
-    """Return a converter that takes scalars, and None where it may stand, only as what they are; int is also float."""
+    """Return a converter that raises TypeError for a scalar of another type. It accepts an int for a float."""
     converter = cattrs.Converter(detailed_validation=False)
-    for kind in (int, float, str, bool):
-        converter.register_structure_hook(kind, _exact)
-    for kind, optional in ((int, int | None), (float, float | None), (str, str | None)):
-        converter.register_structure_hook(optional, lambda value, _, kind=kind: _or_none(value, kind))
+    for scalar in (int, float, str, bool):
+        converter.register_structure_hook(scalar, _exact)
+    for scalar, optional in ((int, int | None), (float, float | None), (str, str | None)):
+        converter.register_structure_hook(optional, lambda value, _, scalar=scalar: _exact_or_none(value, scalar))
     return converter
 
 
-def _or_none(value: Any, kind: type[Any]) -> Any:
-    return None if value is None else _exact(value, kind)
+def _exact_or_none(value: Any, scalar: type[Any]) -> Any:
+    return None if value is None else _exact(value, scalar)
 
 
-def _exact(value: Any, kind: type[Any]) -> Any:
-    if kind is float and type(value) is int:
+def _exact(value: Any, scalar: type[Any]) -> Any:
+    if scalar is float and type(value) is int:
         return float(value)
-    if type(value) is not kind:
-        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    if type(value) is not scalar:
+        raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
     return value

@@ -1,1 +1,1 @@
-"""Models that run on a server which the user named: fills are answered over HTTP and no network is loaded here."""
+"""Models on a server that the user names: the engine asks it over HTTP and loads no network of its own."""

@@ -1,4 +1,4 @@
-"""Fills holes by asking a server: engine.service.Backend without a network, a worker thread, or torch."""
+"""The backend that asks a server: it needs no network of its own, no worker thread and no torch."""
 
 import asyncio
 import logging
@@ -10,16 +10,16 @@ from engine.errors import RemoteError
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
-from engine.remote.dialect import Dialect, Written
+from engine.remote.dialect import Dialect, ServerAnswer
 from engine.remote.endpoint import DialectName, Endpoint
 from engine.remote.key import find_key
 from engine.remote.llamacpp import LlamaCpp
+from engine.remote.server_text import candidate_of
 from engine.remote.vllm import Vllm
-from engine.remote.writing import candidate_of
 from engine.schedule.backend import CancelledFill, Ticket
 
-MAX_AT_ONCE = 8
-"""Fills that are with the server at the same time; the others wait, and their time runs."""
+MAX_ACTIVE = 8
+"""Fills that the server works on at the same time. The others wait, and their budget runs meanwhile."""
 _DIALECTS: dict[DialectName, Callable[[Endpoint, Connection], Dialect]] = {
     "openai": Completions,
     "mercury": Mercury,
@@ -30,23 +30,23 @@ _log = logging.getLogger(__name__)
 
 
 class RemoteBackend:
-    """One task a fill. Construct it inside the event loop; nothing is sent before the first fill."""
+    """Runs one task for each fill. Construct it inside the event loop. It sends nothing before the first fill."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._places = asyncio.Semaphore(MAX_AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_ACTIVE)
         self._tasks: dict[Ticket, asyncio.Task[Filled]] = {}
         self._connection: Connection | None = None
         self._dialect: Dialect | None = None
         self._latencies: deque[float] = deque(maxlen=200)
-        self._with_server = self._fills = self._cancelled = 0
+        self._active = self._fills = self._cancelled = 0
 
     async def start(self) -> None:
-        """Look for the server's key. Raises ModelError when what is there can be no key."""
-        # A keyring may ask the user, who may not be there: signals must still get through to the event loop.
+        """Look for the server's key. Raises ModelError when the key contains characters that no key has."""
+        # A keyring may wait for the user. In a thread, so that the event loop still receives signals.
         key = await asyncio.to_thread(find_key, self._endpoint)
         if key is not None and not self._endpoint.private:
-            _log.warning("the key for %s is not sent: plain http is no secret; use https", self._endpoint.server)
+            _log.warning("the key for %s is not sent: anybody can read plain http; use https", self._endpoint.server)
         self._connection = Connection(self._endpoint, key)
         self._dialect = _DIALECTS[self._endpoint.dialect](self._endpoint, self._connection)
 
@@ -60,7 +60,7 @@ class RemoteBackend:
             await self._connection.close()
 
     def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
-        """Send a fill to the server, or let it wait for its turn. What it wrote comes as one step of progress."""
+        """Send a fill to the server once a slot is free. The whole text is reported as one step of progress."""
         loop = asyncio.get_running_loop()
         ticket = Ticket(fill, loop.create_future(), on_progress, loop.time())
         task = asyncio.create_task(self._fill(ticket))
@@ -69,7 +69,7 @@ class RemoteBackend:
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Drop a fill; a connection that waits for its answer is closed at once."""
+        """Drop a fill and close the connection that waits for its answer."""
         ticket.cancelled = True
         task = self._tasks.get(ticket)
         if task is not None:
@@ -77,8 +77,8 @@ class RemoteBackend:
 
     def report(self) -> SchedulerReport:
         return SchedulerReport(
-            active=self._with_server,
-            waiting=len(self._tasks) - self._with_server,
+            active=self._active,
+            waiting=len(self._tasks) - self._active,
             fills=self._fills,
             cancelled=self._cancelled,
             passes=self._connection.requests if self._connection is not None else 0,
@@ -94,19 +94,19 @@ class RemoteBackend:
         deadline = ticket.submitted + fill.budget_ms / 1000
         assert self._dialect is not None
         try:
-            async with asyncio.timeout_at(deadline), self._places:
-                asked = loop.time()
-                self._with_server += 1
+            async with asyncio.timeout_at(deadline), self._slots:
+                sent = loop.time()
+                self._active += 1
                 try:
-                    written = await self._dialect.write(fill, deadline)
+                    answer = await self._dialect.ask(fill, deadline)
                 finally:
-                    self._with_server -= 1
+                    self._active -= 1
         except TimeoutError:
             server = self._endpoint.server
             raise RemoteError(
                 f"{server} did not answer within {fill.budget_ms:g} ms; give it more with the setting budgetMs"
             ) from None
-        return _filled(ticket, written, asked, loop.time())
+        return _filled(ticket, answer, sent, loop.time())
 
     def _settle(self, ticket: Ticket, task: asyncio.Task[Filled]) -> None:
         del self._tasks[ticket]
@@ -129,21 +129,24 @@ class RemoteBackend:
             ticket.result.set_result(filled)
 
 
-def _filled(ticket: Ticket, written: Written, asked: float, answered: float) -> Filled:
-    """Return the answer; different candidates with equal text are given once. Times are of the event loop's clock."""
+def _filled(ticket: Ticket, answer: ServerAnswer, sent: float, answered: float) -> Filled:
+    """Return the answer to the client. Candidates with the same text are given once.
+
+    `sent` and `answered` are times of the event loop's clock.
+    """
     fill = ticket.fill
-    candidates = [candidate_of(writing, fill) for writing in written.writings[: fill.candidates]]
+    candidates = [candidate_of(text, fill) for text in answer.texts[: fill.candidates]]
     return Filled(
         id=fill.id,
         candidates=list({candidate.text: candidate for candidate in reversed(candidates)}.values())[::-1],
         steps=0,
         rule=fill.rule,
-        context_tokens=written.context_tokens,
-        cached_tokens=written.cached_tokens,
+        context_tokens=answer.context_tokens,
+        cached_tokens=answer.cached_tokens,
         ms=Timings(
-            queue=round((asked - ticket.submitted) * 1000, 3),
+            queue=round((sent - ticket.submitted) * 1000, 3),
             encode=0.0,
-            denoise=round((answered - asked) * 1000, 3),
+            denoise=round((answered - sent) * 1000, 3),
             total=round((answered - ticket.submitted) * 1000, 3),
         ),
     )

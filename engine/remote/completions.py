@@ -1,6 +1,6 @@
-"""The dialects that speak OpenAI's completions: `openai`, Mercury's /fim/completions, and the base of `vllm`.
+"""The dialects that use OpenAI's completions: `openai`, `mercury` (/fim/completions), and the base of `vllm`.
 
-Where a server refuses an optional field by name (status 400 or 422) the field is left out from then on.
+When a server refuses an optional field by name (status 400 or 422), later requests leave the field out.
 """
 
 import re
@@ -9,17 +9,15 @@ import attrs
 
 from engine.errors import RemoteError
 from engine.protocol.messages import Fill
-from engine.remote.clip import clip_prefix, clip_suffix
 from engine.remote.connection import Connection, Reply
-from engine.remote.dialect import Written
+from engine.remote.dialect import ServerAnswer
 from engine.remote.endpoint import Endpoint
-from engine.remote.json_bodies import read_json, write_json
-from engine.remote.prompt import KNOWN, marks_of
-from engine.remote.together import together
-from engine.remote.writing import Writing, WrittenToken
+from engine.remote.prompt import KNOWN_FAMILIES, clip_prefix, clip_suffix, tags_of
+from engine.remote.request import read_json, run_together, write_json
+from engine.remote.server_text import ServerText, ServerToken
 
 _OPTIONAL = ("logprobs", "seed", "top_p", "temperature", "stop", "n")
-# llama.cpp answers a completion with a suffix as if it had none, without a word.
+# llama.cpp's completions ignore the suffix and do not say so.
 _IGNORES_SUFFIX = "llama.cpp"
 
 
@@ -40,31 +38,31 @@ class CompletionRequest:
 
 
 @attrs.frozen
-class _Content:
-    """A token as the chat interface tells it, and llama.cpp for completions as well."""
+class _ContentToken:
+    """A token in the form of the chat interface, which llama.cpp uses for completions too."""
 
     token: str
     logprob: float | None = None
     bytes: list[int] | None = None
 
-    def written(self) -> WrittenToken:
+    def to_server_token(self) -> ServerToken:
         raw = self.token.encode(errors="replace") if self.bytes is None else bytes(byte & 255 for byte in self.bytes)
-        return WrittenToken(raw, self.logprob)
+        return ServerToken(raw, self.logprob)
 
 
 @attrs.frozen
 class _LogProbabilities:
-    """Either two lists of one length, as OpenAI's completions have it, or `content`."""
+    """Two lists of the same length, as in OpenAI's completions, or else `content`."""
 
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
-    content: list[_Content] | None = None
+    content: list[_ContentToken] | None = None
 
-    def written(self) -> list[WrittenToken]:
+    def to_server_tokens(self) -> list[ServerToken]:
         if self.content:
-            return [token.written() for token in self.content]
+            return [token.to_server_token() for token in self.content]
         pairs = zip(self.tokens or (), self.token_logprobs or (), strict=False)
-        return [WrittenToken(token.encode(errors="replace"), value) for token, value in pairs]
+        return [ServerToken(token.encode(errors="replace"), value) for token, value in pairs]
 
 
 @attrs.frozen
@@ -79,23 +77,23 @@ class _Choice:
     finish_reason: str | None = None
     logprobs: _LogProbabilities | None = None
 
-    def writing(self) -> Writing | None:
+    def to_server_text(self) -> ServerText | None:
         text = self.text if self.text is not None else self.message.content if self.message is not None else None
         if text is None:
             return None
-        tokens = self.logprobs.written() if self.logprobs is not None else []
-        return Writing(text, tokens, "canvas full" if self.finish_reason == "length" else "complete")
+        tokens = self.logprobs.to_server_tokens() if self.logprobs is not None else []
+        return ServerText(text, tokens, "canvas full" if self.finish_reason == "length" else "complete")
 
 
 @attrs.frozen
-class _Details:
+class _PromptDetails:
     cached_tokens: int | None = None
 
 
 @attrs.frozen
 class _Usage:
     prompt_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens_details: _PromptDetails | None = None
 
 
 @attrs.frozen
@@ -103,40 +101,40 @@ class _Completion:
     choices: list[_Choice]
     usage: _Usage | None = None
 
-    def written(self) -> Written | None:
-        writings = [writing for choice in self.choices if (writing := choice.writing()) is not None]
-        if not writings:
+    def to_answer(self) -> ServerAnswer | None:
+        texts = [text for choice in self.choices if (text := choice.to_server_text()) is not None]
+        if not texts:
             return None
         usage = self.usage or _Usage()
-        details = usage.prompt_tokens_details or _Details()
-        return Written(writings, usage.prompt_tokens or 0, details.cached_tokens or 0)
+        details = usage.prompt_tokens_details or _PromptDetails()
+        return ServerAnswer(texts, usage.prompt_tokens or 0, details.cached_tokens or 0)
 
 
 class Completions:
-    """POST URL/completions with prompt and suffix; a server that takes no suffix gets the model's marks."""
+    """POST URL/completions with prompt and suffix. A server that takes no suffix gets the model's tags."""
 
     path = "/completions"
 
     def __init__(self, endpoint: Endpoint, connection: Connection) -> None:
         self._endpoint = endpoint
         self._connection = connection
-        self._refused: set[str] = set()
+        self._refused_fields: set[str] = set()
         self._takes_suffix = True
 
-    async def write(self, fill: Fill, deadline: float) -> Written:
-        asked = [self._ask(fill, deadline)]
+    async def ask(self, fill: Fill, deadline: float) -> ServerAnswer:
+        requests = [self._complete(fill, deadline)]
         if fill.candidates > 1:
-            asked.append(self._ask(fill, deadline, sampled=fill.candidates - 1))
-        greedy, *sampled = await together(asked)
-        more = [writing for written in sampled for writing in written.writings]
-        return attrs.evolve(greedy, writings=[*greedy.writings[:1], *more])
+            requests.append(self._complete(fill, deadline, samples=fill.candidates - 1))
+        greedy, *sampled = await run_together(requests)
+        samples = [text for answer in sampled for text in answer.texts]
+        return attrs.evolve(greedy, texts=[*greedy.texts[:1], *samples])
 
-    async def _ask(self, fill: Fill, deadline: float, sampled: int = 0) -> Written:
-        """Return the greedy text, or `sampled` drawn ones."""
+    async def _complete(self, fill: Fill, deadline: float, samples: int = 0) -> ServerAnswer:
+        """Return the greedy text, or as many sampled texts as `samples` says if it is not 0."""
         while True:
-            request = self._request(fill, sampled)
+            request = self._request(fill, samples)
             reply = await self._connection.post(
-                self._endpoint.url + self.path, write_json(request, self._refused), deadline
+                self._endpoint.url + self.path, write_json(request, self._refused_fields), deadline
             )
             if not reply.refused and request.suffix and reply.program.startswith(_IGNORES_SUFFIX):
                 self._takes_suffix = False
@@ -145,16 +143,16 @@ class Completions:
             else:
                 self._learn(reply, request)
 
-    def _request(self, fill: Fill, sampled: int) -> CompletionRequest:
+    def _request(self, fill: Fill, samples: int) -> CompletionRequest:
         prefix, suffix = clip_prefix(fill.prefix), clip_suffix(fill.suffix)
         if suffix and not self._takes_suffix:
-            marks = marks_of(self._endpoint.model)
-            if marks is None:
+            tags = tags_of(self._endpoint.model)
+            if tags is None:
                 raise RemoteError(
-                    f"{self._endpoint.server} takes no suffix, and the name of its model tells none of the families "
-                    f"whose marks are known ({KNOWN}); llama.cpp fills holes of any model as llamacpp+URL"
+                    f"{self._endpoint.server} takes no suffix, and the name of its model contains no family whose "
+                    f"tags are known ({KNOWN_FAMILIES}); llama.cpp fills holes of any model as llamacpp+URL"
                 )
-            prefix, suffix = marks.prompt(prefix, suffix), ""
+            prefix, suffix = tags.prompt(prefix, suffix), ""
         request = CompletionRequest(
             prompt=prefix,
             suffix=suffix or None,
@@ -162,35 +160,35 @@ class Completions:
             model=self._endpoint.model or None,
             stop=["\n"] if fill.extent == "line" else None,
         )
-        if not sampled:
+        if not samples:
             return request
-        return attrs.evolve(request, temperature=fill.temperature, top_p=fill.top_p, seed=fill.seed, n=sampled)
+        return attrs.evolve(request, temperature=fill.temperature, top_p=fill.top_p, seed=fill.seed, n=samples)
 
     def _learn(self, reply: Reply, request: CompletionRequest) -> None:
-        """Take from a refusal what to leave out from now on. Raises RemoteError when there is nothing to learn."""
+        """Note which field the server refused. Raises RemoteError when the refusal names none that we can leave out."""
         words = set(re.findall(r"\w+", reply.body.decode(errors="replace")))
-        sent = {name for name in _OPTIONAL if getattr(request, name) is not None} - self._refused
+        sent = {name for name in _OPTIONAL if getattr(request, name) is not None} - self._refused_fields
         if request.suffix and "suffix" in words:
             self._takes_suffix = False
         elif sent & words:
-            self._refused |= sent & words
+            self._refused_fields |= sent & words
         else:
             raise RemoteError(
                 f"{self._endpoint.server} refuses the request ({reply.status}); check the dialect, the path of the URL "
-                "and the model named behind #"
+                "and the model after the #"
             )
 
-    def _read(self, reply: Reply) -> Written:
+    def _read(self, reply: Reply) -> ServerAnswer:
         completion = read_json(reply.body, _Completion)
-        written = completion.written() if completion is not None else None
-        if written is None:
+        answer = completion.to_answer() if completion is not None else None
+        if answer is None:
             raise RemoteError(
                 f"{self._endpoint.server} answers, but not with a completion; check the dialect and the path of the URL"
             )
-        return written
+        return answer
 
 
 class Mercury(Completions):
-    """POST URL/fim/completions, as Inception's Mercury has it."""
+    """POST URL/fim/completions: the path of Inception's Mercury."""
 
     path = "/fim/completions"

@@ -1,10 +1,11 @@
-"""HTTP to the server that the user named: one request under a deadline, retried once, with every failure one line.
+"""HTTP to the server that the user named: each request has a deadline, one retry, and errors of one line.
 
-No line holds anything of what was sent or answered: of a failure it names the server and the status.
+An error names the server and the status. It never quotes what was sent or answered.
 """
 
 import asyncio
 import email.utils
+import math
 import ssl
 import time
 
@@ -17,19 +18,19 @@ from engine.remote.key import variable_of
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CONNECT_S = 3.0
-_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 3600.0
+_DEFAULT_PAUSE_S = 1.0
+_MAX_PAUSE_S = 3600.0
 _REFUSALS = (400, 422)
-_PASSING = (429, 502, 503)
+_TEMPORARY = (429, 502, 503)
 
 
-class _Dropped(RemoteError):
-    """The connection could not be made or broke; a second one may hold."""
+class _ConnectionLost(RemoteError):
+    """The connection failed or broke; a second one may succeed."""
 
 
 @attrs.frozen
 class Reply:
-    """An answer with status 200, or a refusal of the request as such, 400 or 422. `program` is what serves."""
+    """An answer with status 200, or one that refuses the request (400, 422). `program` is the header Server."""
 
     status: int
     body: bytes
@@ -41,16 +42,16 @@ class Reply:
 
 
 class Connection:
-    """Keeps connections to one server open between requests. Make it inside the event loop.
+    """Keeps connections to one server open between requests. Construct it inside the event loop.
 
-    Redirects are not followed: what the user named is where the code goes. Certificates are verified. Proxies of the
-    environment are used, but never for a server on this machine, whose requests must not leave it.
+    Redirects are not followed, so that code goes only where the user said. Certificates are verified. The proxies of
+    the environment are used, except for a server on this machine: those requests must not leave it.
     """
 
     def __init__(self, endpoint: Endpoint, key: str | None) -> None:
         self.requests = 0
         self._endpoint = endpoint
-        self._closed_until = 0.0
+        self._paused_until = 0.0
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "midspan"}
         self._key = "" if key is None else "held back" if not endpoint.private else "sent"
         if self._key == "sent":
@@ -61,42 +62,43 @@ class Connection:
         await self._client.aclose()
 
     async def post(self, url: str, body: str, deadline: float) -> Reply:
-        """Send `body`, JSON, to a URL of the server and return the answer. `deadline` is of the event loop's clock.
+        """Send `body`, a JSON text, to a URL of the server and return its answer.
 
-        A connection that breaks and the statuses 429, 502 and 503 are tried once more, where the deadline allows; a
-        server that asks for a pause gets it. Raises RemoteError, and TimeoutError at the deadline. Cancelled, it closes
-        the connection at once, which is how a server learns that nobody waits any more.
+        `deadline` is in seconds of the event loop's clock. A broken connection and the statuses 429, 502 and 503 lead
+        to one retry before the deadline. If the server asks for a pause, the next request waits for it. When this is
+        cancelled, the connection closes at once, so that the server can stop its work. Raises RemoteError, and
+        TimeoutError at the deadline.
         """
         await self._wait_for_turn(deadline)
         try:
             reply = await self._send(url, body, deadline)
-            again = reply.status in _PASSING
-        except _Dropped:
-            again = True
-        if again:
+            retry = reply.status in _TEMPORARY
+        except _ConnectionLost:
+            retry = True
+        if retry:
             await self._wait_for_turn(deadline)
             reply = await self._send(url, body, deadline)
         if reply.status != 200 and not reply.refused:
-            raise RemoteError(self._complaint(reply.status))
+            raise RemoteError(self._error_line(reply.status))
         return reply
 
     async def _wait_for_turn(self, deadline: float) -> None:
         now = asyncio.get_running_loop().time()
-        if self._closed_until > deadline:
-            raise RemoteError(f"{self._endpoint.server} has too much to do and wants to be left alone for a while")
-        await asyncio.sleep(max(0.0, self._closed_until - now))
+        if self._paused_until > deadline:
+            raise RemoteError(f"{self._endpoint.server} has too much to do and asks for a pause; try again later")
+        await asyncio.sleep(max(0.0, self._paused_until - now))
 
     def _note_pause(self, status: int, retry_after: str) -> None:
-        """Remember how long the server wants to be left alone: as it says, and after a 429 without a word a second."""
+        """Remember the pause that the server asks for; a 429 without Retry-After means one second."""
         if status == 429 or (status == 503 and retry_after):
-            pause = min(_seconds(retry_after), _LONGEST_PAUSE_S)
-            self._closed_until = asyncio.get_running_loop().time() + pause
+            pause = min(_seconds(retry_after), _MAX_PAUSE_S)
+            self._paused_until = asyncio.get_running_loop().time() + pause
 
     async def _send(self, url: str, body: str, deadline: float) -> Reply:
-        left = deadline - asyncio.get_running_loop().time()
-        if left <= 0:
+        seconds_left = deadline - asyncio.get_running_loop().time()
+        if seconds_left <= 0:
             raise TimeoutError
-        timeout = httpx2.Timeout(left, connect=min(left, CONNECT_S))
+        timeout = httpx2.Timeout(seconds_left, connect=min(seconds_left, CONNECT_S))
         server = self._endpoint.server
         self.requests += 1
         try:
@@ -110,7 +112,7 @@ class Connection:
                 self._note_pause(response.status_code, headers.get("retry-after", ""))
                 return Reply(response.status_code, bytes(answer), headers.get("server", ""))
         except httpx2.ConnectTimeout:
-            if left > CONNECT_S:
+            if seconds_left > CONNECT_S:
                 raise RemoteError(f"{server} cannot be reached within {CONNECT_S:g} s; is it running?") from None
             raise TimeoutError from None
         except httpx2.TimeoutException:
@@ -118,11 +120,13 @@ class Connection:
         except httpx2.ConnectError as error:
             if _is_about_tls(error):
                 raise RemoteError(f"no trusted TLS connection to {server}: its certificate does not verify") from None
-            raise _Dropped(f"{server} cannot be reached; is its server running?") from None
+            raise _ConnectionLost(f"{server} cannot be reached; is its server running?") from None
         except httpx2.TransportError as error:
-            raise _Dropped(f"{server} broke the connection ({type(error).__name__}) before it answered") from None
+            raise _ConnectionLost(
+                f"{server} broke the connection ({type(error).__name__}) before it answered"
+            ) from None
 
-    def _complaint(self, status: int) -> str:
+    def _error_line(self, status: int) -> str:
         server = self._endpoint.server
         if status in (401, 403) and self._key == "held back":
             return f"{server} wants a key ({status}), and none is sent over plain http; use https"
@@ -131,7 +135,7 @@ class Connection:
         if status in (401, 403):
             return f"{server} wants a key ({status}); put it into {variable_of(self._endpoint)} and restart the engine"
         if status == 404:
-            return f"{server} has nothing there (404); check the path of the URL and the model named behind #"
+            return f"{server} has nothing there (404); check the path of the URL and the model after the #"
         if status == 429:
             return f"{server} has too much to do (429); ask it less often"
         if 300 <= status < 400:
@@ -144,13 +148,13 @@ class Connection:
 
 
 def _seconds(retry_after: str) -> float:
-    """Read the header Retry-After, which is in seconds or a date; 1 s where it says nothing that can be read."""
+    """Return the seconds that the header Retry-After asks for, as a number or a date; 1 s when it is not readable."""
     try:
         pause = float(retry_after)
     except ValueError:
         date = email.utils.parsedate_tz(retry_after)
-        pause = _PAUSE_S if date is None else email.utils.mktime_tz(date) - time.time()
-    return max(0.0, pause) if pause == pause else _PAUSE_S
+        pause = _DEFAULT_PAUSE_S if date is None else email.utils.mktime_tz(date) - time.time()
+    return _DEFAULT_PAUSE_S if math.isnan(pause) else max(0.0, pause)
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

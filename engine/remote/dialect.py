@@ -1,4 +1,4 @@
-"""What a dialect is: how a fill is put to a server, and how its answer is read."""
+"""A dialect: how a server is asked to fill a hole, and how its answer is read."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,23 +6,26 @@ from typing import Protocol
 import attrs
 
 from engine.protocol.messages import Fill
-from engine.remote.writing import Writing
+from engine.remote.server_text import ServerText
 
 
 @attrs.frozen
-class Written:
-    """The texts for a hole, the greedy one first, and how many tokens of context were read and were known before."""
+class ServerAnswer:
+    """A server's texts for one hole, the greedy one first, and the size of the context in tokens.
 
-    writings: Sequence[Writing]
+    The server had `cached_tokens` of the `context_tokens` in its cache.
+    """
+
+    texts: Sequence[ServerText]
     context_tokens: int = 0
     cached_tokens: int = 0
 
 
 class Dialect(Protocol):
-    """Speaks to one server."""
+    """Asks one server."""
 
-    async def write(self, fill: Fill, deadline: float) -> Written:
-        """Have a hole filled until `deadline`, on the event loop's clock.
+    async def ask(self, fill: Fill, deadline: float) -> ServerAnswer:
+        """Have a hole filled until `deadline`, in seconds of the event loop's clock.
 
         Raises RemoteError in one line, and TimeoutError at the deadline.
         """

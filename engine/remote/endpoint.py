@@ -1,4 +1,4 @@
-"""The name of a remote model, DIALECT+URL[#MODEL], taken apart: which server, in which dialect, which model."""
+"""A remote model's name, DIALECT+URL[#MODEL], split into dialect, server and model."""
 
 from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
@@ -12,13 +12,16 @@ from engine.protocol.messages import ModelInfo
 DialectName = Literal["openai", "mercury", "llamacpp", "vllm"]
 FAMILY = "remote"
 READING_TOKENS = 8_000
-"""What clip.py lets through, at three characters a token; how long the server's window is nobody tells."""
+"""The tokens that prompt.py lets through, at three characters a token. No server says how long its window is."""
 _FORM = "write DIALECT+URL#MODEL, as in openai+http://127.0.0.1:8000/v1#qwen"
 
 
 @attrs.frozen
 class Endpoint:
-    """A server and the model to ask it for. `url` ends without a slash; `model` "" leaves the choice to the server."""
+    """A server and the model to use there. `url` has no slash at its end. If `model` is "", the server chooses.
+
+    `server` is the host with its port.
+    """
 
     dialect: DialectName
     url: str
@@ -28,17 +31,17 @@ class Endpoint:
 
     @property
     def loopback(self) -> bool:
-        """Whether the server runs on this machine, so that no code leaves it."""
+        """Whether the server runs on this machine. Then no code leaves it."""
         return is_loopback(self.host)
 
     @property
     def private(self) -> bool:
-        """Whether nobody on the way can read what is sent."""
+        """Whether nobody on the network can read what is sent."""
         return self.loopback or self.url.startswith("https:")
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model from here, which is its name and where it runs."""
+        """The facts about the model that are known without asking the server: its name and where it runs."""
         return ModelInfo(
             name=self.model or self.server,
             family=FAMILY,
@@ -55,19 +58,19 @@ class Endpoint:
 
 
 def endpoint_of(model: str) -> Endpoint | None:
-    """Return the server that a model string names; None when it is the string of no remote model.
+    """Return the server that a model's name names; None when the name is not that of a remote model.
 
-    Raises ModelError in one line for a string that is meant as one and is wrong. The line never repeats the URL, for
-    people put passwords and keys there.
+    Raises ModelError in one line for a URL that is wrong. The line never quotes the URL: people put passwords and keys
+    into it.
     """
-    dialect, plus, rest = model.partition("+")
+    dialect, plus, url = model.partition("+")
     if "://" not in model:
         return None
     if not plus or "://" in dialect:
         raise ModelError(f"a URL alone does not say how to talk to its server; {_FORM}")
     if dialect not in get_args(DialectName):
         raise ModelError(f"no dialect is called {dialect[:20]!r}; there are {', '.join(get_args(DialectName))}")
-    parts, host, port = _split(rest)
+    parts, host, port = _split(url)
     if parts.scheme not in ("http", "https"):
         raise ModelError(f"a model's server is reached over http or https, not {parts.scheme[:20]!r}; {_FORM}")
     if parts.username is not None or parts.password is not None or parts.query:
@@ -85,7 +88,7 @@ def endpoint_of(model: str) -> Endpoint | None:
 
 
 def _split(url: str) -> tuple[SplitResult, str, int | None]:
-    """Return the parts of a URL, its host (an IPv6 one in brackets) and its port."""
+    """Return the parts of a URL, its host (IPv6 in brackets) and its port. Raises ModelError."""
     if not url.isprintable() or " " in url:
         raise ModelError(f"the URL of a model's server holds spaces or control characters; {_FORM}")
     try:

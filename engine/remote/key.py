@@ -1,4 +1,4 @@
-"""The key of a remote model's server: from the environment or the system's keyring, never from a setting."""
+"""The API key of a remote model's server: from the environment or the system's keyring, never from a setting."""
 
 import importlib
 import os
@@ -12,16 +12,16 @@ _KEYRING_SERVICE = "midspan"
 
 
 def variable_of(endpoint: Endpoint) -> str:
-    """Return the environment variable for the key of this one host: MIDSPAN_API_KEY_API_EXAMPLE_COM."""
+    """Return the environment variable for the key of this host, such as MIDSPAN_API_KEY_API_EXAMPLE_COM."""
     return f"{VARIABLE}_{re.sub('[^0-9A-Za-z]', '_', endpoint.host.strip('[]')).upper()}"
 
 
 def find_key(endpoint: Endpoint) -> str | None:
-    """Return the key for a server, or None: the host's own variable, else the general one, else the keyring's.
+    """Return the key for a server: from the host's own variable, else from the general one, else from the keyring.
 
-    The keyring is asked only where the optional package `keyring` is installed, for service "midspan" and the host as
-    user name; it may ask the user and so may take its time. Raises ModelError when what was found can be no key; the
-    message does not quote it.
+    The keyring is read only if the optional package `keyring` is installed, with service "midspan" and the host as user
+    name. It may ask the user for permission, which takes time. Returns None when there is no key. Raises ModelError
+    when the key contains characters that a header cannot hold; the message does not quote it.
     """
     for variable in (variable_of(endpoint), VARIABLE):
         if key := os.environ.get(variable, "").strip():
@@ -30,17 +30,17 @@ def find_key(endpoint: Endpoint) -> str | None:
     return _checked(key, "the keyring") if key else None
 
 
-def _checked(key: str, place: str) -> str:
-    # A header cannot hold it, and the complaint of the HTTP library would quote it.
+def _checked(key: str, source: str) -> str:
+    # The HTTP library's own error for such a key would quote it.
     if not all("!" <= char <= "~" for char in key):
-        raise ModelError(f"the key in {place} holds characters that no key has; set it anew")
+        raise ModelError(f"the key in {source} holds characters that no key has; set it again")
     return key
 
 
 def _from_keyring(host: str) -> str | None:
     try:
         keyring = importlib.import_module("keyring")
-        found = keyring.get_password(_KEYRING_SERVICE, host)
-    except Exception:  # not installed, locked, or without any backend: then there is no key, which the server will say
+        key = keyring.get_password(_KEYRING_SERVICE, host)
+    except Exception:  # not installed, locked, or without a backend: if a key is needed, the server's answer says so
         return None
-    return found if isinstance(found, str) else None
+    return key if isinstance(key, str) else None

@@ -1,6 +1,6 @@
-"""The dialect of llama.cpp's own server: POST URL/infill, which knows the marks of the model that it serves.
+"""The dialect of llama.cpp's own server: POST URL/infill. The server knows the fill-in-the-middle tags of its model.
 
-Fields as tools/server/README.md of llama.cpp tells them; tried with version 0.7.0.
+The fields follow tools/server/README.md of llama.cpp; tested with version 0.7.0.
 """
 
 import asyncio
@@ -9,20 +9,19 @@ import attrs
 
 from engine.errors import RemoteError
 from engine.protocol.messages import Fill
-from engine.remote.clip import SNIPPET_CHARACTERS, clip_prefix, clip_suffix
 from engine.remote.connection import Connection
-from engine.remote.dialect import Written
+from engine.remote.dialect import ServerAnswer
 from engine.remote.endpoint import Endpoint
-from engine.remote.json_bodies import read_json, write_json
-from engine.remote.together import together
-from engine.remote.writing import Writing, WrittenToken
+from engine.remote.prompt import SNIPPET_CHARACTERS, clip_prefix, clip_suffix
+from engine.remote.request import read_json, run_together, write_json
+from engine.remote.server_text import ServerText, ServerToken
 
 _ANSWER_SHARE = 0.9
-"""The part of the time left that the server may write in; the rest is for reading the prompt and for the way."""
+"""The share of the remaining time in which the server may write; the rest is for the network and the prompt."""
 
 
 @attrs.frozen
-class Extra:
+class ExtraContext:
     """Related code, shown before the prefix."""
 
     filename: str
@@ -35,7 +34,7 @@ class InfillRequest:
 
     input_prefix: str
     input_suffix: str
-    input_extra: list[Extra]
+    input_extra: list[ExtraContext]
     n_predict: int
     t_max_predict_ms: int
     stop: list[str]
@@ -47,10 +46,14 @@ class InfillRequest:
 
 
 @attrs.frozen
-class _Probability:
+class _TokenProbability:
     token: str
     logprob: float | None = None
     bytes: list[int] | None = None
+
+    def to_server_token(self) -> ServerToken:
+        raw = self.token.encode(errors="replace") if self.bytes is None else bytes(byte & 255 for byte in self.bytes)
+        return ServerToken(raw, self.logprob)
 
 
 @attrs.frozen
@@ -60,53 +63,47 @@ class _Timings:
 
 
 @attrs.frozen
-class _Infilled:
+class _InfillAnswer:
     content: str
     stop_type: str = ""
-    completion_probabilities: list[_Probability] | None = None
+    completion_probabilities: list[_TokenProbability] | None = None
     timings: _Timings | None = None
 
-    def writing(self) -> Writing:
-        tokens = [
-            WrittenToken(
-                each.token.encode(errors="replace") if each.bytes is None else bytes(byte & 255 for byte in each.bytes),
-                each.logprob,
-            )
-            for each in self.completion_probabilities or ()
-        ]
-        return Writing(self.content, tokens, "canvas full" if self.stop_type == "limit" else "complete")
+    def to_server_text(self) -> ServerText:
+        tokens = [token.to_server_token() for token in self.completion_probabilities or ()]
+        return ServerText(self.content, tokens, "canvas full" if self.stop_type == "limit" else "complete")
 
 
 class LlamaCpp:
-    """POST URL/infill; several candidates are several requests, which the server runs in its slots."""
+    """POST URL/infill. Each candidate is a request of its own; the server runs them in parallel slots."""
 
     def __init__(self, endpoint: Endpoint, connection: Connection) -> None:
         self._endpoint = endpoint
         self._connection = connection
 
-    async def write(self, fill: Fill, deadline: float) -> Written:
-        answers = await together(self._ask(fill, deadline, number) for number in range(fill.candidates))
+    async def ask(self, fill: Fill, deadline: float) -> ServerAnswer:
+        answers = await run_together(self._infill(fill, deadline, number) for number in range(fill.candidates))
         timings = answers[0].timings or _Timings()
-        writings = [answer.writing() for answer in answers]
-        return Written(writings, timings.cache_n + timings.prompt_n, timings.cache_n)
+        texts = [answer.to_server_text() for answer in answers]
+        return ServerAnswer(texts, timings.cache_n + timings.prompt_n, timings.cache_n)
 
-    async def _ask(self, fill: Fill, deadline: float, number: int) -> _Infilled:
+    async def _infill(self, fill: Fill, deadline: float, number: int) -> _InfillAnswer:
         request = _request(fill, deadline - asyncio.get_running_loop().time(), number)
         reply = await self._connection.post(self._endpoint.url + "/infill", write_json(request), deadline)
-        answer = None if reply.refused else read_json(reply.body, _Infilled)
+        answer = None if reply.refused else read_json(reply.body, _InfillAnswer)
         if answer is None:
-            what = f"refuses the request ({reply.status})" if reply.refused else "answers, but not as llama.cpp does"
-            raise RemoteError(f"{self._endpoint.server} {what}; check that it is llama.cpp's server, and the URL")
+            problem = f"refuses the request ({reply.status})" if reply.refused else "answers, but not as llama.cpp does"
+            raise RemoteError(f"{self._endpoint.server} {problem}; check that it is llama.cpp's server, and the URL")
         return answer
 
 
-def _request(fill: Fill, left_s: float, number: int) -> InfillRequest:
+def _request(fill: Fill, seconds_left: float, number: int) -> InfillRequest:
     request = InfillRequest(
         input_prefix=clip_prefix(fill.prefix),
         input_suffix=clip_suffix(fill.suffix),
-        input_extra=_extra(fill),
+        input_extra=_extra_context(fill),
         n_predict=fill.max_tokens,
-        t_max_predict_ms=max(1, int(left_s * 1000 * _ANSWER_SHARE)),
+        t_max_predict_ms=max(1, int(seconds_left * 1000 * _ANSWER_SHARE)),
         stop=["\n"] if fill.extent == "line" else [],
     )
     if number == 0:
@@ -114,11 +111,11 @@ def _request(fill: Fill, left_s: float, number: int) -> InfillRequest:
     return attrs.evolve(request, temperature=fill.temperature, top_p=fill.top_p, seed=fill.seed + number)
 
 
-def _extra(fill: Fill) -> list[Extra]:
-    extra: list[Extra] = []
-    left = SNIPPET_CHARACTERS
+def _extra_context(fill: Fill) -> list[ExtraContext]:
+    extra: list[ExtraContext] = []
+    characters_left = SNIPPET_CHARACTERS
     for snippet in fill.snippets:
-        if len(snippet.text) <= left:
-            extra.append(Extra(snippet.path, snippet.text))
-            left -= len(snippet.text)
+        if len(snippet.text) <= characters_left:
+            extra.append(ExtraContext(snippet.path, snippet.text))
+            characters_left -= len(snippet.text)
     return extra

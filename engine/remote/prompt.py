@@ -1,21 +1,28 @@
-"""Prompts to fill in the middle, for servers that take no suffix: the marks that each family of models learned.
+"""What a prompt for a server holds: how much of the file, and the tags between its parts.
 
-Where a file of the user's holds such a mark as text, the server reads it as the mark: the text interface has no escape.
+Servers that take no suffix get a fill-in-the-middle prompt with the tags that their model was trained on. If the user's
+file contains such a tag as text, the server reads it as the tag: its text interface has no escape.
 """
 
 import attrs
 
+PREFIX_CHARACTERS = 12_000
+SUFFIX_CHARACTERS = 4_000
+SNIPPET_CHARACTERS = 8_000
+"""Of all snippets together."""
+_STRIDE = 2_000
+
 
 @attrs.frozen
 class FimTags:
-    """What stands before the prefix, before the suffix and before the middle."""
+    """The tags that a model was trained on: before the prefix, before the suffix and before the middle."""
 
     prefix: str
     suffix: str
     middle: str
 
     def prompt(self, prefix: str, suffix: str) -> str:
-        """Return the text after which the model writes the middle."""
+        """Return the prompt that the model continues with the middle."""
         return f"{self.prefix}{prefix}{self.suffix}{suffix}{self.middle}"
 
 
@@ -28,10 +35,25 @@ _FAMILIES = {
     "codellama": FimTags("<PRE> ", " <SUF>", " <MID>"),
     "deepseek-coder": FimTags("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001  # these are its tokens
 }
-KNOWN = ", ".join(_FAMILIES)
+KNOWN_FAMILIES = ", ".join(_FAMILIES)
 
 
-def marks_of(model: str) -> FimTags | None:
-    """Return the marks of the family that a model's name tells; None where it tells none that we know."""
+def tags_of(model: str) -> FimTags | None:
+    """Return the tags of a model whose name contains a known family's; None for all other names."""
     name = model.lower()
-    return next((marks for family, marks in _FAMILIES.items() if family in name), None)
+    return next((tags for family, tags in _FAMILIES.items() if family in name), None)
+
+
+def clip_prefix(prefix: str) -> str:
+    """Return the end of a prefix, at most PREFIX_CHARACTERS of it.
+
+    The left edge moves in strides. So consecutive requests begin with the same text, and the server can reuse its
+    cache.
+    """
+    excess = max(0, len(prefix) - PREFIX_CHARACTERS)
+    return prefix[-(-excess // _STRIDE) * _STRIDE :]
+
+
+def clip_suffix(suffix: str) -> str:
+    """Return the beginning of a suffix, at most SUFFIX_CHARACTERS of it."""
+    return suffix[:SUFFIX_CHARACTERS]

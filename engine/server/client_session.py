@@ -1,4 +1,4 @@
-"""One client's connection: reads its frames, passes its fills to the scheduler and writes the answers."""
+"""The engine's end of one client's connection: it reads frames, gives fills to the backend and writes the answers."""
 
 import asyncio
 import hmac
@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from engine.errors import MidspanError, ProtocolError
+from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -19,80 +20,83 @@ from engine.protocol.messages import (
     Status,
     StatusRequest,
     Welcome,
-    pack,
-    read_frame,
 )
 from engine.schedule.backend import Backend, Ticket
-from engine.server.limits import what_is_wrong
+from engine.server.limits import limit_error
 
 HELLO_TIMEOUT_S = 10.0
-# A client that reads nothing while this much waits for it is not coming back.
+# A client with this many unread bytes is dropped.
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MAX_OPEN_FILLS = 64
-_PARTING_S = 1.0
+_LAST_READ_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Host(Protocol):
-    """What a session needs of the engine around it."""
+class SessionHost(Protocol):
+    """What a session needs from the server that it belongs to."""
 
-    scheduler: Backend
+    backend: Backend
     welcome: Welcome
     token: str
     stopping: bool
 
     def touch(self) -> None:
-        """Note that somebody uses the engine."""
+        """Note that a client uses the engine, so that it does not end as idle."""
 
-    def status(self) -> Status: ...
+    def status(self) -> Status:
+        """Return the state of the engine."""
+        ...
 
-    def stop(self, reason: str) -> None: ...
+    def stop(self, reason: str) -> None:
+        """Ask the engine to end."""
 
 
 class ClientSession:
-    """Answers every frame of a client, right or wrong, until one of the two leaves."""
+    """Answers every frame of a client, valid or not, until the client or the engine ends the connection."""
 
-    def __init__(self, number: int, host: Host, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, number: int, host: SessionHost, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._number = number
         self._host = host
         self._reader = reader
         self._writer = writer
         self._tickets: dict[int, Ticket] = {}
-        self._said_all = False
+        self._is_ending = False
 
     @property
     def open_fills(self) -> int:
         return len(self._tickets)
 
     async def run(self) -> None:
-        """Serve the client until its connection ends; what it still waits for is cancelled then."""
+        """Serve the client until its connection ends, then cancel its open fills."""
         try:
             if await self._greet():
                 await self._serve()
-            await self._part()
+            await self._let_client_read()
         except OSError:
-            pass  # the client is gone, which is all that there is to know
+            pass  # the client is gone
         finally:
             for ticket in self._tickets.values():
-                self._host.scheduler.cancel(ticket)
+                self._host.backend.cancel(ticket)
             self._tickets.clear()
             self._writer.close()
             _log.info("client %d left", self._number)
 
     def fail(self, code: str, message: str) -> None:
-        """Answer every open fill and the connection itself with Failed; cancel the fills."""
-        for number, ticket in self._tickets.items():
-            self._send(Failed(code, message, number))
-            self._host.scheduler.cancel(ticket)
+        """Send Failed for every open fill and for the connection, and cancel the fills."""
+        for fill_id, ticket in self._tickets.items():
+            self._send(Failed(code, message, fill_id))
+            self._host.backend.cancel(ticket)
         self._tickets.clear()
         self._send(Failed(code, message))
 
     def close(self) -> None:
-        """End the connection, once what was written is sent."""
+        """Send what is written and end the connection."""
         self._writer.close()
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """End the connection at once and drop what is not sent."""
         self._writer.transport.abort()
 
     async def _greet(self) -> bool:
@@ -131,7 +135,7 @@ class ClientSession:
             except ProtocolError as error:
                 _log.warning("client %d sent a bad frame: %s", self._number, error.code)
                 self._send(Failed(error.code, str(error)))
-                if error.code == "too-large":  # its body was not read, so the next frame cannot be found
+                if error.code == "too-large":  # its body is unread, so the next frame cannot be found
                     return
             else:
                 if message is None:
@@ -139,16 +143,16 @@ class ClientSession:
                 self._host.touch()
                 try:
                     self._handle(message)
-                except Exception as error:  # a mistake of ours, which must not cost anybody the engine
+                except Exception as error:  # our own mistake must not end the engine
                     self._send(_internal(error, getattr(message, "id", None)))
-            # Frames that are already here are read without waiting: let the other clients have their turn.
+            # Reading a frame that has already arrived does not yield, so give the other clients a turn here.
             await asyncio.sleep(0)
 
-    async def _part(self) -> None:
-        """Let the client read our last words: a close with its bytes unread would throw them away on its side."""
-        self._said_all = True
+    async def _let_client_read(self) -> None:
+        """Wait until the client has read our last messages. Closing with its bytes unread would discard them."""
+        self._is_ending = True
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PARTING_S):
+            async with asyncio.timeout(_LAST_READ_S):
                 self._writer.write_eof()
                 while await self._reader.read(65536):
                     pass
@@ -158,36 +162,36 @@ class ClientSession:
             self._fill(message)
         elif isinstance(message, Cancel):
             ticket = self._tickets.get(message.id)
-            if ticket is not None:  # else it was answered while the Cancel was on its way
-                self._host.scheduler.cancel(ticket)
+            if ticket is not None:  # otherwise the answer and the Cancel crossed
+                self._host.backend.cancel(ticket)
         elif isinstance(message, StatusRequest):
             self._send(self._host.status())
         elif isinstance(message, Shutdown):
             self._host.stop(f"client {self._number} asked for it")
         else:
-            kind = type(message).__name__
-            self._send(Failed("unexpected", f"a client cannot send {kind} here; send Fill, Cancel, Status or Shutdown"))
+            name = type(message).__name__
+            self._send(Failed("unexpected", f"a client cannot send {name} here; send Fill, Cancel, Status or Shutdown"))
 
     def _fill(self, fill: Fill) -> None:
-        wrong = what_is_wrong(fill)
+        error = limit_error(fill)
         if self._host.stopping:
-            self._send(Failed("shutting-down", "the engine is leaving; connect again to start a new one", fill.id))
-        elif wrong is not None:
-            self._send(Failed("bad-value", wrong, fill.id))
+            self._send(Failed("shutting-down", "the engine is ending; connect again to start a new one", fill.id))
+        elif error is not None:
+            self._send(Failed("bad-value", error, fill.id))
         elif fill.id in self._tickets:
-            self._send(Failed("bad-value", f"id {fill.id} is of a fill that still runs; give each its own", fill.id))
+            self._send(Failed("bad-value", f"id {fill.id} is of a fill that still runs; use another id", fill.id))
         elif len(self._tickets) >= MAX_OPEN_FILLS:
-            self._send(Failed("busy", f"{MAX_OPEN_FILLS} fills of this client wait already; cancel some", fill.id))
+            self._send(Failed("busy", f"this client has {MAX_OPEN_FILLS} open fills already; cancel some", fill.id))
         else:
-            ticket = self._host.scheduler.submit(fill, self._send if fill.progress else None)
+            ticket = self._host.backend.submit(fill, self._send if fill.progress else None)
             self._tickets[fill.id] = ticket
             ticket.result.add_done_callback(lambda result: self._answer(fill.id, ticket, result))
 
-    def _answer(self, number: int, ticket: Ticket, result: asyncio.Future[Filled]) -> None:
+    def _answer(self, fill_id: int, ticket: Ticket, result: asyncio.Future[Filled]) -> None:
         error = None if result.cancelled() else result.exception()
-        if self._tickets.get(number) is not ticket:
-            return  # answered or given up before
-        del self._tickets[number]
+        if self._tickets.get(fill_id) is not ticket:
+            return  # it was answered before
+        del self._tickets[fill_id]
         self._host.touch()
         if error is None and not result.cancelled():
             filled = result.result()
@@ -195,12 +199,12 @@ class ClientSession:
             self._send(filled)
         elif error is None or isinstance(error, MidspanError):
             code = "cancelled" if error is None else error.code
-            self._send(Failed(code, str(error or "the fill was cancelled"), number))
+            self._send(Failed(code, str(error or "the fill was cancelled"), fill_id))
         else:
-            self._send(_internal(error, number))
+            self._send(_internal(error, fill_id))
 
     def _send(self, message: Message) -> None:
-        if self._said_all or self._writer.is_closing():
+        if self._is_ending or self._writer.is_closing():
             return
         try:
             frame = pack(message)
@@ -212,6 +216,6 @@ class ClientSession:
             self.abort()
 
 
-def _internal(error: BaseException, number: int | None) -> Failed:
+def _internal(error: BaseException, fill_id: int | None) -> Failed:
     _log.error("a request failed", exc_info=error)
-    return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", number)
+    return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", fill_id)

@@ -1,4 +1,4 @@
-"""How an engine that is not ready yet shows that it lives, and what it is at: through its lock file."""
+"""The heartbeat of an engine that is starting: its lock file shows clients that it is alive and what it is doing."""
 
 import threading
 import time
@@ -12,22 +12,23 @@ from engine.client.lock import EngineLock, LockRecord
 from engine.errors import MidspanError
 
 BEAT_S = 0.5
-TELL_S = 5.0
-"""How often who waits is told for how long the engine has been at it."""
+PROGRESS_S = 5.0
+"""Seconds between two progress messages to waiting clients."""
 
 
 class Heartbeat:
-    """Open as a context manager while the engine starts. Large weights take minutes, and no time that a client could
-    wait at most is right for all; so it waits as long as the lock file is touched.
+    """A context manager that beats while the engine starts.
 
-    The thread needs the interpreter's lock: an engine that hangs in native code which holds it falls silent.
+    Large weights take minutes to load. No fixed timeout suits every model, so clients wait while the lock file keeps
+    changing. The heartbeat stops if the engine hangs in native code that holds the interpreter's lock, because the
+    thread needs that lock.
     """
 
     def __init__(self, lock: EngineLock, record: LockRecord) -> None:
         self._lock, self._record = lock, record
-        self._stage, self._since = "", time.monotonic()
-        self._over = threading.Event()
-        self._writing = threading.Lock()
+        self._stage, self._stage_begin = "", time.monotonic()
+        self._stopped = threading.Event()
+        self._write_lock = threading.Lock()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
@@ -40,24 +41,24 @@ class Heartbeat:
         self.stop()
 
     def stop(self) -> None:
-        """Leave the lock file alone: the engine answers now, or ends. A second call does nothing."""
-        self._over.set()
+        """Stop beating: the engine accepts clients now, or ends. Further calls do nothing."""
+        self._stopped.set()
         self._thread.join()
 
-    def say(self, stage: str) -> None:
-        """Tell who waits what the engine is at: a few words, without a full stop."""
-        with self._writing:
-            self._stage, self._since = stage, time.monotonic()
+    def set_stage(self, stage: str) -> None:
+        """Tell waiting clients what the engine is doing, in a few words without a full stop."""
+        with self._write_lock:
+            self._stage, self._stage_begin = stage, time.monotonic()
             self._lock.write(attrs.evolve(self._record, stage=f"{stage}."))
 
     def _beat(self) -> None:
-        told = 0.0
-        while not self._over.wait(BEAT_S):
-            # A disk that is full now may not be later, and nothing here is worth an engine.
-            with self._writing, suppress(MidspanError, OSError):
-                seconds = int(time.monotonic() - self._since)
-                if seconds >= TELL_S and seconds // TELL_S != told:
-                    told = seconds // TELL_S
+        last_report = 0.0
+        while not self._stopped.wait(BEAT_S):
+            # A failed write must not end the engine; the disk may have room again at the next beat.
+            with self._write_lock, suppress(MidspanError, OSError):
+                seconds = int(time.monotonic() - self._stage_begin)
+                if seconds >= PROGRESS_S and seconds // PROGRESS_S != last_report:
+                    last_report = seconds // PROGRESS_S
                     self._lock.write(attrs.evolve(self._record, stage=f"{self._stage}: {seconds} s so far."))
                 else:
                     self._lock.touch()

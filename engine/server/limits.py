@@ -1,4 +1,4 @@
-"""What a Fill may ask for, so that no client can tie up the engine that all of them share."""
+"""The limits of a Fill's fields. Without them one client could block the engine for all others."""
 
 from engine.protocol.messages import Fill
 
@@ -12,20 +12,20 @@ _RANGES: dict[str, tuple[float, float]] = {
     "top_p": (0.01, 1),
     "seed": (0, 2**63 - 1),
 }
-_CHARACTERS = {"prefix": 1_000_000, "suffix": 1_000_000, "path": 4096, "language": 64}
-_SNIPPETS = 64
+_MAX_CHARACTERS = {"prefix": 1_000_000, "suffix": 1_000_000, "path": 4096, "language": 64}
+_MAX_SNIPPETS = 64
 
 
-def what_is_wrong(fill: Fill) -> str | None:
-    """Return one line that names the first field out of bounds and what is allowed; None when the fill is all right."""
+def limit_error(fill: Fill) -> str | None:
+    """Return one line that names the first field outside its limits and what is allowed; None for a valid fill."""
     for name, (low, high) in _RANGES.items():
         value = getattr(fill, name)
-        if not low <= value <= high:  # false for NaN, too
+        if not low <= value <= high:  # also rejects NaN
             return f"{name} is {value}; it can be {low} to {high}"
-    for name, most in _CHARACTERS.items():
+    for name, maximum in _MAX_CHARACTERS.items():
         length = len(getattr(fill, name))
-        if length > most:
-            return f"{name} has {length} characters; at most {most} are allowed"
-    if len(fill.snippets) > _SNIPPETS:
-        return f"there are {len(fill.snippets)} snippets; at most {_SNIPPETS} are allowed"
+        if length > maximum:
+            return f"{name} has {length} characters; at most {maximum} are allowed"
+    if len(fill.snippets) > _MAX_SNIPPETS:
+        return f"there are {len(fill.snippets)} snippets; at most {_MAX_SNIPPETS} are allowed"
     return None

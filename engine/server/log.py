@@ -1,4 +1,4 @@
-"""The engine's log: rotating, and built so that it cannot hold the user's code."""
+"""The engine's log: it rotates, and it cannot contain the user's code."""
 
 import asyncio
 import logging
@@ -17,30 +17,33 @@ _log = logging.getLogger(__name__)
 
 
 class _CodelessFormatter(logging.Formatter):
-    """Shows an exception by its type and our own lines only: its message may quote what the user wrote."""
+    """Shows the type and the lines of an exception, never its message: that could quote the user's code."""
 
     def formatException(
         self,
         ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
     ) -> str:
-        kind, _, trace = ei
+        error_type, _, trace = ei
         frames = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
-        return f"  {kind.__name__ if kind else 'no exception'} at {' > '.join(frames) or 'an unknown place'}"
+        return (
+            f"  {error_type.__name__ if error_type else 'no exception'} at {' > '.join(frames) or 'an unknown place'}"
+        )
 
 
 class _QuietFile(RotatingFileHandler):
-    """Drops a record that a full disk does not take; logging's own complaint would print the record elsewhere."""
+    """Drops a record that cannot be written. The base class would print it to stderr, with the user's code."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
 
 
 def open_log(path: Path, level: str) -> str | None:
-    """Send the records of the `engine` loggers to `path`, kept to three files of 1 MB.
+    """Write the records of the `engine` loggers to `path`, in at most three files of 1 MB.
 
-    Returns None, or one line that says why there will be no log; the engine runs all the same.
+    Returns one line when there can be no log, which is no reason to end the engine; otherwise None.
     """
-    # Other libraries' records could quote anything, and without a handler logging prints them to stderr: into our file.
+    # Records of other libraries can quote code. Without a handler, logging would print them to stderr, which is our
+    # log.
     logging.getLogger().addHandler(logging.NullHandler())
     logger = logging.getLogger("engine")
     logger.setLevel(level.upper())
@@ -55,10 +58,10 @@ def open_log(path: Path, level: str) -> str | None:
 
 
 def keep_messages_out_of_tracebacks() -> None:
-    """Log what nobody caught, as our formatter shows it, instead of letting Python print it whole to stderr."""
+    """Log uncaught exceptions with our formatter. Python itself would print them to stderr with their messages."""
 
-    def log(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
-        _log.critical("nobody caught this", exc_info=(kind, error or kind(), trace))
+    def log(error_type: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        _log.critical("uncaught exception", exc_info=(error_type, error or error_type(), trace))
 
     sys.excepthook = log
     threading.excepthook = lambda args: log(args.exc_type, args.exc_value, args.exc_traceback)
@@ -66,5 +69,5 @@ def keep_messages_out_of_tracebacks() -> None:
 
 
 def log_loop_exception(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what an event loop's tasks and callbacks left uncaught, without asyncio's message: that quotes arguments."""
-    _log.error("nobody caught this in the event loop", exc_info=context.get("exception"))
+    """Log an uncaught exception of a task or callback, without asyncio's message, which quotes arguments."""
+    _log.error("uncaught exception in the event loop", exc_info=context.get("exception"))

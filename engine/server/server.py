@@ -1,4 +1,4 @@
-"""The engine's socket side: accepts clients, keeps count of them, and knows when it is time to leave."""
+"""The engine's server: it accepts clients, limits their number, and ends the engine when nobody uses it."""
 
 import asyncio
 import logging
@@ -9,7 +9,8 @@ import time
 import attrs
 
 from engine.client.address import peer_uid, user_id
-from engine.protocol.messages import Failed, Status, Welcome, pack
+from engine.protocol.framing import pack
+from engine.protocol.messages import Failed, Status, Welcome
 from engine.schedule.backend import Backend
 from engine.server.client_session import ClientSession
 
@@ -19,26 +20,27 @@ _log = logging.getLogger(__name__)
 
 
 class Server:
-    """Serves clients over one listening socket. Make it inside the event loop.
+    """Serves clients over one listening socket. Construct it inside the event loop.
 
-    `token` is what Hello must carry, "" where the socket's permissions guard it. After `idle_s` seconds without any
-    fill or request the server stops by itself, clients connected or not: they come back when they need it. 0 is never.
+    A client's Hello must contain `token`; it is "" for a Unix socket, whose permissions keep other users out. After
+    `idle_s` seconds without a request the server stops, even while clients are connected: they start a new engine when
+    they need one. 0 means never.
     """
 
-    def __init__(self, scheduler: Backend, welcome: Welcome, token: str, idle_s: float) -> None:
-        self.scheduler = scheduler
+    def __init__(self, backend: Backend, welcome: Welcome, token: str, idle_s: float) -> None:
+        self.backend = backend
         self.welcome = welcome
         self.token = token
         self.stopping = False
         self._idle_s = idle_s
         self._stopped = asyncio.Event()
-        self._started = self._used = time.monotonic()
+        self._started = self._last_use = time.monotonic()
         self._sessions: dict[ClientSession, asyncio.Task[None]] = {}
-        self._accepted = 0
+        self._client_count = 0
 
     async def run(self, listening: socket.socket) -> None:
-        """Serve until `stop`; then no client is accepted any more and every open fill has been answered."""
-        self.touch()  # loading and warming up the model was no idleness
+        """Serve until `stop`. Then accept no more clients and answer every open fill with Failed."""
+        self.touch()  # the time to load and warm up the model does not count as idle
         accepting: asyncio.Server
         if listening.family == getattr(socket, "AF_UNIX", None):
             accepting = await asyncio.start_unix_server(self._accept, sock=listening)
@@ -49,17 +51,17 @@ class Server:
         idle.cancel()
         accepting.close()
         for session in self._sessions:
-            session.fail("shutting-down", "the engine is leaving; connect again to start a new one")
+            session.fail("shutting-down", "the engine is ending; connect again to start a new one")
 
     def stop(self, reason: str) -> None:
         """Ask `run` to end."""
         if not self.stopping:
-            _log.info("leaving: %s", reason)
+            _log.info("ending: %s", reason)
         self.stopping = True
         self._stopped.set()
 
     async def close(self) -> None:
-        """End all connections. A client sees its end as the sign that the engine is gone, so call this last."""
+        """End all connections. Call this last: clients take the end of the connection as the end of the engine."""
         tasks = list(self._sessions.values())
         for session in self._sessions:
             session.close()
@@ -69,13 +71,13 @@ class Server:
                 session.abort()
 
     def touch(self) -> None:
-        """Note that somebody uses the engine."""
-        self._used = time.monotonic()
+        """Note that a client uses the engine, so that it does not end as idle."""
+        self._last_use = time.monotonic()
 
     def status(self) -> Status:
-        """Return how the engine is doing."""
+        """Return the state of the engine."""
         return Status(
-            **attrs.asdict(self.scheduler.report()),
+            **attrs.asdict(self.backend.report()),
             version=self.welcome.version,
             pid=self.welcome.pid,
             model=self.welcome.model,
@@ -90,8 +92,8 @@ class Server:
             writer.write(pack(refusal))
             writer.close()
             return
-        self._accepted += 1
-        session = ClientSession(self._accepted, self, reader, writer)
+        self._client_count += 1
+        session = ClientSession(self._client_count, self, reader, writer)
         task = asyncio.current_task()
         assert task is not None
         self._sessions[session] = task
@@ -108,16 +110,16 @@ class Server:
                 return Failed("refused", f"this engine belongs to user {os.geteuid()}; user {peer} must start its own")
         if len(self._sessions) >= MAX_CLIENTS:
             return Failed("busy", f"{MAX_CLIENTS} clients are connected already; close some")
-        return Failed("shutting-down", "the engine is leaving; connect again") if self.stopping else None
+        return Failed("shutting-down", "the engine is ending; connect again") if self.stopping else None
 
     async def _stop_when_idle(self) -> None:
         if self._idle_s <= 0:
             return
         while True:
-            left = self._used + self._idle_s - time.monotonic()
+            seconds_left = self._last_use + self._idle_s - time.monotonic()
             if any(session.open_fills for session in self._sessions):
-                left = self._idle_s
-            if left <= 0:
+                seconds_left = self._idle_s
+            if seconds_left <= 0:
                 break
-            await asyncio.sleep(left)
+            await asyncio.sleep(seconds_left)
         self.stop(f"nobody used the engine for {self._idle_s / 60:g} minutes")

@@ -1,4 +1,4 @@
-"""The command line against a real language server and a real engine, with the tiny model."""
+"""The command line with a real language server, a real engine and the tiny model."""
 
 import json
 import os
@@ -24,6 +24,8 @@ _TIMEOUT_S = 90
 
 @attrs.frozen
 class Ended:
+    """A command that has ended."""
+
     status: int
     out: str
     err: str
@@ -31,7 +33,7 @@ class Ended:
 
 @attrs.frozen
 class CommandLine:
-    """The installed `midspan` script, with its engines in a folder of their own and files in `folder`."""
+    """The installed `midspan` script with its own runtime folder. It runs in `folder`, which has the files."""
 
     script: str
     folder: Path
@@ -50,21 +52,21 @@ class CommandLine:
         return Ended(run.returncode, run.stdout, run.stderr)
 
     def run_in_terminal(self, *arguments: str) -> str:
-        """Return all that was written to the terminal."""
-        ours, theirs = pty.openpty()
+        """Return everything that the command writes to a terminal."""
+        terminal, its_end = pty.openpty()
         environment = {**self.environment, "TERM": "xterm-256color", "COLUMNS": "100"}
-        with subprocess.Popen([self.script, *arguments], stdout=theirs, cwd=self.folder, env=environment) as process:
-            os.close(theirs)
-            written = b"".join(iter(lambda: _read(ours), b""))
+        with subprocess.Popen([self.script, *arguments], stdout=its_end, cwd=self.folder, env=environment) as process:
+            os.close(its_end)
+            written = b"".join(iter(lambda: _read(terminal), b""))
             assert process.wait(_TIMEOUT_S) == 0
-        os.close(ours)
+        os.close(terminal)
         return written.decode()
 
 
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # Linux says so when the other side has closed
+    except OSError:  # on Linux, the other side has closed
         return b""
 
 
@@ -83,7 +85,7 @@ def midspan(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Itera
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_fill_answers_json_and_leaves_the_file_alone(midspan: CommandLine, tiny_model: Path, name: str) -> None:
+def test_fill_prints_json_and_does_not_change_the_file(midspan: CommandLine, tiny_model: Path, name: str) -> None:
     ended = midspan.run("fill", name, "--at", HOLES[name], "--json", "--budget", "5000", "--model", str(tiny_model))
     assert ended.status == 0, ended.err
     answer = json.loads(ended.out)
@@ -95,7 +97,7 @@ def test_fill_answers_json_and_leaves_the_file_alone(midspan: CommandLine, tiny_
     assert (midspan.folder / name).read_text() == SOURCES[name]
 
 
-def test_fill_shows_the_hole_between_numbered_lines(midspan: CommandLine, tiny_model: Path) -> None:
+def test_fill_shows_the_hole_in_numbered_lines(midspan: CommandLine, tiny_model: Path) -> None:
     ended = midspan.run("fill", "area.py", "--at", "5:12", "--left-to-right", "--model", str(tiny_model))
     assert ended.status == 0, ended.err
     assert "4 │ def area(radius):" in ended.out
@@ -104,7 +106,7 @@ def test_fill_shows_the_hole_between_numbered_lines(midspan: CommandLine, tiny_m
     assert "denoise" in ended.out
 
 
-def test_watch_shows_the_steps_in_a_terminal_and_then_the_answer(midspan: CommandLine, tiny_model: Path) -> None:
+def test_watch_shows_the_steps_and_then_the_answer(midspan: CommandLine, tiny_model: Path) -> None:
     arguments = ("--rule", "threshold", "--steps", "4", "--budget", "5000", "--model", str(tiny_model))
     written = midspan.run_in_terminal("fill", "area.py", "--at", "5:12", "--watch", *arguments)
     assert "step 1" in written
@@ -126,7 +128,7 @@ def test_watch_shows_the_steps_in_a_terminal_and_then_the_answer(midspan: Comman
         (("area.py", "--at", "5:12", "--rule", "verify", "--left-to-right"), "exclude"),
     ],
 )
-def test_bad_input_is_told_in_one_line(midspan: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+def test_bad_input_is_one_clear_line(midspan: CommandLine, arguments: tuple[str, ...], words: str) -> None:
     (midspan.folder / "picture.png").write_bytes(b"\x89PNG\r\n")
     (midspan.folder / "zero.py").write_text("a = '\0'\n")
     (midspan.folder / "huge.py").write_text("a = 1\n" * 500_000)
@@ -135,13 +137,13 @@ def test_bad_input_is_told_in_one_line(midspan: CommandLine, arguments: tuple[st
     assert words in _only_line(ended.err)
 
 
-def test_a_model_that_is_not_there_is_told_in_one_line(midspan: CommandLine) -> None:
+def test_a_missing_model_is_one_clear_line(midspan: CommandLine) -> None:
     ended = midspan.run("fill", "area.py", "--at", "5:12", "--model", str(midspan.folder / "no-model"))
     assert (ended.status, ended.out) == (1, "")
     assert "no-model" in _only_line(ended.err)
 
 
-def test_demo_fills_the_samples_and_names_the_server_for_editors(midspan: CommandLine, tiny_model: Path) -> None:
+def test_demo_fills_the_samples_and_shows_the_server_for_editors(midspan: CommandLine, tiny_model: Path) -> None:
     ended = midspan.run("demo", "--model", str(tiny_model))
     assert ended.status == 0, ended.err
     for words in ("cart.ts", "inventory.py", "wordcount.go", "its author wrote", "midspan-lsp"):
@@ -149,7 +151,7 @@ def test_demo_fills_the_samples_and_names_the_server_for_editors(midspan: Comman
     assert "⟨" not in ended.out
 
 
-def test_the_engine_starts_tells_its_status_and_stops(midspan: CommandLine, tiny_model: Path) -> None:
+def test_the_engine_starts_reports_its_status_and_stops(midspan: CommandLine, tiny_model: Path) -> None:
     model = ("--model", str(tiny_model), "--json")
     started = json.loads(midspan.run("engine", "start", *model).out)
     assert started["running"]
@@ -167,7 +169,7 @@ def test_the_engine_starts_tells_its_status_and_stops(midspan: CommandLine, tiny
     assert (again.status, json.loads(again.out)["stopped"]) == (0, False)
 
 
-def test_doctor_gives_every_finding_a_verdict_and_its_exit_status_says_the_worst(midspan: CommandLine) -> None:
+def test_doctor_gives_each_check_a_verdict_and_exits_with_the_worst(midspan: CommandLine) -> None:
     ended = midspan.run("doctor", "--json")
     report = json.loads(ended.out)
     verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
@@ -179,9 +181,9 @@ def test_doctor_gives_every_finding_a_verdict_and_its_exit_status_says_the_worst
 
 
 def test_the_command_line_starts_without_torch() -> None:
-    question = "import engine.cli, sys; print({'torch', 'transformers', 'lsprotocol'} & set(sys.modules))"
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True, timeout=60, check=True)
-    assert asked.stdout.strip() == "set()"
+    script = "import engine.cli, sys; print({'torch', 'transformers', 'lsprotocol'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "set()"
 
 
 def _only_line(text: str) -> str:

@@ -21,18 +21,18 @@ def stats(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def fill(file: StatisticsFile) -> None:
+def add_counts(file: StatisticsFile) -> None:
     file.append({Row("2026-11-20", "go"): Tally(shown=10, accepted=4, dismissed=1, characters=80)})
     file.append({Row("2026-11-21", "python"): Tally(shown=30, accepted=6, partial=2, characters=300)})
     file.append({Row(EARLIER, "python"): Tally(shown=2)})
 
 
-def test_before_anything_was_counted_it_says_so(file: StatisticsFile) -> None:
+def test_without_counts_it_says_so(file: StatisticsFile) -> None:
     assert "nothing has been counted yet" in stats().stdout
 
 
-def test_it_shows_a_line_for_each_language_and_the_sums(file: StatisticsFile) -> None:
-    fill(file)
+def test_it_shows_one_line_for_each_language_and_the_sums(file: StatisticsFile) -> None:
+    add_counts(file)
 
     lines = [line.split() for line in stats().stdout.splitlines()]
     assert ["python", "32", "6", "19%", "2", "0", "300"] in lines
@@ -40,15 +40,15 @@ def test_it_shows_a_line_for_each_language_and_the_sums(file: StatisticsFile) ->
     assert ["all", "42", "10", "24%", "2", "1", "380"] in lines
 
 
-def test_it_shows_a_line_for_each_day(file: StatisticsFile) -> None:
-    fill(file)
+def test_it_shows_one_line_for_each_day(file: StatisticsFile) -> None:
+    add_counts(file)
 
     names = [line.split()[0] for line in stats("--by", "day").stdout.splitlines() if line.strip()]
     assert names[:5] == ["day", "earlier", "2026-11-20", "2026-11-21", "all"]
 
 
-def test_it_has_all_of_it_as_json(file: StatisticsFile) -> None:
-    fill(file)
+def test_it_prints_everything_as_json(file: StatisticsFile) -> None:
+    add_counts(file)
 
     answer = json.loads(stats("--json").stdout)
     assert answer["file"] == str(file.path)
@@ -57,10 +57,10 @@ def test_it_has_all_of_it_as_json(file: StatisticsFile) -> None:
     assert answer["days"]["2026-11-21"]["characters"] == 300
 
 
-def test_it_can_be_reset(file: StatisticsFile) -> None:
-    fill(file)
+def test_reset_deletes_the_counts(file: StatisticsFile) -> None:
+    add_counts(file)
 
-    assert "forgotten" in stats("--reset").stdout
+    assert "all counts are deleted" in stats("--reset").stdout
     assert json.loads(stats("--json").stdout)["total"]["shown"] == 0
 
 

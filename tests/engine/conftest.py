@@ -11,7 +11,8 @@ import attrs
 import msgpack
 import pytest
 from masked_canvases import load_tiny
-from remote_client import opened
+from models_command import ModelsCommand, models_command
+from remote_client import start_backend
 from remote_server import ModelServer, serving
 from small_run import source_files
 from tiny_gemma import exact_family, save_tiny_gemma
@@ -38,12 +39,12 @@ def poll(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def end(place: RuntimePaths) -> None:
-    """End the engine of `place`, if it runs, and wait until it is gone."""
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
+def end(paths: RuntimePaths) -> None:
+    """End the engine of `paths` if one runs, and wait until it is gone."""
+    record = read_record(paths.lock)
+    if record is not None and is_held(paths.lock):
         os.kill(record.pid, signal.SIGTERM)
-        poll(lambda: not is_held(place.lock))
+        poll(lambda: not is_held(paths.lock))
 
 
 @pytest.fixture
@@ -52,12 +53,12 @@ def options(tiny_model: Path) -> EngineOptions:
 
 
 @pytest.fixture
-def place(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimePaths]:
+def paths(options: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RuntimePaths]:
     """A runtime directory of the test's own; an engine that it started there is ended."""
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
-    place = runtime_paths_of(options.model)
-    yield place
-    end(place)
+    paths = runtime_paths_of(options.model)
+    yield paths
+    end(paths)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,13 @@ def run_folder(tiny_model: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def models(tiny_model: Path, tmp_path: Path) -> Iterator[ModelsCommand]:
+    """`midspan models` with a hub that has one model."""
+    with models_command(tiny_model, tmp_path) as command:
+        yield command
+
+
+@pytest.fixture
 def server() -> Iterator[ModelServer]:
     """A server on loopback that fills holes in every dialect, and misbehaves on demand."""
     with serving() as server:
@@ -101,9 +109,9 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 async def openai(server: ModelServer) -> AsyncIterator[RemoteBackend]:
-    scheduler = await opened(server.model("openai"))
-    yield scheduler
-    await scheduler.stop()
+    backend = await start_backend(server.model("openai"))
+    yield backend
+    await backend.stop()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A hub on loopback that answers as the real one does: lists of files, redirects to another host, parts of files."""
+"""A hub on loopback. Like the real one it lists files, redirects to another host and sends parts of files."""
 
 import hashlib
 import json
@@ -19,10 +19,10 @@ _BLOCK = 65536
 
 @attrs.define
 class Repository:
-    """One repository. `large` files are listed by sha256 and served from another host, as with Git LFS.
+    """A repository. `large` files are listed by sha256 and served from another host, as with Git LFS.
 
-    `damaged` files arrive with their last byte changed. `drops` says after how many bytes of a file the connection is
-    cut, once for each number, and `stalls` after how many it says nothing more. `token` is asked of whoever comes.
+    `damaged` files arrive with their last byte changed. Each number in `drops` cuts one connection after so many bytes
+    of the file; `stalls` stops sending after so many bytes, once. If `token` is set, every request needs it.
     """
 
     files: dict[str, bytes] = attrs.field(factory=dict)
@@ -38,7 +38,7 @@ class Repository:
 
 @attrs.define
 class Hub:
-    """The server's side: its repositories, and what it was asked and has sent."""
+    """The state of the server: its repositories, the requests it received and the bytes it sent."""
 
     url: str
     repositories: dict[str, Repository] = attrs.field(factory=dict)
@@ -49,13 +49,13 @@ class Hub:
     over: threading.Event = attrs.field(factory=threading.Event)
 
     def sent_of(self, suffix: str) -> int:
-        """Bytes sent of the files whose name ends so."""
+        """Return the bytes sent of files whose name ends with `suffix`."""
         return sum(count for name, count in self.sent.items() if name.endswith(suffix))
 
 
 @contextmanager
 def serve() -> Iterator[Hub]:
-    """Run a hub until the end of the block."""
+    """Run a hub during the block."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     hub = Hub(f"http://127.0.0.1:{server.server_address[1]}")
@@ -90,8 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         self._hub.requests.append(f"{self.command} {path}")
-        cdn = path.startswith("/cdn/")
-        if cdn:
+        is_cdn = path.startswith("/cdn/")
+        if is_cdn:
             self._hub.tokens_at_cdn.append(self.headers.get("Authorization"))
         listing, file = _API.fullmatch(path), _RESOLVE.fullmatch(path.removeprefix("/cdn"))
         match = listing or file
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "RepoNotFound")
         elif repository.gated:
             self._refuse(403, "GatedRepo")
-        elif not cdn and repository.token and self.headers.get("Authorization") != f"Bearer {repository.token}":
+        elif not is_cdn and repository.token and self.headers.get("Authorization") != f"Bearer {repository.token}":
             self._refuse(401, "RepoNotFound")
         elif match[2] not in (None, "main", repository.commit):
             self._refuse(404, "RevisionNotFound")
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, json.dumps(_listing(match[1], repository)).encode(), {"Content-Type": "application/json"})
         elif match[3] not in repository.files:
             self._refuse(404, "EntryNotFound")
-        elif match[3] in repository.large and not cdn:
+        elif match[3] in repository.large and not is_cdn:
             location = f"http://localhost:{self.server.server_address[1]}/cdn{path}"
             self._send(302, b"", {"Location": location, "X-Repo-Commit": repository.commit})
         else:
@@ -119,11 +119,11 @@ class _Handler(BaseHTTPRequestHandler):
         if name in repository.damaged:
             data = data[:-1] + bytes([data[-1] ^ 1])
         headers = {"X-Repo-Commit": repository.commit, "ETag": f'"{_etag(repository, name)}"', "Accept-Ranges": "bytes"}
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if repository.ranges else None
-        start, end = (int(wanted[1]), min(int(wanted[2]) + 1, len(data))) if wanted else (0, len(data))
-        if wanted:
+        byte_range = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", "")) if repository.ranges else None
+        start, end = (int(byte_range[1]), min(int(byte_range[2]) + 1, len(data))) if byte_range else (0, len(data))
+        if byte_range:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
-        self.send_response(206 if wanted else 200)
+        self.send_response(206 if byte_range else 200)
         for header, value in {**headers, "Content-Length": str(end - start)}.items():
             self.send_header(header, value)
         self.end_headers()
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_bytes(self, repository: Repository, name: str, data: bytes, start: int, end: int) -> None:
         drops = repository.drops.get(name, [])
         drop = drops.pop(0) if drops else None
-        stop = min((at for at in (drop, repository.stalls.pop(name, None)) if at is not None), default=end)
+        stop = min((limit for limit in (drop, repository.stalls.pop(name, None)) if limit is not None), default=end)
         with suppress(ConnectionError):
             while start < min(stop, end):
                 block = data[start : min(start + _BLOCK, stop, end)]

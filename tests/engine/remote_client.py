@@ -1,4 +1,4 @@
-"""Fills by a remote model, and what they fail with."""
+"""Fills by a remote model, and their errors."""
 
 import pytest
 
@@ -10,24 +10,24 @@ from engine.remote.endpoint import endpoint_of
 HOLE = Fill(7, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n", budget_ms=20_000)
 
 
-async def opened(model: str) -> RemoteBackend:
+async def start_backend(model: str) -> RemoteBackend:
     endpoint = endpoint_of(model)
     assert endpoint is not None
-    scheduler = RemoteBackend(endpoint)
-    await scheduler.start()
-    return scheduler
+    backend = RemoteBackend(endpoint)
+    await backend.start()
+    return backend
 
 
 async def fill_once(model: str, fill: Fill = HOLE) -> Filled:
-    scheduler = await opened(model)
+    backend = await start_backend(model)
     try:
-        return await scheduler.submit(fill, None).result
+        return await backend.submit(fill, None).result
     finally:
-        await scheduler.stop()
+        await backend.stop()
 
 
-async def complaint(model: str, fill: Fill = HOLE) -> str:
-    """Return the one line with which a fill fails; it holds nothing of the code."""
+async def error_line(model: str, fill: Fill = HOLE) -> str:
+    """Return the error line of a fill that fails. It is one line and quotes no code."""
     with pytest.raises(RemoteError) as caught:
         await fill_once(model, fill)
     line = str(caught.value)

@@ -1,4 +1,4 @@
-"""Engine processes with a remote model, for the tests of them."""
+"""Ends the engine processes of tests with remote models."""
 
 import psutil
 
@@ -8,10 +8,10 @@ from engine.client.lock import is_held, read_record
 
 
 def end_engine(options: EngineOptions) -> None:
-    """End the engine of these options, if one runs, and wait until it is gone."""
-    place = runtime_paths_of(options.model)
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
+    """End the engine of these options if one is running, and wait for its end."""
+    paths = runtime_paths_of(options.model)
+    record = read_record(paths.lock)
+    if record is not None and is_held(paths.lock):
         process = psutil.Process(record.pid)
         process.terminate()
         process.wait(30)

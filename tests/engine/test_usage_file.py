@@ -1,4 +1,4 @@
-"""The statistics file: several writers, damage, a full disk, and how large it can get."""
+"""The statistics file: several writers, damage, a full disk, and its size."""
 
 import errno
 import json
@@ -33,17 +33,17 @@ def file(tmp_path: Path) -> StatisticsFile:
     return StatisticsFile(tmp_path / "data" / "statistics.jsonl")
 
 
-def test_it_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_says_where_the_file_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path))
 
     assert statistics_path().parent == tmp_path
 
 
-def test_without_a_file_nothing_was_counted(file: StatisticsFile) -> None:
+def test_without_a_file_there_are_no_counts(file: StatisticsFile) -> None:
     assert file.read() == {}
 
 
-def test_what_is_appended_adds_up(file: StatisticsFile) -> None:
+def test_appended_counts_add_up(file: StatisticsFile) -> None:
     file.append({PYTHON: Tally(shown=2, characters=7), Row(TODAY, "go"): Tally(shown=1)})
     file.append({PYTHON: Tally(shown=1, accepted=1), Row("2026-01-02", "python"): Tally(dismissed=1)})
 
@@ -53,7 +53,7 @@ def test_what_is_appended_adds_up(file: StatisticsFile) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes mean nothing there")
-def test_nobody_else_can_read_it(file: StatisticsFile) -> None:
+def test_no_other_user_can_read_the_file(file: StatisticsFile) -> None:
     file.append({PYTHON: Tally(shown=1)})
 
     assert file.path.stat().st_mode & 0o077 == 0
@@ -65,7 +65,7 @@ def _count(path: Path, times: int) -> None:
         StatisticsFile(path).append({PYTHON: Tally(shown=1)})
 
 
-def test_several_servers_lose_nothing_even_while_one_folds_it(file: StatisticsFile) -> None:
+def test_several_servers_lose_no_counts_while_one_of_them_folds_the_file(file: StatisticsFile) -> None:
     file.path.parent.mkdir()
     line = json.dumps({"day": TODAY, "language": "python", "shown": 1}) + "\n"
     before = FOLD_BYTES // len(line) - 20
@@ -98,7 +98,7 @@ def test_several_servers_lose_nothing_even_while_one_folds_it(file: StatisticsFi
         b'{"day": "2026-11-21", "lang',
     ],
 )
-def test_a_damaged_line_costs_only_itself(file: StatisticsFile, damage: bytes) -> None:
+def test_a_damaged_line_spoils_no_other_line(file: StatisticsFile, damage: bytes) -> None:
     file.append({PYTHON: Tally(shown=1)})
     with file.path.open("ab") as end:
         end.write(damage)
@@ -107,7 +107,7 @@ def test_a_damaged_line_costs_only_itself(file: StatisticsFile, damage: bytes) -
     assert file.read() == {PYTHON: Tally(shown=2)}
 
 
-def test_it_is_bounded_whatever_is_counted(file: StatisticsFile) -> None:
+def test_the_size_of_the_file_is_bounded(file: StatisticsFile) -> None:
     for day in range(1, 30):
         for part in range(4):
             languages = (f"language-{part}-{number}" for number in range(40))
@@ -117,7 +117,7 @@ def test_it_is_bounded_whatever_is_counted(file: StatisticsFile) -> None:
     assert sum(tally.shown for tally in file.read().values()) == 29 * 160
 
 
-def test_what_is_long_ago_is_kept_as_one_line_a_language(file: StatisticsFile) -> None:
+def test_old_days_become_one_line_for_each_language(file: StatisticsFile) -> None:
     old = {Row(f"20{year:02}-01-01", "python"): Tally(shown=1) for year in range(10, 20)}
     while not file.path.exists() or file.path.stat().st_size <= FOLD_BYTES:
         file.append(old)
@@ -126,12 +126,12 @@ def test_what_is_long_ago_is_kept_as_one_line_a_language(file: StatisticsFile) -
     assert set(file.read()) == {Row(EARLIER, "python"), PYTHON}
 
 
-def test_an_odd_language_is_not_written_down() -> None:
+def test_an_invalid_language_id_is_not_written() -> None:
     assert row_of_today("C++/CLI my secret").language == OTHER
     assert row_of_today("objective-c++").language == "objective-c++"
 
 
-def test_a_full_disk_is_one_clear_line_and_leaves_no_half(
+def test_a_full_disk_is_one_clear_line_and_leaves_the_file_unchanged(
     file: StatisticsFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.append({PYTHON: Tally(shown=1)})
@@ -149,14 +149,14 @@ def test_a_full_disk_is_one_clear_line_and_leaves_no_half(
     assert file.path.read_bytes() == before
 
 
-def test_a_folder_that_cannot_be_had_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(MidspanError, match=r"cannot use the statistics in .*statistics\.jsonl: "):
         StatisticsFile(tmp_path / "file" / "statistics.jsonl").append({PYTHON: Tally(shown=1)})
 
 
-def test_it_can_be_reset(file: StatisticsFile) -> None:
+def test_the_counts_can_be_deleted(file: StatisticsFile) -> None:
     file.append({PYTHON: Tally(shown=1)})
     file.reset()
     file.reset()

@@ -1,4 +1,4 @@
-"""A language model of random weights in llama.cpp's file format: one token a byte, and the marks of Qwen's coders."""
+"""A language model with random weights in llama.cpp's file format: a token for each byte, and Qwen's special tokens."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import gguf
 import numpy
 
 _WIDTH, _LAYERS, _HEADS, _INNER = 64, 2, 4, 128
-_MARKS = (
+_SPECIAL_TOKENS = (
     "<|endoftext|>",
     "<|fim_prefix|>",
     "<|fim_suffix|>",
@@ -18,7 +18,7 @@ _MARKS = (
 
 
 def write_tiny_gguf(path: Path) -> None:
-    """Write a model of about 120,000 weights, the same each time."""
+    """Write a model of about 120,000 weights, always the same."""
     random = numpy.random.default_rng(0)
 
     def matrix(rows: int, columns: int) -> numpy.ndarray:
@@ -35,7 +35,7 @@ def write_tiny_gguf(path: Path) -> None:
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(_WIDTH // _HEADS)
     _add_tokenizer(writer)
-    vocabulary = 256 + len(_MARKS)
+    vocabulary = 256 + len(_SPECIAL_TOKENS)
     writer.add_tensor("token_embd.weight", matrix(vocabulary, _WIDTH))
     writer.add_tensor("output.weight", matrix(vocabulary, _WIDTH))
     writer.add_tensor("output_norm.weight", ones)
@@ -56,16 +56,16 @@ def write_tiny_gguf(path: Path) -> None:
 def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
-    writer.add_token_list([*_letters(), *_MARKS])
-    writer.add_token_types([gguf.TokenType.NORMAL] * 256 + [gguf.TokenType.CONTROL] * len(_MARKS))
-    writer.add_token_merges(["a b"])  # the file must have some; this one is of no token, so it merges nothing
+    writer.add_token_list([*_byte_characters(), *_SPECIAL_TOKENS])
+    writer.add_token_types([gguf.TokenType.NORMAL] * 256 + [gguf.TokenType.CONTROL] * len(_SPECIAL_TOKENS))
+    writer.add_token_merges(["a b"])  # the file needs a merge; this one is not of our tokens, so it merges nothing
     writer.add_bos_token_id(256)
     writer.add_eos_token_id(256)
     writer.add_add_bos_token(False)
 
 
-def _letters() -> list[str]:
-    """Return for each byte the printable character that stands for it in a vocabulary of GPT-2's kind."""
+def _byte_characters() -> list[str]:
+    """Return the printable character of each byte in a vocabulary like GPT-2's."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = iter(range(0x100, 0x200))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]

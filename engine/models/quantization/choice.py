@@ -8,7 +8,7 @@ import attrs
 import torch
 
 from engine.errors import ModelError
-from engine.library.memory import Room, gigabytes, room_on
+from engine.library.device_memory import DeviceMemory, gigabytes, memory_of
 from engine.library.precision_names import Precision, PrecisionSetting
 from engine.library.weights_header import WeightsHeader, read_files
 
@@ -39,7 +39,7 @@ def choose(
     instructions fp32 comes first. `room` is the memory to fit; None takes the device's own. Raises ModelError when
     nothing fits, and for fp8 on hardware that cannot multiply it.
     """
-    room = room or room_on(device.type)
+    room = room or memory_of(device.type)
     if precision == "fp8" and "fp8" not in room.precisions:
         raise ModelError("fp8 needs a GPU of compute capability 8.9 or newer; use int8")
     header, folder = read_files(files), files[0].parent

@@ -1,25 +1,36 @@
-"""The client against a real engine: many fills at once, cancelling, and clear errors when something is wrong."""
+"""The client with a real engine: many fills at once, cancelled fills, and clear errors."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from wire import HOLE, LONG
+from raw_client import HOLE, LONG
 
 from engine.client import connection as client_module
 from engine.client.address import Address, runtime_paths_of
 from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, ProtocolError
-from engine.protocol.messages import MAX_FRAME_BYTES, PROTOCOL_VERSION, Fill, Progress
+from engine.protocol.framing import MAX_FRAME_BYTES
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Progress, Status
 
 
 @pytest.fixture
 async def client(running: EngineOptions) -> AsyncIterator[EngineClient]:
+    """A client of the shared engine, once the engine has dropped the fills of the test before."""
     client = await connect_running(running, "test")
     assert client is not None
+    await status_when_idle(client)
     yield client
     await client.close()
+
+
+async def status_when_idle(client: EngineClient) -> Status:
+    """Wait until the engine has no fill, active or waiting, and return its status then."""
+    async with asyncio.timeout(30):
+        while (status := await client.status()).active or status.waiting:
+            pass
+    return status
 
 
 async def test_the_welcome_names_the_model(client: EngineClient) -> None:
@@ -34,34 +45,34 @@ async def test_many_fills_run_at_once_and_each_gets_its_own_answer(client: Engin
     assert all(answer.candidates for answer in answers)
 
 
-async def test_progress_reaches_the_one_who_asked_for_it(client: EngineClient) -> None:
+async def test_progress_goes_to_the_fill_that_asked_for_it(client: EngineClient) -> None:
     steps: list[Progress] = []
     answer = await client.fill(HOLE, steps.append)
     assert steps
     assert {step.id for step in steps} == {answer.id}
 
 
-async def test_an_error_of_the_one_who_hears_progress_is_his_alone(client: EngineClient) -> None:
-    def stumble(_: Progress) -> None:
+async def test_an_error_in_a_progress_callback_ends_only_its_own_fill(client: EngineClient) -> None:
+    def fail(_: Progress) -> None:
         raise ZeroDivisionError
 
-    stumbling = asyncio.create_task(client.fill(HOLE, stumble))
+    failing = asyncio.create_task(client.fill(HOLE, fail))
     assert (await client.fill(HOLE)).candidates
     with pytest.raises(ZeroDivisionError):
-        await stumbling
+        await failing
 
 
 async def test_cancelling_the_task_cancels_the_fill_in_the_engine(client: EngineClient) -> None:
     before = await client.status()
-    waiting = asyncio.create_task(client.fill(LONG))
-    await client.status()  # the task has run, and the engine has read the fill
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
+    filling = asyncio.create_task(client.fill(LONG))
     async with asyncio.timeout(30):
-        while (now := await client.status()).active or now.waiting:
+        while not (await client.status()).active:
             pass
-    assert now.cancelled - before.cancelled == 1
+    filling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await filling
+    after = await status_when_idle(client)
+    assert (after.cancelled - before.cancelled, after.fills - before.fills) == (1, 0)
     assert (await client.fill(HOLE)).candidates
 
 
@@ -72,13 +83,13 @@ async def test_a_refused_fill_raises_the_engines_reason(client: EngineClient) ->
 
 
 @pytest.mark.parametrize(("prefix", "says"), [("\ud83d", "lone surrogate"), ("x" * MAX_FRAME_BYTES, "at most")])
-async def test_a_text_that_cannot_be_sent_fails_before_it_is_sent(client: EngineClient, prefix: str, says: str) -> None:
+async def test_a_text_that_cannot_be_sent_is_an_error_at_once(client: EngineClient, prefix: str, says: str) -> None:
     with pytest.raises(ProtocolError, match=says):
         await client.fill(Fill(0, prefix, ""))
     assert (await client.fill(HOLE)).candidates
 
 
-async def test_after_the_connection_is_closed_every_call_says_so(running: EngineOptions) -> None:
+async def test_every_call_on_a_closed_connection_says_that_it_is_lost(running: EngineOptions) -> None:
     client = await connect_running(running, "test")
     assert client is not None
     waiting = asyncio.create_task(client.fill(LONG))
@@ -90,7 +101,7 @@ async def test_after_the_connection_is_closed_every_call_says_so(running: Engine
             await call
 
 
-async def test_nobody_at_the_address_is_one_clear_line(running: EngineOptions) -> None:
+async def test_an_address_without_an_engine_is_one_clear_line(running: EngineOptions) -> None:
     nowhere = runtime_paths_of(running.model).directory / "nowhere.sock"
     with pytest.raises(EngineUnavailable, match=f"no engine answers at {nowhere}: No such file"):
         await EngineClient.connect(Address(path=str(nowhere)), "test")

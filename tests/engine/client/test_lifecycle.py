@@ -1,4 +1,4 @@
-"""One engine a user and model: started on demand, found by all, recovered when it died, gone when nobody needs it."""
+"""One engine for each user and model: started on demand, shared, replaced when it dies, ended when idle."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from wire import HOLE, LONG
+from raw_client import HOLE, LONG
 
 from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.connection import EngineFailure
@@ -22,7 +22,7 @@ from engine.errors import EngineUnavailable
 Eventually = Callable[[Callable[[], bool]], None]
 RACER = """
 import asyncio, sys
-from engine.lifecycle import EngineOptions, connect_or_start
+from engine.client.launcher import EngineOptions, connect_or_start
 async def main():
     client = await connect_or_start(EngineOptions(model=sys.argv[1], threads=1), "racer")
     print(client.welcome.pid)
@@ -31,17 +31,17 @@ asyncio.run(main())
 """
 
 
-def test_clients_that_start_at_the_same_moment_share_one_engine(options: EngineOptions, place: RuntimePaths) -> None:
+def test_clients_that_start_at_the_same_time_share_one_engine(options: EngineOptions, paths: RuntimePaths) -> None:
     command = [sys.executable, "-c", RACER, options.model]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     pids = {racer.communicate(timeout=60)[0].strip() for racer in racers}
-    record = read_record(place.lock)
+    record = read_record(paths.lock)
     assert record is not None
     assert pids == {str(record.pid)}
 
 
-async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_harm(
-    options: EngineOptions, place: RuntimePaths
+async def test_an_engine_that_is_killed_during_a_fill_is_replaced_despite_its_files(
+    options: EngineOptions, paths: RuntimePaths
 ) -> None:
     states: list[str] = []
     first = await connect_or_start(options, "test", states.append)
@@ -52,8 +52,8 @@ async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_ha
     with pytest.raises(EngineUnavailable, match="connection to the engine was lost"):
         await filling
     assert first.closed.is_set()
-    assert place.lock.exists()
-    assert place.socket.exists()
+    assert paths.lock.exists()
+    assert paths.socket.exists()
     assert await connect_running(options, "test") is None
 
     second = await connect_or_start(options, "test")
@@ -62,35 +62,35 @@ async def test_an_engine_killed_in_a_fill_is_replaced_and_its_leftovers_do_no_ha
     await second.close()
 
 
-async def test_sigterm_answers_open_fills_and_leaves_nothing_behind(
-    options: EngineOptions, place: RuntimePaths, eventually: Eventually
+async def test_on_sigterm_the_engine_answers_open_fills_and_removes_its_files(
+    options: EngineOptions, paths: RuntimePaths, eventually: Eventually
 ) -> None:
     client = await connect_or_start(options, "test")
     filling = asyncio.create_task(client.fill(LONG))
     await client.status()
     os.kill(client.welcome.pid, signal.SIGTERM)
-    with pytest.raises(EngineFailure, match="the engine is leaving") as failure:
+    with pytest.raises(EngineFailure, match="the engine is ending") as failure:
         await filling
     assert failure.value.code == "shutting-down"
     await client.closed.wait()
-    assert not place.socket.exists()
-    assert not place.lock.exists()
+    assert not paths.socket.exists()
+    assert not paths.lock.exists()
     eventually(lambda: not is_running(client.welcome.pid))
-    with pytest.raises(EngineUnavailable, match="the engine is leaving"):
+    with pytest.raises(EngineUnavailable, match="the engine is ending"):
         await client.fill(HOLE)
 
 
-async def test_an_idle_engine_leaves_by_itself_though_a_client_is_connected(
-    options: EngineOptions, place: RuntimePaths
+async def test_an_idle_engine_ends_even_while_a_client_is_connected(
+    options: EngineOptions, paths: RuntimePaths
 ) -> None:
     client = await connect_or_start(attrs.evolve(options, idle_minutes=1.5 / 60), "test")
     async with asyncio.timeout(30):
         await client.closed.wait()
-    assert not is_held(place.lock)
+    assert not is_held(paths.lock)
     assert "nobody used the engine for" in log_path(options).read_text()
 
 
-async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: RuntimePaths, tmp_path: Path) -> None:
+async def test_a_model_that_cannot_be_loaded_is_one_clear_line(paths: RuntimePaths, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(EngineUnavailable, match=re.escape(str(empty))) as error:
@@ -99,18 +99,16 @@ async def test_a_model_that_cannot_be_loaded_is_the_models_own_line(place: Runti
     assert "ended with status" not in str(error.value)
 
 
-async def test_an_engine_whose_log_cannot_be_written_runs_all_the_same(
-    options: EngineOptions, place: RuntimePaths
-) -> None:
+async def test_an_engine_runs_even_if_its_log_cannot_be_written(options: EngineOptions, paths: RuntimePaths) -> None:
     log_path(options).symlink_to("/dev/full")
     client = await connect_or_start(options, "test")
     assert (await client.fill(HOLE)).candidates
     await client.shutdown()
     await client.close()
-    assert not place.lock.exists()
+    assert not paths.lock.exists()
 
 
-async def test_a_runtime_directory_that_cannot_be_made_is_one_clear_line(
+async def test_a_runtime_directory_that_cannot_be_created_is_one_clear_line(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", "/dev/null/midspan")
@@ -120,23 +118,21 @@ async def test_a_runtime_directory_that_cannot_be_made_is_one_clear_line(
         await connect_or_start(options, "test")
 
 
-def test_a_process_that_finds_the_lock_taken_says_nothing_and_leaves(
-    options: EngineOptions, place: RuntimePaths
-) -> None:
-    lock = EngineLock.acquire(place.lock)
+def test_a_process_that_finds_the_lock_held_ends_without_a_word(options: EngineOptions, paths: RuntimePaths) -> None:
+    lock = EngineLock.acquire(paths.lock)
     assert lock is not None
     try:
-        late = subprocess.run(
+        second = subprocess.run(
             [sys.executable, "-m", "engine", "--model", options.model], capture_output=True, timeout=60, check=False
         )
-        assert (late.returncode, late.stdout, late.stderr) == (75, b"", b"")
+        assert (second.returncode, second.stdout, second.stderr) == (75, b"", b"")
     finally:
         lock.release()
-    assert not place.lock.exists()
+    assert not paths.lock.exists()
 
 
-def test_a_lock_is_free_again_once_its_holder_let_go(tmp_path: Path) -> None:
-    path = tmp_path / "engine.client.lock"
+def test_a_lock_is_free_after_its_holder_released_it(tmp_path: Path) -> None:
+    path = tmp_path / "engine.lock"
     lock = EngineLock.acquire(path)
     assert lock is not None
     assert is_held(path)
@@ -152,22 +148,22 @@ def test_a_lock_is_free_again_once_its_holder_let_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"pid": "x"}', b"\xff\xfe"])
-def test_a_damaged_lock_file_is_no_engine(place: RuntimePaths, body: bytes) -> None:
-    place.lock.write_bytes(body)
-    assert read_record(place.lock) is None
-    lock = EngineLock.acquire(place.lock)
+def test_a_damaged_lock_file_counts_as_no_engine(paths: RuntimePaths, body: bytes) -> None:
+    paths.lock.write_bytes(body)
+    assert read_record(paths.lock) is None
+    lock = EngineLock.acquire(paths.lock)
     assert lock is not None
     lock.release()
 
 
-def test_a_long_runtime_directory_gets_a_socket_path_that_the_system_takes(
+def test_the_socket_path_is_short_enough_in_a_long_runtime_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / ("long" * 40)))
     assert len(os.fsencode(runtime_paths_of("embedded").socket)) < 104
 
 
-def test_every_way_to_name_a_model_means_the_same_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_path_to_a_model_leads_to_the_same_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tmp_path / "model"
     model.mkdir()
     monkeypatch.chdir(tmp_path)

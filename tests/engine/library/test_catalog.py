@@ -1,4 +1,4 @@
-"""The catalog holds what can be, says where it was inferred, and docs/models.md shows the same."""
+"""The catalog has only valid entries, and docs/models.md shows the same facts."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ModelError
 from engine.library.catalog import CatalogModel, catalog, read_catalog
-from engine.library.memory import Room, bytes_needed, machine_memory
+from engine.library.device_memory import DeviceMemory, bytes_needed, machine_memory
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.library.weights_header import read_weights
 
@@ -39,14 +39,14 @@ verified = "nothing"
 """
 
 
-def test_every_family_is_there_once_and_qwen_in_three_sizes() -> None:
+def test_the_catalog_has_every_family_once_and_qwen_in_three_sizes() -> None:
     families = [model.family for model in catalog().values()]
     assert set(families) == FAMILIES
     assert len(families) == len(FAMILIES) + 2
     assert families.count("qwen-fim") == 3
 
 
-def test_the_embedded_model_is_described_as_it_is() -> None:
+def test_the_entry_of_the_embedded_model_agrees_with_its_files() -> None:
     model = catalog()["embedded"]
     config = json.loads((EMBEDDED_FOLDER / "config.json").read_text())
     header = read_weights()
@@ -70,7 +70,7 @@ def test_the_embedded_model_is_described_as_it_is() -> None:
         (GOOD.replace('licence = "MIT"\n', ""), "licence"),
     ],
 )
-def test_a_wrong_entry_is_told_with_its_name(tmp_path: Path, wrong: str, says: str) -> None:
+def test_a_wrong_entry_is_reported_with_its_name(tmp_path: Path, wrong: str, says: str) -> None:
     path = tmp_path / "catalog.toml"
     path.write_text(GOOD)
     assert read_catalog(path)["a-model"].parameters == 10
@@ -81,8 +81,8 @@ def test_a_wrong_entry_is_told_with_its_name(tmp_path: Path, wrong: str, says: s
     assert "model in catalog.toml is wrong" in str(caught.value)
 
 
-def test_a_precision_fits_by_its_bytes_and_the_allowance() -> None:
-    card = Room("card", 24_000_000_000, 20_000_000_000, ("bf16", "int8", "int4"))
+def test_whether_a_model_fits_depends_on_its_bytes_and_the_allowance() -> None:
+    card = DeviceMemory("card", 24_000_000_000, 20_000_000_000, ("bf16", "int8", "int4"))
     gemma = catalog()["diffusion-gemma-26b"].parameters
     assert bytes_needed(gemma, "bf16") > 50.5e9
     assert card.verdict("bf16", gemma) == "too large"
@@ -92,13 +92,13 @@ def test_a_precision_fits_by_its_bytes_and_the_allowance() -> None:
     assert card.verdict("bf16", 9_000_000_000) == "fits once other programs make room"
 
 
-def test_the_memory_of_this_machine_is_found() -> None:
+def test_the_memory_of_this_machine_is_known() -> None:
     memory = machine_memory()
     assert memory is not None
     assert 0 < memory.free <= memory.total
 
 
-def test_the_document_has_every_model_as_the_catalog_does() -> None:
+def test_the_document_describes_every_model_as_the_catalog_does() -> None:
     document = (ROOT / "docs" / "models.md").read_text("utf-8")
     rows = {cells[0].strip("`"): cells for cells in _rows(document) if len(cells) == len(_row(catalog()["embedded"]))}
     for name, model in catalog().items():
@@ -113,7 +113,7 @@ def _rows(document: str) -> list[list[str]]:
 
 
 def _row(model: CatalogModel) -> list[str]:
-    """Return the cells of a model's row; the columns are named in docs/models.md."""
+    """Return the cells of a model's row; docs/models.md names the columns."""
     size = f"{model.bytes_to_pull / 1e9:.1f} GB" if model.hub else f"{model.bytes_to_pull / 1e6:.1f} MB"
     return [
         f"`{model.name}`",

@@ -1,4 +1,4 @@
-"""What one side packs the other side reads; what is no message is refused in one line and nothing else happens."""
+"""What one side packs, the other side reads. Anything else is refused in one line."""
 
 import asyncio
 import struct
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from engine.errors import ProtocolError
 from engine.protocol import messages as protocol
-from engine.protocol.messages import MAX_FRAME_BYTES, Cancel, Failed, Fill, Hello, pack, read_frame, unpack
+from engine.protocol.framing import MAX_FRAME_BYTES, pack, read_frame, unpack
+from engine.protocol.messages import Cancel, Failed, Fill, Hello
 
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-(2**63), 2**63 - 1)
@@ -70,7 +71,7 @@ async def read(data: bytes) -> protocol.Message | None:
 
 
 @given(MESSAGES)
-def test_every_message_comes_out_as_it_went_in(message: protocol.Message) -> None:
+def test_a_packed_message_is_read_back_unchanged(message: protocol.Message) -> None:
     assert asyncio.run(read(pack(message))) == message
 
 
@@ -101,7 +102,7 @@ FIELDS = sorted(field.name for field in attrs.fields(Fill))
     st.sampled_from(["hello", "fill", "cancel", "status-request", "failed"]),
     st.dictionaries(st.sampled_from(FIELDS), VALUES),
 )
-def test_fields_of_a_wrong_kind_are_a_protocol_error(kind: str, fields: dict[str, object]) -> None:
+def test_fields_of_a_wrong_type_are_a_protocol_error(kind: str, fields: dict[str, object]) -> None:
     outcome = message_or_error(msgpack.packb({**fields, "type": kind}))
     if isinstance(outcome, ProtocolError):
         assert outcome.code == "malformed"
@@ -109,7 +110,7 @@ def test_fields_of_a_wrong_kind_are_a_protocol_error(kind: str, fields: dict[str
         assert unpack(pack(outcome)[4:]) == outcome or "nan" in repr(outcome)
 
 
-def test_a_field_that_a_reader_does_not_know_is_ignored() -> None:
+def test_an_unknown_field_is_ignored() -> None:
     assert unpack(msgpack.packb({"type": "cancel", "id": 3, "later": [1, 2]})) == Cancel(3)
 
 
@@ -127,11 +128,11 @@ def test_a_field_that_a_reader_does_not_know_is_ignored() -> None:
         (b"\x91" * 100_000, "malformed", "not valid msgpack"),
     ],
 )
-def test_a_refusal_says_what_was_wrong(body: bytes, code: str, says: str) -> None:
-    with pytest.raises(ProtocolError) as refusal:
+def test_the_error_says_what_is_wrong(body: bytes, code: str, says: str) -> None:
+    with pytest.raises(ProtocolError) as caught:
         unpack(body)
-    assert refusal.value.code == code
-    assert says in str(refusal.value)
+    assert caught.value.code == code
+    assert says in str(caught.value)
 
 
 def test_a_message_over_the_limit_is_not_packed() -> None:
@@ -139,13 +140,13 @@ def test_a_message_over_the_limit_is_not_packed() -> None:
         pack(Fill(1, "x" * MAX_FRAME_BYTES, ""))
 
 
-async def test_a_frame_over_the_limit_is_refused_by_its_length_alone() -> None:
-    with pytest.raises(ProtocolError, match=f"{MAX_FRAME_BYTES + 1} bytes was announced") as refusal:
+async def test_a_frame_over_the_limit_is_refused_before_its_body_is_read() -> None:
+    with pytest.raises(ProtocolError, match=f"{MAX_FRAME_BYTES + 1} bytes was announced") as caught:
         await read(struct.pack(">I", MAX_FRAME_BYTES + 1))
-    assert refusal.value.code == "too-large"
+    assert caught.value.code == "too-large"
 
 
-async def test_a_stream_may_end_between_frames_and_not_inside_one() -> None:
+async def test_a_stream_can_end_between_frames_but_not_inside_one() -> None:
     assert await read(b"") is None
     for cut in (2, 10):
         with pytest.raises(ProtocolError, match="ended inside a frame"):

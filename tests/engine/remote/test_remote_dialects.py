@@ -1,15 +1,15 @@
-"""Holes are filled by the server that the user named, in its dialect."""
+"""The dialects: what each server is asked, and how its answers become candidates."""
 
 import attrs
 import pytest
-from remote_client import HOLE, complaint, fill_once, opened
-from remote_server import TEXT, TOKENS, ModelServer, fails, replies, says
+from remote_client import HOLE, error_line, fill_once, start_backend
+from remote_server import TEXT, TOKENS, ModelServer, answers_body, answers_status, answers_text
 from starlette.responses import JSONResponse
 
 from engine.protocol.messages import Snippet
 from engine.remote.backend import RemoteBackend
-from engine.remote.clip import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
-from engine.remote.writing import UNTOLD
+from engine.remote.prompt import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
+from engine.remote.server_text import UNKNOWN_CONFIDENCE
 from lsp_server.settings import DEFAULT_GATE
 
 
@@ -28,7 +28,7 @@ async def test_each_dialect_fills_a_hole(server: ModelServer, dialect: str, path
     assert server.received[0].path == path
 
 
-async def test_openai_is_asked_with_prompt_suffix_and_a_stop_at_the_line_end(server: ModelServer) -> None:
+async def test_openai_gets_prompt_suffix_and_a_stop_at_the_line_end(server: ModelServer) -> None:
     await fill_once(server.model("openai"))
     assert server.bodies == [
         {
@@ -43,7 +43,7 @@ async def test_openai_is_asked_with_prompt_suffix_and_a_stop_at_the_line_end(ser
     ]
 
 
-async def test_llamacpp_is_sent_the_snippets_and_the_time_it_has(server: ModelServer) -> None:
+async def test_llamacpp_gets_the_snippets_and_a_time_limit(server: ModelServer) -> None:
     fill = attrs.evolve(HOLE, snippets=[Snippet("shapes.py", "side = 2")], extent="lines", budget_ms=10_000)
     await fill_once(server.model("llamacpp"), fill)
     (body,) = server.bodies
@@ -60,7 +60,7 @@ async def test_llamacpp_is_sent_the_snippets_and_the_time_it_has(server: ModelSe
     }
 
 
-async def test_only_so_much_of_a_file_is_sent(server: ModelServer) -> None:
+async def test_the_text_that_is_sent_is_limited(server: ModelServer) -> None:
     fill = attrs.evolve(HOLE, prefix="x" * 50_000 + "y", suffix="z" * 50_000)
     await fill_once(server.model("openai"), fill)
     (body,) = server.bodies
@@ -69,7 +69,7 @@ async def test_only_so_much_of_a_file_is_sent(server: ModelServer) -> None:
     assert len(body["suffix"]) == SUFFIX_CHARACTERS
 
 
-async def test_the_left_edge_of_what_is_sent_stays_while_the_user_types(
+async def test_the_left_edge_of_the_prompt_stays_while_the_user_types(
     server: ModelServer, openai: RemoteBackend
 ) -> None:
     for typed in ("", "a", "ab"):
@@ -79,12 +79,12 @@ async def test_the_left_edge_of_what_is_sent_stays_while_the_user_types(
     assert len(beginnings) == 1
 
 
-async def test_several_candidates_are_the_greedy_one_and_drawn_ones(server: ModelServer) -> None:
-    server.script += [says("first"), says("second")]
+async def test_several_candidates_are_one_greedy_and_the_rest_sampled(server: ModelServer) -> None:
+    server.script += [answers_text("first"), answers_text("second")]
     filled = await fill_once(server.model("openai"), attrs.evolve(HOLE, candidates=3, temperature=0.5, seed=4))
-    greedy, drawn = sorted(server.bodies, key=lambda body: body["temperature"])
+    greedy, sampled = sorted(server.bodies, key=lambda body: body["temperature"])
     assert (greedy["temperature"], greedy.get("n")) == (0.0, None)
-    assert (drawn["temperature"], drawn["n"], drawn["seed"]) == (0.5, 2, 4)
+    assert (sampled["temperature"], sampled["n"], sampled["seed"]) == (0.5, 2, 4)
     assert {candidate.text for candidate in filled.candidates} == {"first", "second"}
     server.received.clear()
     await fill_once(server.model("llamacpp"), attrs.evolve(HOLE, candidates=3, temperature=0.5, seed=4))
@@ -95,34 +95,34 @@ async def test_several_candidates_are_the_greedy_one_and_drawn_ones(server: Mode
     ]
 
 
-async def test_a_fill_of_one_line_ends_at_the_newline_even_where_the_server_does_not(server: ModelServer) -> None:
-    server.script.append(says("width * height\nprint(1)", finish="length"))
+async def test_a_fill_of_one_line_ends_at_the_newline_even_if_the_servers_text_does_not(server: ModelServer) -> None:
+    server.script.append(answers_text("width * height\nprint(1)", finish="length"))
     (candidate,) = (await fill_once(server.model("openai"))).candidates
     assert (candidate.text, candidate.finish) == ("width * height", "complete")
-    server.script.append(says("width\n* height", finish="length"))
+    server.script.append(answers_text("width\n* height", finish="length"))
     (candidate,) = (await fill_once(server.model("openai"), attrs.evolve(HOLE, extent="lines"))).candidates
     assert (candidate.text, candidate.finish) == ("width\n* height", "canvas full")
 
 
-async def test_without_probabilities_confidence_is_one_honest_value(server: ModelServer) -> None:
-    server.script.append(says("width"))
+async def test_without_probabilities_the_confidence_is_one_fixed_value(server: ModelServer) -> None:
+    server.script.append(answers_text("width"))
     (candidate,) = (await fill_once(server.model("openai"))).candidates
-    assert (candidate.tokens, candidate.confidence) == (["width"], [UNTOLD])
-    assert DEFAULT_GATE <= UNTOLD < 1
+    assert (candidate.tokens, candidate.confidence) == (["width"], [UNKNOWN_CONFIDENCE])
+    assert DEFAULT_GATE <= UNKNOWN_CONFIDENCE < 1
 
 
-async def test_tokens_that_are_parts_of_characters_still_spell_the_text(server: ModelServer) -> None:
+async def test_tokens_that_are_parts_of_a_character_still_spell_the_text(server: ModelServer) -> None:
     split = [{"token": "x", "logprob": -0.1, "bytes": [0xC3]}, {"token": "y", "logprob": -0.2, "bytes": [0xA9]}]
     answer = JSONResponse({"content": "é", "completion_probabilities": [*split, {"token": "<end>", "logprob": -9.0}]})
-    server.script.append(replies(bytes(answer.body)))
+    server.script.append(answers_body(bytes(answer.body)))
     (candidate,) = (await fill_once(server.model("llamacpp"))).candidates
     assert (candidate.tokens, candidate.confidence) == (["", "é"], [0.9048, 0.8187])
 
 
-async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
+async def test_a_field_that_the_server_refuses_is_omitted_afterwards(
     server: ModelServer, openai: RemoteBackend
 ) -> None:
-    server.script += [fails(400, "logprobs is not supported"), fails(422, "unknown field: stop")]
+    server.script += [answers_status(400, "logprobs is not supported"), answers_status(422, "unknown field: stop")]
     for _ in range(2):
         filled = await openai.submit(HOLE, None).result
         assert filled.candidates[0].text == TEXT
@@ -134,24 +134,24 @@ async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
     ]
 
 
-async def test_a_server_that_takes_no_suffix_gets_the_marks_of_its_model(server: ModelServer) -> None:
-    server.script.append(fails(400, '{"error": "suffix is not currently supported"}'))
+async def test_a_server_that_takes_no_suffix_gets_the_tags_of_its_model(server: ModelServer) -> None:
+    server.script.append(answers_status(400, '{"error": "suffix is not currently supported"}'))
     await fill_once(server.model("openai", "qwen2.5-coder"))
-    marked = f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}<|fim_middle|>"
-    assert (server.bodies[1]["prompt"], "suffix" in server.bodies[1]) == (marked, False)
+    tagged = f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}<|fim_middle|>"
+    assert (server.bodies[1]["prompt"], "suffix" in server.bodies[1]) == (tagged, False)
     server.received.clear()
     await fill_once(server.model("vllm", "qwen2.5-coder"))
-    assert [body["prompt"] for body in server.bodies] == [marked]
-    server.script.append(fails(400, "suffix is not currently supported"))
-    assert "takes no suffix" in await complaint(server.model("openai", "mystery"))
+    assert [body["prompt"] for body in server.bodies] == [tagged]
+    server.script.append(answers_status(400, "suffix is not currently supported"))
+    assert "takes no suffix" in await error_line(server.model("openai", "mystery"))
 
 
-async def test_llamacpp_spoken_to_as_openai_is_found_out_for_it_ignores_the_suffix(server: ModelServer) -> None:
-    server.behaviour = fails(200, '{"choices": [{"text": "as if there were no suffix"}]}', Server="llama.cpp")
-    assert "llamacpp+URL" in await complaint(server.model("openai", "mystery"))
+async def test_llamacpp_in_the_openai_dialect_is_noticed_because_it_ignores_the_suffix(server: ModelServer) -> None:
+    server.behaviour = answers_status(200, '{"choices": [{"text": "as if there were no suffix"}]}', Server="llama.cpp")
+    assert "llamacpp+URL" in await error_line(server.model("openai", "mystery"))
 
 
-async def test_vllm_gets_the_suffix_of_a_diffusion_model_as_a_fixed_part_of_the_canvas(server: ModelServer) -> None:
+async def test_vllm_gets_a_diffusion_models_suffix_as_a_fixed_part_of_the_canvas(server: ModelServer) -> None:
     await fill_once(server.model("vllm", "google/diffusiongemma-26B-A4B-it"))
     suffix = list(HOLE.suffix.encode())
     tokenize, *canvases = server.bodies
@@ -166,10 +166,10 @@ async def test_vllm_gets_the_suffix_of_a_diffusion_model_as_a_fixed_part_of_the_
         assert {"suffix", "temperature"}.isdisjoint(body)
 
 
-async def test_vllm_without_the_canvas_options_is_not_asked_for_them_again(server: ModelServer) -> None:
-    scheduler = await opened(server.model("vllm", "diffusiongemma"))
-    server.script += [fails(400, "no such endpoint here")]
+async def test_vllm_that_refuses_the_canvas_options_does_not_get_them_again(server: ModelServer) -> None:
+    backend = await start_backend(server.model("vllm", "diffusiongemma"))
+    server.script += [answers_status(400, "no such endpoint here")]
     for _ in range(2):
-        assert (await scheduler.submit(HOLE, None).result).candidates[0].text == TEXT
-    await scheduler.stop()
+        assert (await backend.submit(HOLE, None).result).candidates[0].text == TEXT
+    await backend.stop()
     assert [("vllm_xargs" in body, body.get("suffix")) for body in server.bodies[1:]] == [(False, HOLE.suffix)] * 2

@@ -1,18 +1,18 @@
-"""Where code and key may go: names of servers, keys, proxies, certificates."""
+"""Where code and key can go: names of servers, keys, proxies and certificates."""
 
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from remote_client import complaint, fill_once
-from remote_server import TEXT, ModelServer, fails, serving
+from remote_client import error_line, fill_once
+from remote_server import TEXT, ModelServer, answers_status, serving
 
 from engine.errors import ModelError
 from engine.remote.endpoint import endpoint_of
 
 
-async def test_the_key_of_the_environment_is_sent_the_one_of_the_host_before_the_general_one(
+async def test_the_key_comes_from_the_environment_and_the_hosts_own_variable_wins(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill_once(server.model("openai"))
@@ -22,8 +22,8 @@ async def test_the_key_of_the_environment_is_sent_the_one_of_the_host_before_the
     await fill_once(server.model("openai"))
     keys = [received.headers.get("authorization") for received in server.received]
     assert keys == [None, "Bearer general", "Bearer special"]
-    server.behaviour = fails(401)
-    line = await complaint(server.model("openai"))
+    server.behaviour = answers_status(401)
+    line = await error_line(server.model("openai"))
     assert "does not accept the key it was sent (401)" in line
     assert "special" not in line
 
@@ -32,17 +32,17 @@ async def test_a_key_never_goes_over_plain_http_to_another_machine(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_API_KEY", "s3cr3t")
-    # The proxy of the environment is how a name that is not this machine leads here.
+    # Through this proxy, the name of another machine leads to our server.
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     await fill_once("openai+http://models.example/v1#qwen")
     assert "authorization" not in server.received[0].headers
-    server.behaviour = fails(401)
-    assert "none is sent over plain http; use https" in await complaint("openai+http://models.example/v1#qwen")
+    server.behaviour = answers_status(401)
+    assert "none is sent over plain http; use https" in await error_line("openai+http://models.example/v1#qwen")
 
 
-async def test_a_key_that_no_header_can_hold_is_refused_without_being_quoted(
+async def test_a_key_that_no_header_can_hold_is_refused_and_not_quoted(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_API_KEY", "s3cr\n3t")
@@ -51,7 +51,7 @@ async def test_a_key_that_no_header_can_hold_is_refused_without_being_quoted(
     assert "s3cr" not in str(caught.value)
 
 
-async def test_a_request_to_this_machine_never_takes_a_proxy(
+async def test_a_request_to_this_machine_never_uses_a_proxy(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
@@ -62,20 +62,20 @@ async def test_a_request_to_this_machine_never_takes_a_proxy(
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A key and a certificate that it signed itself."""
+    """A key and a self-signed certificate."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate, and it is not installed")
+        pytest.skip("openssl is not installed; it makes the certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
     subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     return key, certificate
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: tuple[Path, Path]) -> None:
-    key, signed = certificate
-    with serving(ssl_keyfile=str(key), ssl_certfile=str(signed)) as server:
+async def test_a_certificate_that_is_not_trusted_is_refused(certificate: tuple[Path, Path]) -> None:
+    key, certificate_file = certificate
+    with serving(ssl_keyfile=str(key), ssl_certfile=str(certificate_file)) as server:
         model = server.model("openai").replace("http:", "https:").replace("127.0.0.1", "localhost")
-        assert "its certificate does not verify" in await complaint(model)
+        assert "its certificate does not verify" in await error_line(model)
         assert server.received == []
 
 
@@ -93,7 +93,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: tup
         ("openai+https://ho st/v1", "holds spaces or control characters"),
     ],
 )
-def test_a_wrong_name_is_one_line_that_quotes_no_secret(model: str, says: str) -> None:
+def test_a_wrong_name_gives_one_line_that_quotes_no_secret(model: str, says: str) -> None:
     with pytest.raises(ModelError) as caught:
         endpoint_of(model)
     assert says in str(caught.value)
@@ -102,7 +102,7 @@ def test_a_wrong_name_is_one_line_that_quotes_no_secret(model: str, says: str) -
 
 
 @pytest.mark.parametrize("model", ["embedded", "/models/qwen", "dream-coder", "openai"])
-def test_other_names_are_of_no_server(model: str) -> None:
+def test_other_names_are_not_those_of_a_server(model: str) -> None:
     assert endpoint_of(model) is None
 
 
@@ -118,7 +118,7 @@ def test_other_names_are_of_no_server(model: str) -> None:
         ("http://127.0.0.1.example.com", "127.0.0.1.example.com", False, False),
     ],
 )
-def test_what_leaves_the_machine_is_known_from_the_host(url: str, server: str, stays: bool, private: bool) -> None:
+def test_the_host_tells_whether_code_leaves_the_machine(url: str, server: str, stays: bool, private: bool) -> None:
     endpoint = endpoint_of(f"openai+{url}#some/model")
     assert endpoint is not None
     assert (endpoint.server, endpoint.loopback, endpoint.private) == (server, stays, private)

@@ -1,4 +1,4 @@
-"""The whole way with a remote model: a real engine process between a client and a server on loopback."""
+"""A remote model from end to end: a client, a real engine process and a server on loopback."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ import attrs
 import psutil
 import pytest
 from remote_engine import end_engine
-from remote_server import TEXT, ModelServer, answered, fails, hangs
+from remote_server import TEXT, ModelServer, answers, answers_status, hangs
 
 from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
@@ -28,7 +28,7 @@ HOLE = Fill(0, prefix=f"{MARKER} = ", suffix=f"\nprint({MARKER})\n", budget_ms=2
 
 @pytest.fixture
 def remote(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineOptions]:
-    """Options of an engine whose model is the server's; one that is started with them is ended."""
+    """The options of an engine whose model is on the server. The engine is ended after the test."""
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
     options = EngineOptions(model=server.model("openai"), log_level="debug")
     yield options
@@ -77,33 +77,35 @@ async def test_a_cancelled_fill_reaches_the_server_as_a_closed_connection(
     filling = asyncio.create_task(client.fill(attrs.evolve(HOLE, budget_ms=600_000)))
     await server.has_received(1)
     filling.cancel()
-    assert await asyncio.to_thread(server.left.wait, 20)
+    assert await asyncio.to_thread(server.client_left.wait, 20)
     await client.close()
 
 
-async def test_an_engine_that_is_stopped_lets_go_of_its_server(server: ModelServer, remote: EngineOptions) -> None:
+async def test_an_engine_that_is_stopped_closes_its_connection_to_the_server(
+    server: ModelServer, remote: EngineOptions
+) -> None:
     client = await connect_or_start(remote, "test")
     server.behaviour = hangs
     filling = asyncio.create_task(client.fill(attrs.evolve(HOLE, budget_ms=600_000)))
     await server.has_received(1)
     await client.shutdown()
-    with pytest.raises(EngineFailure, match="the engine is leaving"):
+    with pytest.raises(EngineFailure, match="the engine is ending"):
         await filling
-    assert await asyncio.to_thread(server.left.wait, 20)
+    assert await asyncio.to_thread(server.client_left.wait, 20)
     await client.close()
 
 
-async def test_the_log_has_the_servers_failures_and_neither_code_nor_key(
+async def test_the_log_contains_the_servers_failures_but_no_code_and_no_key(
     server: ModelServer, remote: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIDSPAN_API_KEY", "k3y_of_the_user")
     client = await connect_or_start(remote, "test")
     await client.fill(HOLE)
-    server.behaviour = fails(500, f"cannot complete {MARKER}")
+    server.behaviour = answers_status(500, f"cannot complete {MARKER}")
     with pytest.raises(EngineFailure) as failure:
         await client.fill(HOLE)
     assert failure.value.code == "remote"
-    server.script.append(fails(400, f"bad prompt {MARKER}"))
+    server.script.append(answers_status(400, f"bad prompt {MARKER}"))
     with pytest.raises(EngineFailure):
         await client.fill(HOLE)
     await client.close()
@@ -143,11 +145,11 @@ async def test_the_command_line_shows_the_engine_of_a_remote_model(remote: Engin
     assert "parameters" not in shown.stdout
 
 
-async def test_the_status_says_that_the_code_stays_and_tells_of_a_server_that_fails(
+async def test_the_status_says_that_the_code_stays_and_reports_a_failing_server(
     server: ModelServer, remote: EngineOptions
 ) -> None:
     shown: list[StatusParams] = []
-    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_Silent()))
+    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_HiddenProgress()))
     link.configure(remote)
     client = await link.client()
     ready = shown[-1]
@@ -155,12 +157,12 @@ async def test_the_status_says_that_the_code_stays_and_tells_of_a_server_that_fa
     where = f"Its server 127.0.0.1:{server.port} is on this machine, which your code does not leave."
     assert ready.message == f"Ready: qwen. {where}"
     assert ready.model == f"qwen at 127.0.0.1:{server.port}"
-    server.behaviour = fails(500)
+    server.behaviour = answers_status(500)
     with pytest.raises(EngineFailure):
         await link.fill(client, HOLE)
     assert shown[-1].state == "error"
     assert f"127.0.0.1:{server.port} failed (status 500)" in shown[-1].message
-    server.behaviour = answered
+    server.behaviour = answers
     await link.fill(client, HOLE)
     assert shown[-1].state == "ready"
     assert shown[-1].message == ready.message
@@ -172,7 +174,7 @@ async def test_the_status_says_that_code_leaves_the_machine_and_names_the_host(
 ) -> None:
     shown: list[StatusParams] = []
     options = attrs.evolve(remote, model="mercury+https://models.example/v1#mercury-edit-2")
-    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_Silent()))
+    link = EngineLink(StatusBoard(shown.append), lambda: nullcontext(_HiddenProgress()))
     link.configure(options)
     client = await link.client()
     ready = shown[-1]
@@ -187,8 +189,8 @@ async def test_the_status_says_that_code_leaves_the_machine_and_names_the_host(
     end_engine(options)
 
 
-class _Silent:
-    """A progress bar that nobody sees."""
+class _HiddenProgress:
+    """A progress bar that shows nothing."""
 
     def report(self, message: str) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The real server of llama.cpp, with a tiny random model, fills holes for a real engine process."""
+"""The real server of llama.cpp with a tiny random model fills holes for a real engine process."""
 
 import socket
 import subprocess
@@ -31,7 +31,7 @@ HOLE = Fill(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running llama.cpp."""
+    """The address of a running llama.cpp server."""
     folder = tmp_path_factory.mktemp("llamacpp")
     write_tiny_gguf(folder / "tiny.gguf")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (folder / "log").open("wb") as log:
         running = subprocess.Popen(command, env=environment(), stdout=log, stderr=log, cwd=folder)
     deadline = time.monotonic() + 60
-    while not _healthy(address):
+    while not _is_ready(address):
         assert running.poll() is None, (folder / "log").read_text()
         assert time.monotonic() < deadline, (folder / "log").read_text()
         time.sleep(0.05)
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     running.wait(30)
 
 
-def _healthy(address: str) -> bool:
+def _is_ready(address: str) -> bool:
     try:
         return httpx2.get(f"http://{address}/health", trust_env=False).status_code == 200
     except httpx2.TransportError:
@@ -65,7 +65,7 @@ def options(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     end_engine(options)
 
 
-async def test_a_hole_is_filled_with_the_probabilities_of_its_tokens(options: EngineOptions) -> None:
+async def test_a_filled_hole_has_the_probabilities_of_its_tokens(options: EngineOptions) -> None:
     client = await connect_or_start(options, "test")
     filled = await client.fill(HOLE)
     (candidate,) = filled.candidates
@@ -90,7 +90,7 @@ async def test_the_suffix_and_the_snippets_reach_the_model(options: EngineOption
     await client.close()
 
 
-async def test_candidates_differ_and_the_first_is_the_greedy_one(options: EngineOptions) -> None:
+async def test_the_first_of_several_candidates_is_the_greedy_one(options: EngineOptions) -> None:
     client = await connect_or_start(options, "test")
     alone = await client.fill(HOLE)
     several = await client.fill(attrs.evolve(HOLE, candidates=3, temperature=1.5, seed=1))
@@ -99,7 +99,7 @@ async def test_candidates_differ_and_the_first_is_the_greedy_one(options: Engine
     await client.close()
 
 
-async def test_spoken_to_as_openai_it_is_found_out(server: str, options: EngineOptions) -> None:
+async def test_llamacpp_in_the_openai_dialect_is_noticed(server: str, options: EngineOptions) -> None:
     mistaken = attrs.evolve(options, model=f"openai+http://{server}/v1#tiny")
     client = await connect_or_start(mistaken, "test")
     with pytest.raises(EngineFailure, match=r"llama\.cpp fills holes of any model as llamacpp"):

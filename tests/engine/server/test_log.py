@@ -1,4 +1,4 @@
-"""The log says what happened, stays small, and never holds the user's code."""
+"""The log says what happened, stays small, and never contains the user's code."""
 
 import asyncio
 import logging
@@ -15,7 +15,8 @@ from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import read_record
 from engine.errors import ProtocolError
-from engine.protocol.messages import PROTOCOL_VERSION, Fill, Hello, Snippet, pack, read_frame
+from engine.protocol.framing import pack, read_frame
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Hello, Snippet
 from engine.server.log import log_loop_exception, open_log
 
 MARKER = "s3cr3t_marker_of_the_user"
@@ -23,21 +24,21 @@ MARKER = "s3cr3t_marker_of_the_user"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Path]:
-    """A log file that the `engine` loggers write to for the length of a test."""
+    """A log file that the `engine` loggers write to during a test."""
     root, logger = logging.getLogger(), logging.getLogger("engine")
-    before = [(each, list(each.handlers), each.level) for each in (root, logger)]
-    path = tmp_path / "engine.server.log"
+    before = [(changed, list(changed.handlers), changed.level) for changed in (root, logger)]
+    path = tmp_path / "engine.log"
     assert open_log(path, "debug") is None
     yield path
-    for each, handlers, level in before:
-        for handler in set(each.handlers) - set(handlers):
-            each.removeHandler(handler)
+    for changed, handlers, level in before:
+        for handler in set(changed.handlers) - set(handlers):
+            changed.removeHandler(handler)
             handler.close()
-        each.setLevel(level)
+        changed.setLevel(level)
 
 
-async def test_nothing_of_the_users_code_is_in_the_files_of_a_real_engine(
-    options: EngineOptions, place: RuntimePaths, tmp_path: Path
+async def test_the_files_of_a_real_engine_contain_nothing_of_the_users_code(
+    options: EngineOptions, paths: RuntimePaths, tmp_path: Path
 ) -> None:
     client = await connect_or_start(attrs.evolve(options, log_level="debug"), "test")
     hole = Fill(
@@ -55,7 +56,7 @@ async def test_nothing_of_the_users_code_is_in_the_files_of_a_real_engine(
     cancelled = asyncio.create_task(client.fill(attrs.evolve(hole, extent="lines", max_tokens=2048)))
     await client.status()
     cancelled.cancel()
-    await send_nonsense(place)
+    await send_nonsense(paths)
     await client.shutdown()
     await client.close()
     written = contents(tmp_path)
@@ -68,24 +69,24 @@ def contents(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-async def send_nonsense(place: RuntimePaths) -> None:
-    record = read_record(place.lock)
+async def send_nonsense(paths: RuntimePaths) -> None:
+    record = read_record(paths.lock)
     assert record is not None
     reader, writer = await asyncio.open_unix_connection(record.socket)
     writer.write(pack(Hello(PROTOCOL_VERSION, "test")))
     for fields in ({"type": MARKER}, {"type": "fill", "id": MARKER}, {"type": "fill", "id": 1, "rule": MARKER}):
         body = msgpack.packb(fields)
         writer.write(struct.pack(">I", len(body)) + body)
-    writer.write(MARKER.encode())  # as a length: far over what is allowed
+    writer.write(MARKER.encode())  # read as a length, it exceeds the limit
     try:
         while await read_frame(reader) is not None:
             pass
-    except (OSError, ProtocolError):  # it hangs up with some of our bytes unread
+    except (OSError, ProtocolError):  # the engine closed the connection with some of our bytes unread
         pass
     writer.close()
 
 
-def test_an_exception_is_logged_by_its_type_and_place_and_not_by_what_it_says(log: Path) -> None:
+def test_an_exception_is_logged_with_its_type_and_lines_and_without_its_message(log: Path) -> None:
     try:
         raise ValueError(f"cannot tokenize {MARKER}")
     except ValueError as error:
@@ -97,7 +98,7 @@ def test_an_exception_is_logged_by_its_type_and_place_and_not_by_what_it_says(lo
     assert MARKER not in written
 
 
-def test_what_other_libraries_log_is_left_out(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_records_of_other_libraries_are_not_logged(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
     logging.getLogger("tokenizers").error("bad input %s", MARKER)
     assert MARKER not in log.read_text()
     assert MARKER not in capfd.readouterr().err
@@ -108,11 +109,11 @@ def test_the_log_keeps_three_files_of_a_megabyte(log: Path) -> None:
     for _ in range(4500):
         logging.getLogger("engine.test").info(line)
     files = sorted(log.parent.iterdir())
-    assert [file.name for file in files] == ["engine.server.log", "engine.server.log.1", "engine.server.log.2"]
+    assert [file.name for file in files] == ["engine.log", "engine.log.1", "engine.log.2"]
     assert all(file.stat().st_size <= 1_000_000 for file in files)
 
 
-def test_a_log_that_cannot_be_written_is_one_line_and_no_error() -> None:
+def test_a_log_that_cannot_be_written_is_one_line_and_not_an_error() -> None:
     assert open_log(Path("/dev/null/logs/engine.log"), "info") == (
         "there will be no log: cannot write /dev/null/logs/engine.log: Not a directory"
     )

@@ -1,4 +1,4 @@
-"""A real engine process, spoken to in raw frames: whatever comes, it answers, and goes on filling holes."""
+"""Raw frames to a real engine process: it answers all of them, and it still fills holes afterwards."""
 
 import asyncio
 import random
@@ -9,11 +9,11 @@ from typing import get_args
 import attrs
 import msgpack
 import pytest
-from wire import HOLE, LONG, Wire, frame
+from raw_client import HOLE, LONG, RawClient, frame
 
 from engine.client.launcher import EngineOptions
+from engine.protocol.framing import MAX_FRAME_BYTES, pack
 from engine.protocol.messages import (
-    MAX_FRAME_BYTES,
     PROTOCOL_VERSION,
     Cancel,
     Failed,
@@ -24,42 +24,41 @@ from engine.protocol.messages import (
     RuleName,
     Snippet,
     StatusRequest,
-    pack,
 )
 
 
 @pytest.fixture
-async def wire(running: EngineOptions) -> AsyncIterator[Wire]:
-    """A client of the running engine, once the engine is rid of what the test before left."""
-    wire = await Wire.greeted(running)
+async def client(running: EngineOptions) -> AsyncIterator[RawClient]:
+    """A client of the shared engine, once the engine has dropped the fills and clients of the test before."""
+    client = await RawClient.greeted(running)
     async with asyncio.timeout(30):
-        while (now := await wire.status()).active or now.waiting or now.clients > 1:
+        while (status := await client.status()).active or status.waiting or status.clients > 1:
             pass
-    yield wire
-    wire.close()
+    yield client
+    client.close()
 
 
-async def test_a_hole_is_filled(wire: Wire) -> None:
-    wire.send(HOLE)
-    filled = await wire.answer()
+async def test_a_hole_is_filled(client: RawClient) -> None:
+    client.send(HOLE)
+    filled = await client.answer()
     assert isinstance(filled, Filled)
     assert filled.id == 1
     assert "".join(filled.candidates[0].tokens) == filled.candidates[0].text
 
 
-async def test_progress_comes_before_the_answer_when_it_is_asked_for(wire: Wire) -> None:
-    wire.send(Fill(5, "a = ", "", max_tokens=8, progress=True))
-    answers = [await wire.answer()]
+async def test_requested_progress_comes_before_the_answer(client: RawClient) -> None:
+    client.send(Fill(5, "a = ", "", max_tokens=8, progress=True))
+    answers = [await client.answer()]
     while isinstance(answers[-1], Progress):
-        answers.append(await wire.answer())
+        answers.append(await client.answer())
     assert len(answers) > 1
     assert isinstance(answers[-1], Filled)
     assert {answer.id for answer in answers if isinstance(answer, Progress | Filled)} == {5}
 
 
-async def test_two_clients_are_served_at_once(running: EngineOptions, wire: Wire) -> None:
-    other = await Wire.greeted(running)
-    wire.send(LONG)
+async def test_two_clients_are_served_at_once(running: EngineOptions, client: RawClient) -> None:
+    other = await RawClient.greeted(running)
+    client.send(LONG)
     other.send(HOLE)
     assert isinstance(await other.answer(), Filled), "the short hole waited for the other client's long one"
     status = await other.status()
@@ -68,24 +67,24 @@ async def test_two_clients_are_served_at_once(running: EngineOptions, wire: Wire
     other.close()
 
 
-async def test_a_cancelled_fill_is_answered_and_stops(wire: Wire) -> None:
-    before = await wire.status()
-    wire.send(LONG, Cancel(1))
-    assert (await wire.failed()).code == "cancelled"
-    after = await wire.status()
+async def test_a_cancelled_fill_stops_and_is_answered(client: RawClient) -> None:
+    before = await client.status()
+    client.send(LONG, Cancel(1))
+    assert (await client.failed()).code == "cancelled"
+    after = await client.status()
     assert (after.cancelled - before.cancelled, after.active + after.waiting) == (1, 0)
 
 
-async def test_the_fills_of_a_client_that_goes_away_are_cancelled(running: EngineOptions, wire: Wire) -> None:
-    before = await wire.status()
-    leaver = await Wire.greeted(running)
-    leaver.send(*(Fill(number, LONG.prefix, "", extent="lines", max_tokens=2048) for number in range(8)))
-    await leaver.status()
-    leaver.close()
+async def test_the_fills_of_a_client_that_disconnects_are_cancelled(running: EngineOptions, client: RawClient) -> None:
+    before = await client.status()
+    leaving = await RawClient.greeted(running)
+    leaving.send(*(Fill(number, LONG.prefix, "", extent="lines", max_tokens=2048) for number in range(8)))
+    await leaving.status()
+    leaving.close()
     async with asyncio.timeout(30):
-        while (now := await wire.status()).active or now.waiting or now.clients > 1:
+        while (after := await client.status()).active or after.waiting or after.clients > 1:
             pass
-    assert now.cancelled > before.cancelled
+    assert after.cancelled > before.cancelled
 
 
 @pytest.mark.parametrize(
@@ -100,16 +99,16 @@ async def test_the_fills_of_a_client_that_goes_away_are_cancelled(running: Engin
         (Fill(1, "x" * 1_000_001, ""), "prefix has 1000001 characters; at most 1000000 are allowed"),
     ],
 )
-async def test_a_value_out_of_bounds_is_answered_with_its_name(wire: Wire, fill: Fill, says: str) -> None:
-    wire.send(fill)
-    failed = await wire.failed()
+async def test_a_value_outside_its_limits_is_answered_with_its_name(client: RawClient, fill: Fill, says: str) -> None:
+    client.send(fill)
+    failed = await client.failed()
     assert (failed.code, failed.id) == ("bad-value", 1)
     assert says in failed.message
-    wire.send(HOLE)
-    assert isinstance(await wire.answer(), Filled)
+    client.send(HOLE)
+    assert isinstance(await client.answer(), Filled)
 
 
-ODD = [
+UNUSUAL = [
     Fill(0, "", ""),
     Fill(1, "\n" * 5000, "\r\n" * 5000, extent="lines"),
     Fill(2, "x" * 1_000_000, "y" * 1_000_000),
@@ -123,20 +122,20 @@ ODD = [
 
 
 @pytest.mark.parametrize("rule", get_args(RuleName))
-async def test_an_odd_fill_is_filled_all_the_same(wire: Wire, rule: RuleName) -> None:
-    wire.send(*(attrs.evolve(odd, rule=rule, budget_ms=min(odd.budget_ms, 500.0)) for odd in ODD))
-    answers = [await wire.answer() for _ in ODD]
+async def test_an_unusual_fill_is_filled_too(client: RawClient, rule: RuleName) -> None:
+    client.send(*(attrs.evolve(fill, rule=rule, budget_ms=min(fill.budget_ms, 500.0)) for fill in UNUSUAL))
+    answers = [await client.answer() for _ in UNUSUAL]
     assert [answer for answer in answers if not isinstance(answer, Filled)] == []
 
 
-async def test_an_id_cannot_be_used_twice_at_once(wire: Wire) -> None:
-    wire.send(LONG, LONG)
-    assert "id 1 is of a fill that still runs" in (await wire.failed()).message
+async def test_an_id_cannot_be_used_twice_at_once(client: RawClient) -> None:
+    client.send(LONG, LONG)
+    assert "id 1 is of a fill that still runs" in (await client.failed()).message
 
 
-async def test_one_client_cannot_queue_fills_without_end(wire: Wire) -> None:
-    wire.send(*(Fill(number, LONG.prefix, "", extent="lines", max_tokens=2048) for number in range(65)))
-    while (failed := await wire.answer()) and isinstance(failed, Filled):
+async def test_a_client_can_have_only_so_many_open_fills(client: RawClient) -> None:
+    client.send(*(Fill(number, LONG.prefix, "", extent="lines", max_tokens=2048) for number in range(65)))
+    while (failed := await client.answer()) and isinstance(failed, Filled):
         pass
     assert isinstance(failed, Failed)
     assert (failed.code, failed.id) == ("busy", 64)
@@ -153,67 +152,67 @@ async def test_one_client_cannot_queue_fills_without_end(wire: Wire) -> None:
         (pack(Failed("me", "too")), "unexpected"),
     ],
 )
-async def test_a_bad_message_is_answered_and_the_connection_goes_on(wire: Wire, data: bytes, code: str) -> None:
-    wire.send_bytes(data)
-    assert (await wire.failed()).code == code
-    wire.send(HOLE)
-    assert isinstance(await wire.answer(), Filled)
+async def test_a_bad_message_is_answered_and_costs_no_connection(client: RawClient, data: bytes, code: str) -> None:
+    client.send_bytes(data)
+    assert (await client.failed()).code == code
+    client.send(HOLE)
+    assert isinstance(await client.answer(), Filled)
 
 
-async def test_an_oversized_frame_ends_its_connection_only(running: EngineOptions, wire: Wire) -> None:
-    other = await Wire.greeted(running)
+async def test_an_oversized_frame_ends_only_its_own_connection(running: EngineOptions, client: RawClient) -> None:
+    other = await RawClient.greeted(running)
     other.send_bytes(frame(bytes(MAX_FRAME_BYTES + 1)))
     assert (await other.failed()).code == "too-large"
-    assert await other.is_over()
-    wire.send(HOLE)
-    assert isinstance(await wire.answer(), Filled)
+    assert await other.has_ended()
+    client.send(HOLE)
+    assert isinstance(await client.answer(), Filled)
 
 
-async def test_a_client_that_never_reads_is_dropped(running: EngineOptions, wire: Wire) -> None:
-    deaf = await Wire.greeted(running)
-    # Its receive buffer fills, then the engine's for it; in the end the engine hangs up, and a write of ours says so.
+async def test_a_client_that_never_reads_is_dropped(running: EngineOptions, client: RawClient) -> None:
+    deaf = await RawClient.greeted(running)
+    # Its receive buffer fills, then the engine's send buffer; the engine closes the connection and our write fails.
     with pytest.raises(OSError, match=r"pipe|reset|lost"):
-        await deaf.push_without_end(pack(StatusRequest()) * 500)
+        await deaf.send_forever(pack(StatusRequest()) * 500)
     async with asyncio.timeout(30):
-        while (await wire.status()).clients > 1:
+        while (await client.status()).clients > 1:
             pass
 
 
 async def test_thousands_of_malformed_frames_do_not_harm_the_engine(running: EngineOptions) -> None:
-    dice = random.Random(20260727)
+    random_source = random.Random(20260727)
     good = pack(HOLE)
     refused = 0
     async with asyncio.timeout(100):
         for number in range(60):
-            wire = await (Wire.open if number % 10 == 0 else Wire.greeted)(running)
+            client = await (RawClient.open if number % 10 == 0 else RawClient.greeted)(running)
             for _ in range(60):
-                wire.send_bytes(mangle(good, dice))
-            wire.say_no_more()
-            refused += await wire.refusals()
-            wire.close()
+                client.send_bytes(mangle(good, random_source))
+            client.end_sending()
+            refused += await client.refusals()
+            client.close()
     assert refused > 2000
-    wire = await Wire.greeted(running)
-    wire.send(HOLE)
-    assert isinstance(await wire.answer(), Filled)
-    assert (await wire.status()).active == 0
-    wire.close()
+    client = await RawClient.greeted(running)
+    client.send(HOLE)
+    assert isinstance(await client.answer(), Filled)
+    assert (await client.status()).active == 0
+    client.close()
 
 
-def mangle(good: bytes, dice: random.Random) -> bytes:
-    """Return a frame with something wrong: its bytes, its length, its end, or all of it."""
+def mangle(good: bytes, random_source: random.Random) -> bytes:
+    """Return a frame whose bytes, length or end are wrong, or one of random bytes."""
     body = bytearray(good[4:])
-    match dice.randrange(6):
+    match random_source.randrange(6):
         case 0:
-            return frame(dice.randbytes(dice.randrange(200)))
+            return frame(random_source.randbytes(random_source.randrange(200)))
         case 1 | 2:
-            for _ in range(dice.randrange(1, 6)):
-                body[dice.randrange(len(body))] = dice.randrange(256)
+            for _ in range(random_source.randrange(1, 6)):
+                body[random_source.randrange(len(body))] = random_source.randrange(256)
             return frame(bytes(body))
         case 3:
-            return frame(bytes(body[: dice.randrange(len(body))]))
+            return frame(bytes(body[: random_source.randrange(len(body))]))
         case 4:
-            return frame(bytes(body) + dice.randbytes(dice.randrange(1, 9)))
+            return frame(bytes(body) + random_source.randbytes(random_source.randrange(1, 9)))
         case _:
-            # Nearly always harmless, and now and then a length that swallows what follows or is over the limit.
-            length = dice.choice([1, 3, len(body) - 1, len(body) + 5, 2**32 - 1] + [0] * 400)
+            # Nearly always 0. Sometimes a length that includes the next frame or exceeds the limit.
+            length = random_source.choice([1, 3, len(body) - 1, len(body) + 5, 2**32 - 1] + [0] * 400)
             return struct.pack(">I", length)

@@ -17,7 +17,7 @@ CODE = "def total(items):\n    result = 0\n    for item in items:\n        resul
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", FAMILIES)
 async def test_engine_and_editor_fill_holes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
+    monkeypatch.setattr(lifecycle, "HEARTBEAT_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     folder = save_checkpoint(name, tmp_path / "models" / name).folder
     with engine_home(tmp_path, folder):
         client = await connect_or_start(EngineOptions(model=str(folder), threads=1), "test")

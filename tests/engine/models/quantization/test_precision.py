@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from engine.errors import ModelError
 from engine.library.precision_names import check_precision_setting
-from engine.library.quantized_tensors import is_of_images, is_quantized
+from engine.library.quantized_tensors import is_image_tensor, is_quantized
 from engine.models.quantization import int4_kernel
 from engine.models.quantization.experts import QuantizedExperts
 from engine.models.quantization.fp8 import Fp8Matrix
@@ -163,7 +163,7 @@ def test_the_matrices_of_layers_are_quantized_and_nothing_else(
     name: str, shape: tuple[int, ...], expected: bool
 ) -> None:
     assert is_quantized(name, shape) is expected
-    assert not is_of_images(name)
+    assert not is_image_tensor(name)
 
 
 def test_an_unknown_precision_gives_a_one_line_error() -> None:

@@ -23,9 +23,9 @@ from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
 from engine.errors import ModelError
-from engine.library.memory import Room, bytes_needed
+from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision
-from engine.library.quantized_tensors import SIDE, is_of_images, is_quantized
+from engine.library.quantized_tensors import SIDE, is_image_tensor, is_quantized
 from engine.library.weights_header import read_folder
 from engine.models.load import load
 from engine.models.quantization.choice import choose
@@ -84,7 +84,7 @@ async def test_quantized_models_fill_holes(folder: Path, precision: Precision) -
 def test_encoder_and_decoder_of_diffusion_gemma_share_the_matrices_of_their_layers(gemma: Path) -> None:
     network = load(str(gemma), threads=1, device="cpu", precision="int8")._network  # type: ignore[attr-defined]
     stored = {name: tuple(tensor.shape) for name, tensor in read_tensors(weight_files(gemma))}
-    shapes = [shape for name, shape in stored.items() if not is_of_images(name) and is_quantized(name, shape)]
+    shapes = [shape for name, shape in stored.items() if not is_image_tensor(name) and is_quantized(name, shape)]
     held = [
         [module.matrix for module in half.modules() if isinstance(module, QuantizedLinear)]
         + [stack for module in half.modules() if isinstance(module, QuantizedExperts) for stack in module.stacks]
@@ -186,7 +186,7 @@ def test_the_embedded_model_ignores_a_known_precision_and_refuses_an_unknown_one
 @pytest.fixture
 def options(dream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineOptions:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
+    monkeypatch.setattr(lifecycle, "HEARTBEAT_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     return EngineOptions(model=str(dream), threads=1, precision="int4")
 
 

@@ -40,7 +40,7 @@ def pull(checkpoint: FimCheckpoint, folder: Path, patch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.timeout(300)
 async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifecycle, "START_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
+    monkeypatch.setattr(lifecycle, "HEARTBEAT_TIMEOUT_S", 200.0)  # on a busy machine transformers takes long to import
     checkpoint = save_fim_checkpoint(tmp_path / "released")
     pull(checkpoint, tmp_path, monkeypatch)
     paths = runtime_paths_of(NAME, "fp32")

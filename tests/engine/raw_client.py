@@ -1,4 +1,4 @@
-"""A connection to the engine without the client's good manners, for the tests of the engine's side."""
+"""A client that sends any bytes to the engine, for the tests of the server."""
 
 import asyncio
 import struct
@@ -7,42 +7,32 @@ from contextlib import suppress
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions
 from engine.client.lock import read_record
-from engine.protocol.messages import (
-    PROTOCOL_VERSION,
-    Failed,
-    Fill,
-    Hello,
-    Message,
-    Status,
-    StatusRequest,
-    Welcome,
-    pack,
-    read_frame,
-)
+from engine.protocol.framing import pack, read_frame
+from engine.protocol.messages import PROTOCOL_VERSION, Failed, Fill, Hello, Message, Status, StatusRequest, Welcome
 
 HOLE = Fill(1, prefix="def area(width, height):\n    return ", suffix="\n", path="shapes.py", max_tokens=8)
 LONG = Fill(1, prefix="x = ", suffix="", extent="lines", rule="left-to-right", max_tokens=2048, budget_ms=600_000)
 
 
-class Wire:
-    """A raw connection: says what it is told to say, and waits at most 30 s for an answer."""
+class RawClient:
+    """A raw connection. It waits at most 30 s for an answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     @classmethod
-    async def open(cls, options: EngineOptions) -> "Wire":
+    async def open(cls, options: EngineOptions) -> "RawClient":
         record = read_record(runtime_paths_of(options.model).lock)
         assert record is not None
         return cls(*await asyncio.open_unix_connection(record.socket))
 
     @classmethod
-    async def greeted(cls, options: EngineOptions) -> "Wire":
-        wire = await cls.open(options)
-        wire.send(Hello(PROTOCOL_VERSION, "test"))
-        assert isinstance(await wire.answer(), Welcome)
-        return wire
+    async def greeted(cls, options: EngineOptions) -> "RawClient":
+        client = await cls.open(options)
+        client.send(Hello(PROTOCOL_VERSION, "test"))
+        assert isinstance(await client.answer(), Welcome)
+        return client
 
     def send(self, *messages: Message) -> None:
         self.send_bytes(b"".join(pack(message) for message in messages))
@@ -50,8 +40,8 @@ class Wire:
     def send_bytes(self, data: bytes) -> None:
         self._writer.write(data)
 
-    async def push_without_end(self, data: bytes) -> None:
-        """Send again and again, as fast as it is taken; what comes back stays unread."""
+    async def send_forever(self, data: bytes) -> None:
+        """Send `data` again and again as fast as possible, and read nothing."""
         while True:
             self.send_bytes(data)
             await self._writer.drain()
@@ -66,14 +56,14 @@ class Wire:
         return answer
 
     async def refusals(self) -> int:
-        """Read to the end and count what was Failed."""
+        """Read to the end of the connection and return the number of Failed messages."""
         count = 0
-        with suppress(OSError):  # the engine hung up with some of our bytes unread
+        with suppress(OSError):  # the engine closed the connection with some of our bytes unread
             while (answer := await self.answer()) is not None:
                 count += isinstance(answer, Failed)
         return count
 
-    async def is_over(self) -> bool:
+    async def has_ended(self) -> bool:
         return await self.answer() is None
 
     async def status(self) -> Status:
@@ -82,7 +72,7 @@ class Wire:
             assert answer is not None
         return answer
 
-    def say_no_more(self) -> None:
+    def end_sending(self) -> None:
         self._writer.write_eof()
 
     def close(self) -> None:

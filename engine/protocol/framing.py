@@ -1,0 +1,105 @@
+"""Frames: how messages travel between a client and the engine.
+
+A frame is a length (a big-endian u32) and a body of that many bytes. The body is a msgpack map: "type" names the
+message, the other keys are its fields. A reader ignores keys that it does not know, so later versions can add fields.
+A client opens a connection with Hello and the engine answers with Welcome. After that any number of fills can run at
+once; their `id` tells them apart.
+"""
+
+import asyncio
+import struct
+from typing import Any
+
+import msgpack
+
+from engine.errors import ProtocolError
+from engine.protocol.messages import (
+    Cancel,
+    Failed,
+    Fill,
+    Filled,
+    Hello,
+    Message,
+    Progress,
+    Shutdown,
+    Status,
+    StatusRequest,
+    Welcome,
+)
+from engine.protocol.strict_converter import strict_converter
+
+MAX_FRAME_BYTES = 4 * 1024 * 1024
+_LENGTH = struct.Struct(">I")
+_CLASSES: dict[str, type[Any]] = {
+    "hello": Hello,
+    "welcome": Welcome,
+    "fill": Fill,
+    "progress": Progress,
+    "filled": Filled,
+    "cancel": Cancel,
+    "status-request": StatusRequest,
+    "status": Status,
+    "shutdown": Shutdown,
+    "failed": Failed,
+}
+_NAMES = {cls: name for name, cls in _CLASSES.items()}
+_converter = strict_converter()
+
+
+def pack(message: Message) -> bytes:
+    """Return the frame of `message`. Raises ProtocolError("too-large") when its body exceeds MAX_FRAME_BYTES."""
+    fields = _converter.unstructure(message)
+    fields["type"] = _NAMES[type(message)]
+    body = msgpack.packb(fields, use_bin_type=True)
+    if len(body) > MAX_FRAME_BYTES:
+        raise ProtocolError("too-large", f"the frame has {len(body)} bytes; at most {MAX_FRAME_BYTES} are allowed")
+    return _LENGTH.pack(len(body)) + bytes(body)
+
+
+def unpack(body: bytes) -> Message:
+    """Return the message in the body of a frame.
+
+    Raises ProtocolError with the code "malformed" or "unknown-type" and one line that says what is wrong.
+    """
+    try:
+        fields = msgpack.unpackb(body, raw=False, strict_map_key=True)
+    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
+        raise ProtocolError("malformed", f"the frame is not valid msgpack: {type(error).__name__}") from None
+    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
+        raise ProtocolError("malformed", 'the frame is not a map with a "type"')
+    cls = _CLASSES.get(fields["type"])
+    if cls is None:
+        raise ProtocolError("unknown-type", f"unknown message type {fields['type'][:40]!r}")
+    try:
+        message: Message = _converter.structure(fields, cls)
+    except Exception as error:  # cattrs passes on what a hook raises: KeyError, TypeError, ValueError and its own
+        raise ProtocolError("malformed", f"bad {fields['type']} message: {_reason(error)}") from None
+    return message
+
+
+async def read_frame(reader: asyncio.StreamReader) -> Message | None:
+    """Read one message; return None when the connection ended between two frames.
+
+    Raises ProtocolError. The body of a frame that is too large stays unread, so the next frame cannot be found.
+    """
+    try:
+        head = await reader.readexactly(_LENGTH.size)
+    except asyncio.IncompleteReadError as error:
+        if not error.partial:
+            return None
+        raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
+    (length,) = _LENGTH.unpack(head)
+    if length > MAX_FRAME_BYTES:
+        raise ProtocolError(
+            "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
+        )
+    try:
+        body = await reader.readexactly(length)
+    except asyncio.IncompleteReadError:
+        raise ProtocolError("malformed", "the connection ended inside a frame") from None
+    return unpack(body)
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}: {text[:120]}"

@@ -1,0 +1,90 @@
+"""A text that a server wrote into a hole, and how it becomes a candidate."""
+
+import codecs
+import math
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from engine.protocol.messages import Candidate, Fill, Finish
+
+UNKNOWN_CONFIDENCE = 0.9
+"""The confidence of a text whose server gives no probabilities.
+
+The language server shows a line when its confidence reaches the gate (lsp_server/suggest/gate.py). 1.0 would pass every
+gate, as if the model were certain. 0.0 would hide everything, and the user would never see a suggestion of the server
+that they named. 0.9 passes the default gate. A user who raises the gate sees only texts with probabilities.
+"""
+
+
+@attrs.frozen
+class ServerToken:
+    """The bytes of a token, which can be a part of a character, and the natural logarithm of its probability."""
+
+    raw: bytes
+    log_probability: float | None
+
+    @property
+    def confidence(self) -> float:
+        """The probability, between 0 and 1."""
+        if self.log_probability is None:
+            return UNKNOWN_CONFIDENCE
+        return math.exp(min(0.0, self.log_probability)) if not math.isnan(self.log_probability) else 0.0
+
+
+@attrs.frozen
+class ServerText:
+    """A text as the server sent it. `tokens` is empty when the server did not send them."""
+
+    text: str
+    tokens: Sequence[ServerToken]
+    finish: Finish
+
+
+def candidate_of(server_text: ServerText, fill: Fill) -> Candidate:
+    """Return the text as a candidate with tokens and confidence. A fill of one line is cut at the first newline.
+
+    The cut is needed because some servers ignore `stop` and others stop too late.
+    """
+    text, finish = server_text.text.rstrip("\ufffd"), server_text.finish  # the end can be half a character
+    line = re.split(r"[\r\n]", text, maxsplit=1)[0] if fill.extent == "line" else text
+    if len(line) < len(text):
+        text, finish = line, "complete"
+    tokens, confidence = _spell(text, server_text.tokens)
+    return Candidate(text, tokens, [round(value, 4) for value in confidence], finish)
+
+
+def _spell(text: str, tokens: Sequence[ServerToken]) -> tuple[list[str], list[float]]:
+    """Return the strings that make up `text` and their confidence: one for each token, or one for the whole text.
+
+    A character that is split over several tokens belongs to the last of them. Servers also send tokens of text that
+    they cut off, and some send names instead of bytes. If the tokens do not spell the text, they cannot be matched with
+    it.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    pieces: list[str] = []
+    confidence: list[float] = []
+    missing = text
+    for token in tokens:
+        piece = decoder.decode(token.raw)
+        if not missing:
+            break
+        if not missing.startswith(piece[: len(missing)]):
+            return _as_one(text, tokens)
+        pieces.append(piece[: len(missing)])
+        confidence.append(token.confidence)
+        missing = missing[len(piece) :]
+    return _as_one(text, tokens) if missing else (pieces, confidence)
+
+
+def _as_one(text: str, tokens: Sequence[ServerToken]) -> tuple[list[str], list[float]]:
+    """Return the text as one token with the geometric mean of the tokens' probabilities."""
+    if not text:
+        return [], []
+    known = [token.confidence for token in tokens if token.log_probability is not None]
+    if not known:
+        return [text], [UNKNOWN_CONFIDENCE]
+    if min(known) <= 0.0:
+        return [text], [0.0]
+    return [text], [math.exp(math.fsum(math.log(value) for value in known) / len(known))]

@@ -1,0 +1,201 @@
+"""`midspan models pull` from a hub on loopback: a pulled model is complete and checked, or it is not used."""
+
+import hashlib
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from hub_server import COMMIT
+from models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
+
+from engine.errors import ModelError
+from engine.library.catalog import catalog
+from engine.library.resolve import folder_of
+from engine.library.store import RECORD, read_record
+from engine.models.load import load
+
+LITTLE_DISK_SPACE = """
+from pathlib import Path
+from engine.cli.console import err
+from engine.cli.pull_view import PullView
+from engine.library.catalog import catalog
+from engine.library.pull import Puller
+from engine.errors import ModelError
+try:
+    with PullView(err) as view:
+        Puller(view, free_bytes=lambda folder: 1000).pull(catalog()["dreamon-7b"])
+except ModelError as error:
+    print(error)
+"""
+
+
+def test_a_pull_brings_and_checks_the_files_and_records_them(models: ModelsCommand) -> None:
+    ended = models.run("pull", NAME)
+    assert (ended.status, models.hub.requests[0]) == (0, f"GET /api/models/{catalog()[NAME].hub}/revision/main")
+    assert all(catalog()[NAME].hub in request for request in models.hub.requests)
+    assert f"commit {COMMIT}" in ended.out
+    assert "licence Apache-2.0" in ended.err
+
+    folder = models.folder / NAME
+    expected = {name: data for name, data in models.repository.files.items() if name not in NEVER_PULLED}
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != RECORD} == expected
+    record = read_record(folder / RECORD)
+    assert record is not None
+    assert (record.commit, record.revision, record.hub) == (COMMIT, "main", catalog()[NAME].hub)
+    assert {file.name: file.sha256 for file in record.files} == {
+        name: hashlib.sha256(data).hexdigest() for name, data in expected.items()
+    }
+    assert not [path.name for path in models.folder.iterdir() if path.name.endswith(".partial")]
+
+
+def test_code_and_pickles_are_never_requested(models: ModelsCommand) -> None:
+    models.pull()
+    requests = " ".join(models.hub.requests)
+    assert WEIGHTS in requests
+    assert not [name for name in NEVER_PULLED if name in requests]
+
+
+def test_the_pulled_model_loads_by_its_name(models: ModelsCommand) -> None:
+    folder = models.pull()
+    assert folder_of(NAME) == folder
+    assert load(NAME, threads=1, device="cpu").info.name == "tiny"
+
+
+def test_a_second_pull_sends_no_request(models: ModelsCommand) -> None:
+    models.pull()
+    requests = len(models.hub.requests)
+    ended = models.run("pull", NAME)
+    assert (ended.status, len(models.hub.requests)) == (0, requests)
+    assert "is here already" in ended.out
+
+
+def test_after_a_broken_connection_the_pull_continues_at_the_same_byte(models: ModelsCommand) -> None:
+    size = len(models.repository.files[WEIGHTS])
+    models.repository.drops[WEIGHTS] = [size // 3, size // 2]
+    models.pull()
+    assert models.hub.sent[WEIGHTS] == size
+    assert sum(line.startswith(f"GET /cdn/{catalog()[NAME].hub}") for line in models.hub.requests) == 4
+
+
+def test_without_network_a_pull_fails_and_the_next_one_continues_it(models: ModelsCommand) -> None:
+    size = len(models.repository.files[WEIGHTS])
+    models.repository.drops[WEIGHTS] = [size // 2] * 6
+    line = models.fails("pull", NAME)
+    assert "cannot be reached" in line
+    assert "kept" in line
+    with pytest.raises(ModelError, match=f"only in part; continue with: midspan models pull {NAME}"):
+        folder_of(NAME)
+    assert "in part" in models.run("list").out
+
+    others = {name: count for name, count in models.hub.sent.items() if name != WEIGHTS}
+    models.repository.drops.clear()
+    models.pull()
+    assert models.hub.sent[WEIGHTS] == size
+    assert {name: count for name, count in models.hub.sent.items() if name != WEIGHTS and name in others} == others
+
+
+def test_after_ctrl_c_the_next_pull_continues(
+    models: ModelsCommand, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    size = len(models.repository.files[WEIGHTS])
+    models.repository.stalls[WEIGHTS] = size // 2
+    command = [sys.executable, "-m", "engine.cli", "models", "pull", NAME]
+
+    def accept_ctrl_c() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell makes background processes ignore it
+
+    with subprocess.Popen(
+        command, env=models.environment, stderr=subprocess.PIPE, text=True, preexec_fn=accept_ctrl_c
+    ) as process:
+        assert models.hub.stalled.wait(TIMEOUT_S)
+        arriving = models.folder / f"{NAME}.partial" / WEIGHTS
+        eventually(lambda: arriving.stat().st_size > size // 3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130
+    assert f"continue with: midspan models pull {NAME}" in errors
+    assert not (models.folder / NAME).exists()
+    received = arriving.stat().st_size
+
+    before = models.hub.sent[WEIGHTS]
+    models.pull()
+    assert models.hub.sent[WEIGHTS] - before == size - received
+
+
+def test_a_server_that_ignores_ranges_sends_the_whole_file_again(models: ModelsCommand) -> None:
+    models.repository.ranges = False
+    models.repository.drops[WEIGHTS] = [len(models.repository.files[WEIGHTS]) // 2]
+    folder = models.pull()
+    assert (folder / WEIGHTS).read_bytes() == models.repository.files[WEIGHTS]
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, "config.json"])
+def test_a_damaged_file_is_deleted_and_reported(models: ModelsCommand, name: str) -> None:
+    models.repository.damaged = {name}
+    assert f"{name} arrived damaged" in models.fails("pull", NAME)
+    assert not (models.folder / NAME).exists()
+
+    models.repository.damaged = set()
+    assert (models.pull() / name).read_bytes() == models.repository.files[name]
+
+
+def test_files_of_a_newer_commit_are_not_mixed_with_those_of_an_interrupted_pull(models: ModelsCommand) -> None:
+    models.repository.damaged = {WEIGHTS}
+    models.fails("pull", NAME)
+    models.repository.commit = "f" * 40
+    assert f"no revision {COMMIT}" in models.fails("pull", NAME)
+    models.repository.damaged = set()
+    assert models.run("remove", NAME, "--yes").status == 0
+    assert f"commit {'f' * 40}" in models.run("pull", NAME).out
+
+
+def test_too_little_disk_space_is_reported_before_the_transfer(models: ModelsCommand) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LITTLE_DISK_SPACE],
+        capture_output=True,
+        text=True,
+        env=models.environment,
+        check=True,
+    )
+    assert "has room for 0.0 GB; make room, or set MIDSPAN_MODELS_DIR" in ended.stdout
+    assert models.hub.sent == {}
+
+
+def test_a_repository_without_safetensors_is_refused(models: ModelsCommand) -> None:
+    del models.repository.files[WEIGHTS]
+    assert "no weights as safetensors" in models.fails("pull", NAME)
+    assert not models.hub.sent
+
+
+def test_a_model_that_is_missing_or_not_allowed_is_one_clear_line(models: ModelsCommand) -> None:
+    hub_id = catalog()[NAME].hub
+    models.repository.gated = True
+    assert f"{hub_id} is gated: accept its terms" in models.fails("pull", NAME)
+    models.hub.repositories.clear()
+    assert f"no {hub_id} at {models.hub.url} that you may see (status 404)" in models.fails("pull", NAME)
+    no_hub = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    assert "cannot be reached (ConnectError)" in models.fails("pull", NAME, environment=no_hub)
+    assert "HF_HUB_OFFLINE is set" in models.fails("pull", NAME, environment={"HF_HUB_OFFLINE": "1"})
+    assert "no model 'gpt' to pull; there are diffusion-gemma-26b" in models.fails("pull", "gpt")
+    assert "there is nothing to pull" in models.fails("pull", "embedded")
+
+
+def test_the_token_is_sent_to_the_hub_but_not_to_the_host_it_redirects_to(models: ModelsCommand) -> None:
+    models.repository.token = "secret"
+    assert "set HF_TOKEN" in models.fails("pull", NAME)
+    assert models.run("pull", NAME, environment={"HF_TOKEN": "secret"}).status == 0
+    assert models.hub.tokens_at_cdn
+    assert set(models.hub.tokens_at_cdn) == {None}
+
+
+def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand) -> None:
+    name = "diffucoder-7b"
+    models.hub.repositories[catalog()[name].hub] = models.repository
+    assert "licence of diffucoder-7b (apple-amlr) was not accepted" in models.fails("pull", name)
+    assert models.hub.requests == []
+    assert models.run("pull", name, "--accept-licence").status == 0
+    record = read_record(models.folder / name / RECORD)
+    assert record is not None
+    assert record.accepted
