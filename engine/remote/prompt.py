@@ -50,8 +50,7 @@ def clip_prefix(prefix: str) -> str:
     The left edge moves in strides. So consecutive requests begin with the same text, and the server can reuse its
     cache.
     """
-    excess = max(0, len(prefix) - PREFIX_CHARACTERS)
-    return prefix[-(-excess // _STRIDE) * _STRIDE :]
+    return prefix[left_edge(len(prefix), PREFIX_CHARACTERS, _STRIDE) :]
 
 
 def clip_suffix(suffix: str) -> str:

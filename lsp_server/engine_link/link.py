@@ -193,7 +193,7 @@ class EngineLink:
 
     def _lost(self) -> None:
         """Note that the engine died, or stopped because nobody used it. The next request starts it again."""
-        stopped = self._client is not None and self._client.dismissed
+        stopped = self._client is not None and self._client.was_shut_down
         self._client = None
         self._postpone()
         message = LEFT if stopped else DIED

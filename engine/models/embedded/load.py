@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from engine.errors import ModelError
-from engine.library.memory import processor_has_bf16
+from engine.library.device_memory import processor_has_bf16
 from engine.models.embedded.card import Card
 from engine.models.embedded.int8_weights import unpack
 from engine.models.embedded.model import EmbeddedModel

@@ -31,7 +31,7 @@ class Choice:
 
 
 def choose(
-    files: Sequence[Path], precision: PrecisionSetting, device: torch.device, room: Room | None = None
+    files: Sequence[Path], precision: PrecisionSetting, device: torch.device, room: DeviceMemory | None = None
 ) -> Choice:
     """Choose the precision of the checkpoint in these safetensors files from their headers; no weights are loaded.
 
@@ -57,17 +57,17 @@ def choose(
     raise ModelError(_too_large(folder, header, candidates[-1], room))
 
 
-def _bytes_needed(room: Room, precision: Precision, header: WeightsHeader) -> int:
+def _bytes_needed(room: DeviceMemory, precision: Precision, header: WeightsHeader) -> int:
     return room.bytes_needed(precision, header.loaded, header.plain)
 
 
-def _compute_dtype(precision: Precision, room: Room) -> torch.dtype:
+def _compute_dtype(precision: Precision, room: DeviceMemory) -> torch.dtype:
     if precision in ("fp32", "bf16"):
         return torch.float32 if precision == "fp32" else torch.bfloat16
     return torch.float32 if room.plain_bytes == 4 else torch.bfloat16
 
 
-def _too_large(folder: Path, header: WeightsHeader, precision: Precision, room: Room) -> str:
+def _too_large(folder: Path, header: WeightsHeader, precision: Precision, room: DeviceMemory) -> str:
     """Return the error text for a model that does not fit in `precision`, with a precision that fits."""
     problem = (
         f"the model in {folder} needs {gigabytes(_bytes_needed(room, precision, header))} in {precision}, "

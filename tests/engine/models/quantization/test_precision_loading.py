@@ -98,7 +98,7 @@ def test_auto_takes_bf16_if_it_fits_else_int8_else_int4(tmp_path: Path, dream: P
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("bf16", "fp8", "int8", "int4")
     for free, expected in ((24e9, "bf16"), (22e9, "int8"), (11e9, "int4")):
-        choice = choose(weight_files(large), "auto", CPU, Room("card", int(30e9), int(free), precisions))
+        choice = choose(weight_files(large), "auto", CPU, DeviceMemory("card", int(30e9), int(free), precisions))
         assert (choice.precision, choice.dtype) == (expected, torch.bfloat16)
 
 
@@ -106,7 +106,7 @@ def test_a_processor_without_bf16_computes_in_fp32(tmp_path: Path, dream: Path) 
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     precisions: tuple[Precision, ...] = ("fp32", "bf16", "int8", "int4")
     for free, expected in ((50e9, "fp32"), (24e9, "bf16"), (22e9, "int8")):
-        choice = choose(weight_files(large), "auto", CPU, Room("memory", LARGE, int(free), precisions, 4))
+        choice = choose(weight_files(large), "auto", CPU, DeviceMemory("memory", LARGE, int(free), precisions, 4))
         assert choice.precision == expected
         assert choice.dtype == (torch.bfloat16 if expected == "bf16" else torch.float32)
 
@@ -116,7 +116,7 @@ def test_a_lower_precision_for_lack_of_memory_is_logged(
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with caplog.at_level(logging.WARNING):
-        choose(weight_files(large), "auto", CPU, Room("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
+        choose(weight_files(large), "auto", CPU, DeviceMemory("card", LARGE, int(22e9), ("bf16", "int8", "int4")))
     assert "is held in int8: bf16 needs 23.0 GB, and card has 22.0 GB free" in caplog.text
 
 
@@ -135,7 +135,7 @@ def test_too_little_memory_gives_an_error_that_names_what_would_fit(
 ) -> None:
     large = enlarged(dream, 10_000_000_000, tmp_path / "large")
     with pytest.raises(ModelError) as caught:
-        choose(weight_files(large), precision, CPU, Room("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
+        choose(weight_files(large), precision, CPU, DeviceMemory("card", LARGE, int(free), ("bf16", "int8", "int4")))  # type: ignore[arg-type]
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
