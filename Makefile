@@ -33,6 +33,8 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/engine/conftest.py
+	$(BIN)/mypy tests/editors/conftest.py
 
 test: lint
 	$(BIN)/pytest

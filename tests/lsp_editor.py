@@ -90,7 +90,7 @@ class Editor:
         if self.client.stopped:
             return
         await self.client.shutdown_session()
-        await self.client.stop()
+        await self.client.stop()  # type: ignore[no-untyped-call]
 
     @property
     def pid(self) -> int:
@@ -153,7 +153,8 @@ class Editor:
         """Send midspan/fill for the cursor."""
         position = {"line": self.position().line, "character": self.position().character}
         params = {"textDocument": {"uri": self.uri}, "position": position, **wishes}
-        return await self.client.protocol.send_request_async("midspan/fill", params)
+        protocol: Any = self.client.protocol  # pygls annotates it in part only
+        return await protocol.send_request_async("midspan/fill", params)
 
     async def command(self, name: str, *arguments: Any) -> Any:
         return await self.client.workspace_execute_command_async(

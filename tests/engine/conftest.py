@@ -1,15 +1,13 @@
 """Runtime directories and engine processes for the tests of the engine process, and what training starts from."""
 
 import asyncio
-import os
-import signal
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import attrs
 import msgpack
 import pytest
+from engine_process import end, poll
 from masked_canvases import load_tiny
 from remote_client import opened
 from remote_server import ModelServer, serving
@@ -18,7 +16,6 @@ from tiny_gemma import exact_family, save_tiny_gemma
 
 from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.lock import is_held, read_record
 from engine.fill.interface import Model
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.embedded.model import EmbeddedModel
@@ -26,24 +23,6 @@ from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.remote.backend import RemoteBackend
 from engine.schedule.scheduler import Scheduler
-
-PATIENCE_S = 30.0
-
-
-def poll(true: Callable[[], bool]) -> None:
-    """Wait until `true` is, and fail when it does not come."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, "what the test waits for did not happen"
-        time.sleep(0.01)
-
-
-def end(place: RuntimePaths) -> None:
-    """End the engine of `place`, if it runs, and wait until it is gone."""
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
-        os.kill(record.pid, signal.SIGTERM)
-        poll(lambda: not is_held(place.lock))
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ from engine.client.address import runtime_paths_of
 from engine.errors import ModelError
 from engine.library.catalog import catalog
 from engine.library.chosen_model import chosen_model
+from engine.library.resolve import folder_of
 from engine.library.store import RECORD, read_record
-from engine.models.load import folder_of, load
+from engine.models.load import load
 
 NAME = "dreamon-7b"
 WEIGHTS = "model.safetensors"

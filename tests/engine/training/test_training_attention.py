@@ -60,7 +60,9 @@ def test_the_mask_lists_each_block_that_is_seen_and_no_other(batch: objective.Ba
     told = mask.mask_mod(place, torch.tensor(0), rows[:, None], rows)
     assert torch.equal(told[:, :96, :96], dense)
     assert not told[:, :96, 96:].any(), "the stream sees a canvas"
-    assert torch.equal(told[:, 96:], objective.visibility(batch)[:, 0])  # type: ignore[index]
+    visible = objective.visibility(batch)
+    assert isinstance(visible, torch.Tensor)
+    assert torch.equal(told[:, 96:], visible[:, 0])
 
 
 def test_rows_that_fit_no_block_are_told_in_one_line(batch: objective.Batch) -> None:

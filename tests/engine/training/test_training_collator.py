@@ -43,15 +43,15 @@ def test_canvases_are_the_engines(tiny_model: Path) -> None:
     batch = Collator(config, tokenizer, marks, 0).batch(holes, 48)
     rows, agreement = batch.inputs, Agreement(Pieces(tokenizer).bytes)
     for row, hole in enumerate(holes):
-        stream = batch.tokens[row, :96]
-        stream = stream[stream != marks.pad].tolist()
+        padded = batch.tokens[row, :96]
+        stream = padded[padded != marks.pad].tolist()
         lookup, middle = Lookup(stream, marks, 64), stream.index(marks.middle)
         assert int(batch.anchors[row, 0]) == middle
         if typed := unfinished(tokenizer, hole.prefix):
             lookup.narrow(middle, np.array(agreement.tokens(typed.encode())))
         assert rows.hints[row, : len(stream)].tolist() == lookup.stream().tokens.tolist()
         assert rows.strengths[row, : len(stream)].tolist() == lookup.stream().strengths.tolist()
-        for owner in batch.owners[row].unique():
+        for owner in batch.owners[row].unique():  # type: ignore[no-untyped-call]
             own = 96 + torch.nonzero(batch.owners[row] == owner)[:, 0]
             anchor = int(batch.anchors[row, own[0] - 96])
             hints = lookup.canvas(anchor, rows.tokens[row, own].numpy())

@@ -54,14 +54,14 @@ def registrations(editor: Editor) -> list[str]:
     """Note each registration and its end, as they come."""
     seen: list[str] = []
 
-    @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
     def register(params: types.RegistrationParams) -> None:
         seen.extend(f"+{one.method}" for one in params.registrations)
 
-    @editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)
     def unregister(params: types.UnregistrationParams) -> None:
         seen.extend(f"-{one.method}" for one in params.unregisterations)
 
+    editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)(register)
+    editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)(unregister)
     return seen
 
 

@@ -65,7 +65,8 @@ async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
 
         assert editor.states[0] == "off"
         assert "starting" in editor.states
-        (bar,) = editor.client.progress_reports.values()
+        reports: dict[Any, Any] = editor.client.progress_reports  # values, not the messages that pytest-lsp annotates
+        (bar,) = reports.values()
         assert (bar[0].kind, bar[-1].kind) == ("begin", "end")
         await editor.stop()
 
@@ -156,10 +157,11 @@ async def test_a_request_that_the_editor_cancels_leaves_the_engine(slow_editor: 
     editor.open("one two |\n\n\n")
     await editor.until("ready")
     before = await engine_counts(editor)
-    protocol = editor.client.protocol
+    protocol: Any = editor.client.protocol  # pygls annotates it in part only
 
-    running = protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.question(INVOKED), msg_id="it")
-    running = asyncio.ensure_future(running)
+    running = asyncio.ensure_future(
+        protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.question(INVOKED), msg_id="it")
+    )
     await editor.until("busy")
     editor.client.cancel_request(types.CancelParams("it"))
 

@@ -142,6 +142,7 @@ async def test_a_start_is_asked_for_anew_as_it_is_typed_and_is_one_offer(editor:
     (item,) = await editor.suggest()
     assert item.command is not None
     (mark,) = item.command.arguments or []
+    assert mark is not None
     assert (mark["start"], mark["characters"]) == (3, len("f.connect(host)"))
 
 
@@ -188,6 +189,7 @@ async def test_a_start_that_was_taken_is_counted_and_more_is_offered(editor: Edi
     editor.type(START)
     assert item.command is not None
     (mark,) = item.command.arguments or []
+    assert mark is not None
     assert (mark["start"], mark["characters"]) == (0, len(START))
     await editor.command(item.command.command, mark)
     assert await shown(editor) == ["host)"]

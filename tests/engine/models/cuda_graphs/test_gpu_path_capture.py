@@ -38,11 +38,11 @@ UNCAPTURABLE = {
 }
 
 
-class Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every operation: how many bytes its largest new tensor has, and which ones no graph may hold."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.largest = 0
         self.uncapturable: list[str] = []
 

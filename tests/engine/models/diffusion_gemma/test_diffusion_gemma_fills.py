@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from conftest import end
+from engine_process import end
 from scheduler_client import answer
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
 from torch import Tensor
@@ -22,8 +22,9 @@ from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnMarks
-from engine.protocol.messages import Fill, Progress, Snippet
-from engine.schedule.scheduler import CancelledFill, Scheduler
+from engine.protocol.messages import Fill, Progress, RuleName, Snippet
+from engine.schedule.backend import CancelledFill
+from engine.schedule.scheduler import Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 SUFFIX = "\n    return total\n"
@@ -57,7 +58,7 @@ async def test_a_hole_is_filled_in_at_most_eight_steps(scheduler: Scheduler) -> 
 
 
 @pytest.mark.parametrize("rule", ["entropy", "threshold"])
-async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: str) -> None:
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: RuleName) -> None:
     asked = [attrs.evolve(hole, rule=rule, steps=3, candidates=2, seed=number) for number, hole in enumerate(holes(5))]
     alone = [(await answer(scheduler, hole)).candidates for hole in asked]
     together = await asyncio.gather(*(answer(scheduler, hole) for hole in asked))
@@ -73,7 +74,7 @@ async def test_candidates_differ_and_the_first_is_as_without_them(scheduler: Sch
 
 
 @pytest.mark.parametrize("rule", ["verify", "left-to-right"])
-async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Scheduler, rule: str) -> None:
+async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Scheduler, rule: RuleName) -> None:
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 90, rule=rule, budget_ms=1.0)
     for hole in (long, attrs.evolve(HOLE, rule=rule)):
         with pytest.raises(ModelError, match=f'cannot fill by "{rule}"; use "entropy", "threshold" or "default"'):

@@ -49,7 +49,8 @@ def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[li
 
 def recorded(family: EmbeddedModel | MaskedModel, patch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the rows of each pass that the family runs from now on."""
-    run, rows = family.run, []
+    run = family.run
+    rows: list[int] = []
 
     def record(passes: Sequence[Pass]) -> list[Tensor]:
         rows.extend(item.rows for item in passes)

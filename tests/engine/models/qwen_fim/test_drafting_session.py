@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from conftest import end
 from drafters import load_fim
+from engine_process import end
 from fim_checkpoints import FimCheckpoint, save_fim_checkpoint
 from hub_server import Repository, serve
 from lsp_editor import Editor
