@@ -35,6 +35,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/engine/conftest.py
 	$(BIN)/mypy tests/editors/conftest.py
+	$(BIN)/lint-imports --no-cache --no-logo
 
 test: lint
 	$(BIN)/pytest
