@@ -29,12 +29,15 @@ $(STAMP): pyproject.toml constraints.txt
 run: setup
 	@$(BIN)/midspan demo
 
-lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+types: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/engine/conftest.py
 	$(BIN)/mypy tests/editors/conftest.py
+	MYPYPATH=benchmarks $(BIN)/mypy $(filter-out benchmarks/gpu%,$(wildcard benchmarks/*.py))
+
+lint: setup types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 
 test: lint
