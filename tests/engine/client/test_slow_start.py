@@ -23,6 +23,8 @@ from engine.schedule.scheduler import Scheduler
 from engine.server import heartbeat
 from engine.server.heartbeat import Heartbeat
 
+pytestmark = pytest.mark.slow
+
 SILENCE_S = 4.0
 
 

@@ -158,6 +158,7 @@ def test_the_gate_table_ends_where_nothing_is_shown() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
     sources = source_paths()
     rows = [[path.name, "python", path.read_text()] for path in sources]

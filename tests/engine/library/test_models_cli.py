@@ -159,6 +159,7 @@ def test_a_connection_that_breaks_is_taken_up_at_the_same_byte(models: Models) -
     assert sum(line.startswith(f"GET /cdn/{catalog()[NAME].hub}") for line in models.hub.requests) == 4
 
 
+@pytest.mark.slow
 def test_what_a_lost_network_leaves_is_no_model_and_the_next_pull_goes_on_with_it(models: Models) -> None:
     size = len(models.repository.files[WEIGHTS])
     models.repository.drops[WEIGHTS] = [size // 2] * 6
@@ -309,6 +310,7 @@ def test_the_model_in_use_is_the_one_that_nobody_need_name(models: Models, tiny_
     assert runtime_paths_of("default") == runtime_paths_of("embedded")
 
 
+@pytest.mark.slow
 def test_an_editor_whose_setting_is_left_alone_gets_the_model_in_use(models: Models, tmp_path: Path) -> None:
     pulled(models)
     models.run("use", NAME)
@@ -324,6 +326,7 @@ def test_an_editor_whose_setting_is_left_alone_gets_the_model_in_use(models: Mod
         subprocess.run(stop, capture_output=True, env=models.environment, check=False)
 
 
+@pytest.mark.slow
 def test_a_model_in_use_that_has_gone_is_told_and_the_embedded_one_taken(models: Models) -> None:
     folder = pulled(models)
     models.run("use", NAME)

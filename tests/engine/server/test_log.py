@@ -36,6 +36,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
         each.setLevel(level)
 
 
+@pytest.mark.slow
 async def test_nothing_of_the_users_code_is_in_the_files_of_a_real_engine(
     options: EngineOptions, place: RuntimePaths, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def test_what_is_no_change_is_told_in_one_line(change: str) -> None:
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_leads_go_on_from_one_checkpoint_and_leave_it_alone(run_folder: Path, tmp_path: Path) -> None:
     config = small_config()
     checkpoint = train(config, run_folder, minutes=0.02, workers=0, compiled=False)

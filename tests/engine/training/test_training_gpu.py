@@ -40,6 +40,7 @@ def test_a_slim_checkpoint_goes_on(tmp_path: Path, precision: checkpoint.Precisi
         checkpoint.restore(whole, Network(attrs.evolve(SHAPE, width=64)), [])
 
 
+@pytest.mark.slow
 def test_a_run_in_sessions_comes_back_and_goes_on_from_its_plateau(run_folder: Path, tmp_path: Path) -> None:
     config, work = small_config(), run_folder
     config = attrs.evolve(config, optimizer=attrs.evolve(config.optimizer, checkpoint_minutes=60, int8=False))

@@ -54,6 +54,7 @@ def new_link() -> Linked:
     return Linked(EngineLink(StatusBoard(shown.append), lambda: nullcontext(bar)), shown, bar)
 
 
+@pytest.mark.slow
 async def test_nothing_starts_before_the_settings_are_known(options: EngineOptions) -> None:
     linked = new_link()
 
@@ -102,6 +103,7 @@ async def test_it_is_busy_while_it_fills(options: EngineOptions) -> None:
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_a_killed_engine_is_started_again_for_the_next_request(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)
@@ -130,6 +132,7 @@ async def test_an_engine_that_leaves_is_no_error(options: EngineOptions) -> None
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)
@@ -142,6 +145,7 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_an_engine_that_cannot_start_says_why_and_is_tried_with_patience(
     options: EngineOptions, tmp_path: Path
 ) -> None:
@@ -164,6 +168,7 @@ async def test_an_engine_that_cannot_start_says_why_and_is_tried_with_patience(
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_other_options_lead_to_the_other_engine(options: EngineOptions, tmp_path: Path) -> None:
     linked = new_link()
     linked.link.configure(attrs.evolve(options, model=str(tmp_path / "no-such-model")))

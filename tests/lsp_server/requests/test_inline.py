@@ -52,6 +52,7 @@ async def until_cancelled(editor: Editor, count: int) -> None:
         assert time.monotonic() < deadline, f"{seen} fills were cancelled, not {count}"
 
 
+@pytest.mark.slow
 async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
     settings: dict[str, Any], tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ async def test_a_language_that_is_off_and_a_secret_file_are_never_sent(settings:
     await editor.stop()
 
 
+@pytest.mark.slow
 async def test_a_killed_engine_costs_a_suggestion_and_no_more(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")
@@ -232,6 +234,7 @@ async def test_a_killed_engine_costs_a_suggestion_and_no_more(editor: Editor) ->
     assert editor.warnings() == []
 
 
+@pytest.mark.slow
 async def test_the_engine_can_be_restarted_by_command(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")

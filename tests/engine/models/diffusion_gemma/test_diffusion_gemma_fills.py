@@ -82,6 +82,7 @@ async def test_a_way_that_this_family_lacks_is_one_clear_line(scheduler: Schedul
     assert (await answer(scheduler, HOLE)).candidates
 
 
+@pytest.mark.slow
 async def test_typing_on_reads_only_what_is_new_and_changes_no_answer(
     scheduler: Scheduler, family: DiffusionGemmaModel
 ) -> None:
@@ -259,6 +260,7 @@ def running(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         end(runtime_paths_of(options.model))
 
 
+@pytest.mark.slow
 async def test_an_engine_process_fills_holes_with_it(running: EngineOptions) -> None:
     client = await connect_or_start(running, "test")
     try:

@@ -19,6 +19,8 @@ from engine.client.launcher import EngineOptions, connect_or_start
 from engine.library.catalog import catalog
 from engine.protocol.messages import Fill
 
+pytestmark = pytest.mark.slow
+
 NAME = "qwen2.5-coder-0.5b"
 HOLE = Fill(id=1, prefix="total = ", suffix="\n", path="a/b.py", extent="lines", max_tokens=12, budget_ms=60_000.0)
 CODE = "def total(items):\n    result = 0\n    for item in items:\n        result += |\n    return result\n"
