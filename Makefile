@@ -36,10 +36,11 @@ types: setup
 	$(BIN)/mypy tests/editors/conftest.py
 	MYPYPATH=benchmarks $(BIN)/mypy $(filter-out benchmarks/gpu%,$(wildcard benchmarks/*.py))
 
-lint: setup types
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
+	@$(MAKE) --no-print-directory types
 
 # Two files of tests at a time. The tests of a file stay together, because they share engines; torch gets one thread.
 JOBS ?= 2
