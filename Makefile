@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test check lint bench quality editors clean
+.PHONY: help setup run test check lint types bench quality editors clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
 	@echo "make run     fill holes in three sample files, and tell how to hook up an editor"
-	@echo "make test    linter, types and all tests"
-	@echo "make check   linter, types and the tests that need no editor session, in a fraction of the time"
+	@echo "make test    linter, types, import rules and all tests"
+	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
+	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
 	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
@@ -29,16 +30,29 @@ $(STAMP): pyproject.toml constraints.txt
 run: setup
 	@$(BIN)/midspan demo
 
+types: setup
+	$(BIN)/mypy
+	$(BIN)/mypy tests/engine/conftest.py
+	$(BIN)/mypy tests/editors/conftest.py
+	MYPYPATH=benchmarks $(BIN)/mypy $(filter-out benchmarks/gpu%,$(wildcard benchmarks/*.py))
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+	@$(MAKE) --no-print-directory types
+
+# Two files of tests at a time. The tests of a file stay together, because they share engines; torch gets one thread.
+JOBS ?= 2
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
+PARALLEL := -n $(JOBS) --dist loadfile
 
 test: lint
-	$(BIN)/pytest
+	$(PYTEST) $(PARALLEL) tests --ignore=tests/editors
+	$(PYTEST) tests/editors
 
 check: lint
-	$(BIN)/pytest tests --ignore=tests/e2e
+	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
 include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
 

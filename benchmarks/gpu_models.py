@@ -33,7 +33,7 @@ def gemma_of(shape: GemmaShape, device: torch.device, precision: Precision) -> A
     for half in (model.model.decoder, model.model.encoder.language_model):
         half.rotary_emb = type(half.rotary_emb)(half.rotary_emb.config).to(device)
         half.embed_tokens.embed_scale = torch.tensor(half.embed_tokens.scalar_embed_scale, device=device)
-    return model.requires_grad_(False).eval()
+    return model.requires_grad_(False).eval()  # type: ignore[no-untyped-call]
 
 
 def dream_of(shape: DenseShape, device: torch.device, precision: Precision, window: int) -> Any:
@@ -46,7 +46,7 @@ def dream_of(shape: DenseShape, device: torch.device, precision: Precision, wind
         model = Qwen2ForCausalLM(configuration)
     _fill_in(model, device, precision)
     model.model.rotary_emb = type(model.model.rotary_emb)(configuration).to(device)
-    return model.requires_grad_(False).eval()
+    return model.requires_grad_(False).eval()  # type: ignore[no-untyped-call]
 
 
 def _fill_in(model: nn.Module, device: torch.device, precision: Precision) -> None:

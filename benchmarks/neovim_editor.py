@@ -52,9 +52,8 @@ def type_in_neovim(spans: list[Span], model: str, folder: Path) -> list[Keystrok
             file = folder / f"span_{number}{span.path.suffix}"
             file.write_text(span.text, "utf-8")
             typist.open(file, span)
-            for key in span.middle:
-                if (keystroke := typist.press(key)) is not None:
-                    keys.append(keystroke)
+            pressed = (typist.press(key) for key in span.middle)
+            keys.extend(keystroke for keystroke in pressed if keystroke is not None)
             typist.remove()
     return with_passages(keys, folder)
 
@@ -84,8 +83,9 @@ class Screen:
         for name, *calls in events:
             complete = complete or name == "flush"
             draw = getattr(self, f"_{name}", None)
-            for arguments in calls if draw else []:
-                draw(*arguments)
+            if draw is not None:
+                for arguments in calls:
+                    draw(*arguments)
         return complete
 
     def _mode_change(self, mode: str, _index: int) -> None:

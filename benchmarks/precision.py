@@ -61,7 +61,7 @@ def _layer(name: str, weights: Tensor) -> None:
         rows = torch.randn(count, weights.shape[1])
         exact = products["fp32"](rows)
         milliseconds = _in_turns({name: products[name] for name in _TIMED}, rows)
-        for precision, product in products.items():
+        for format_name, product in products.items():
             error = float((product(rows) - exact).norm() / exact.norm())
             time_ratio = f"{milliseconds[precision] / milliseconds['fp32']:.2f}" if precision in _TIMED else "not timed"
             _print_result(layer=name, rows=count, precision=precision, error=f"{error:.4f}", time=time_ratio)
@@ -101,7 +101,7 @@ def _held(model: nn.Module, precision: Precision) -> nn.Module:
 def _qwen() -> Any:
     import transformers
 
-    sizes = {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 8}
+    sizes: dict[str, Any] = {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 8}
     config = transformers.Qwen2Config(**sizes, vocab_size=_VOCABULARY, num_attention_heads=4, num_key_value_heads=4)
     config.is_causal = False
     return _drawn(transformers.Qwen2ForCausalLM(config))

@@ -1,11 +1,12 @@
 """What the tests share: a tiny randomly initialised model of the real family, in its real file layout."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import attrs
 import pytest
 import torch
+from changed_first import changed_paths, rank
 from sources import source_paths
 
 from engine.models.embedded.network import Network, Shape
@@ -14,6 +15,17 @@ from engine.training.export import export
 from engine.training.tokenizer import train_tokenizer
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--changed-first", action="store_true", help="run the tests of what git sees changed first")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--changed-first"):
+        changed = changed_paths(ROOT)
+        items.sort(key=lambda item: rank(PurePosixPath(item.path.relative_to(ROOT).as_posix()), changed))
 
 
 @pytest.fixture(scope="session")

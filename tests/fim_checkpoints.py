@@ -55,7 +55,7 @@ class FimCheckpoint:
         if not most:
             return []
         tokens = torch.tensor([prompt])
-        written = self.network.generate(
+        written: list[int] = self.network.generate(
             tokens,
             attention_mask=torch.ones_like(tokens),
             do_sample=False,
@@ -88,4 +88,4 @@ def save_fim_checkpoint(folder: Path, notes: dict[str, object] | None = None, **
     tokenizer.save(str(folder / "tokenizer.json"))
     if notes is not None:
         write_json(folder / "midspan.json", notes)
-    return FimCheckpoint(folder, network.eval())
+    return FimCheckpoint(folder, network.eval())  # type: ignore[no-untyped-call]

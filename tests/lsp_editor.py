@@ -90,7 +90,7 @@ class Editor:
         if self.client.stopped:
             return
         await self.client.shutdown_session()
-        await self.client.stop()
+        await self.client.stop()  # type: ignore[no-untyped-call]
 
     @property
     def pid(self) -> int:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 TEXT_TOKENS, VOCABULARY, WINDOW = 384, 400, 256
 END, BEGIN, MASK, EXPAND, PAD = 384, 385, 386, 387, 387
 FAMILIES = ("dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada")
-_SIZES = {
+_SIZES: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 64,
     "num_hidden_layers": 2,
@@ -50,7 +50,12 @@ _DREAM: dict[str, Any] = {
     "use_mrope": False,
     "use_sliding_window": False,
 }
-_A2D = {**_SIZES, "architectures": ["A2DQwen2LMHeadModel"], "model_type": "a2d-qwen2", "tie_word_embeddings": True}
+_A2D: dict[str, Any] = {
+    **_SIZES,
+    "architectures": ["A2DQwen2LMHeadModel"],
+    "model_type": "a2d-qwen2",
+    "tie_word_embeddings": True,
+}
 _LLADA: dict[str, Any] = {
     "activation_type": "silu",
     "alibi": False,
@@ -101,7 +106,8 @@ class TinyCheckpoint:
         """Return the network's logits [tokens, vocabulary]; every token sees all others."""
         visible = torch.ones(1, 1, len(tokens), len(tokens), dtype=torch.bool)
         with torch.inference_mode():
-            return self.network(torch.tensor([tokens]), attention_mask=visible).logits[0]
+            logits: Tensor = self.network(torch.tensor([tokens]), attention_mask=visible).logits[0]
+        return logits
 
 
 def tiny_tokenizer() -> Tokenizer:

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,8 @@ class Neovim:
 
     def state(self) -> str:
         """Return the state that the status line knows of."""
-        return (self.status() or {}).get("state", "")
+        state: str = (self.status() or {}).get("state", "")
+        return state
 
     def status(self) -> dict[str, Any] | None:
         found = self.lua(
@@ -162,7 +164,7 @@ class Neovim:
     def offered(self, fits: Callable[[str], Any] = bool, keys: str = PANGRAMS) -> str:
         """Type `keys` until a suggestion that `fits` is shown. Insert mode is on."""
         for char in keys:
-            ghost = self.after_answer(lambda char=char: self.type(char))
+            ghost = self.after_answer(partial(self.type, char))
             if ghost is not None and fits(ghost):
                 return ghost
         raise AssertionError("nothing that fits is ever offered")

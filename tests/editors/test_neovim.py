@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,11 @@ def test_a_suggestion_can_be_taken_word_by_word_as_fast_as_one_types(neovim: Neo
     while neovim.ghost() and neovim.text() != before + ghost + after:
         at = neovim.cursor()
         neovim.keys("<C-f>")
-        neovim.eventually(lambda at=at: neovim.cursor() != at, "the cursor does not move")
+
+        def moved(start: tuple[int, int] = at) -> bool:
+            return neovim.cursor() != start
+
+        neovim.eventually(moved, "the cursor does not move")
 
     assert neovim.text() == before + ghost + after
     neovim.eventually(lambda: neovim.report()["accepted"] == 1, "taken in pieces is taken")
@@ -107,7 +112,7 @@ def test_typing_along_keeps_the_suggestion_without_asking_the_engine(neovim: Neo
     asked = neovim.report()["asked"]
 
     for typed in range(1, 4):
-        rest = neovim.after_answer(lambda typed=typed: neovim.type(ghost[typed - 1]))
+        rest = neovim.after_answer(partial(neovim.type, ghost[typed - 1]))
         assert rest == (ghost[typed:] or None)
 
     report = neovim.report()

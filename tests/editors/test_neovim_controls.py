@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ Open = Callable[..., Neovim]
 
 def silent(neovim: Neovim) -> bool:
     """Type three letters and return whether nothing is suggested behind any."""
-    return not any(neovim.after_answer(lambda char=char: neovim.type(char)) for char in "abc")
+    return not any(neovim.after_answer(partial(neovim.type, char)) for char in "abc")
 
 
 def test_the_switch_turns_everything_off_and_on(neovim: Neovim) -> None:

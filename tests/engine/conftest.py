@@ -1,15 +1,13 @@
 """Runtime directories and engine processes for the tests of the engine process, and what training starts from."""
 
 import asyncio
-import os
-import signal
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import attrs
 import msgpack
 import pytest
+from engine_process import end, poll
 from masked_canvases import load_tiny
 from models_command import ModelsCommand, models_command
 from remote_client import start_backend
@@ -19,7 +17,6 @@ from tiny_gemma import exact_family, save_tiny_gemma
 
 from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.lock import is_held, read_record
 from engine.fill.interface import Model
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.embedded.model import EmbeddedModel

@@ -90,7 +90,7 @@ def stock_model(folder: Path) -> Any:
     """Load the checkpoint as transformers does, in fp32."""
     from transformers.models.diffusion_gemma import DiffusionGemmaForBlockDiffusion
 
-    return DiffusionGemmaForBlockDiffusion.from_pretrained(folder, dtype=torch.float32).eval()
+    return DiffusionGemmaForBlockDiffusion.from_pretrained(folder, dtype=torch.float32).eval()  # type: ignore[no-untyped-call]
 
 
 def exact_family(folder: Path) -> DiffusionGemmaModel:

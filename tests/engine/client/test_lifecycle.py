@@ -19,6 +19,8 @@ from engine.client.launcher import EngineOptions, connect_or_start, connect_runn
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
 from engine.errors import EngineUnavailable
 
+pytestmark = pytest.mark.slow
+
 Eventually = Callable[[Callable[[], bool]], None]
 RACER = """
 import asyncio, sys

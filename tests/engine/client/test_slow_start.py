@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import end
+from engine_process import end
 from lsp_editor import eventually
 
 from engine.client import launcher

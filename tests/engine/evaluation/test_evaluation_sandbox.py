@@ -29,6 +29,11 @@ PROBLEMS = [
 ]
 
 
+def packed(content: bytes) -> bytes:
+    """Compress `content` without the time, so that a test's id is the same in each process."""
+    return gzip.compress(content, mtime=0)
+
+
 @pytest.fixture
 def problem_file(tmp_path: Path) -> Path:
     path = tmp_path / "problems.jsonl.gz"

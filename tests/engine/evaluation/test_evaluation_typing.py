@@ -159,6 +159,7 @@ def test_the_gate_table_ends_at_the_last_gate_that_shows_a_fill() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
     sources = source_paths()
     rows = [[path.name, "python", path.read_text()] for path in sources]

@@ -13,8 +13,9 @@ from scheduler_client import answer
 from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
 from engine.models.load import load
-from engine.protocol.messages import Fill, Progress
-from engine.schedule.scheduler import CancelledFill, Scheduler
+from engine.protocol.messages import Fill, Progress, RuleName
+from engine.schedule.backend import CancelledFill
+from engine.schedule.scheduler import Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 SUFFIX = "\n    return total\n"
@@ -49,7 +50,7 @@ async def test_draft_and_verify_draws_what_left_to_right_draws(scheduler: Schedu
 
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy", "verify", "left-to-right"])
-async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: str) -> None:
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: RuleName) -> None:
     holes = [attrs.evolve(hole, rule=rule) for hole in prefixes(6)]
     alone = [await answer(scheduler, hole) for hole in holes]
     together = await asyncio.gather(*(scheduler.submit(hole, None).result for hole in holes))
@@ -57,7 +58,7 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, 
 
 
 @pytest.mark.parametrize("rule", ["threshold", "verify"])
-async def test_a_cached_context_gives_the_same_fill_as_a_fresh_one(family: Model, rule: str) -> None:
+async def test_a_cached_context_gives_the_same_fill_as_a_fresh_one(family: Model, rule: RuleName) -> None:
     typed = [attrs.evolve(HOLE, prefix=PREFIX[:end], rule=rule) for end in range(len(PREFIX) - 9, len(PREFIX) + 1)]
     warm = Scheduler(family)
     await warm.start()
@@ -162,7 +163,9 @@ async def test_a_window_longer_than_the_context_is_cut_and_still_filled(schedule
 
 
 @pytest.mark.parametrize("rule", ["threshold", "verify", "left-to-right"])
-async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(scheduler: Scheduler, rule: str) -> None:
+async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(
+    scheduler: Scheduler, rule: RuleName
+) -> None:
     for hole in [attrs.evolve(hole, rule=rule) for hole in prefixes(8)]:
         whole = await answer(scheduler, hole)
         tokens, sure = whole.candidates[0].tokens, whole.candidates[0].confidence

@@ -51,7 +51,7 @@ def test_canvas_rows_equal_those_of_the_engine(tiny_model: Path) -> None:
             lookup.narrow(middle, np.array(agreement.tokens(typed.encode())))
         assert rows.hints[row, : len(stream)].tolist() == lookup.stream().tokens.tolist()
         assert rows.strengths[row, : len(stream)].tolist() == lookup.stream().strengths.tolist()
-        for owner in batch.owners[row].unique():
+        for owner in batch.owners[row].unique():  # type: ignore[no-untyped-call]
             own = 96 + torch.nonzero(batch.owners[row] == owner)[:, 0]
             anchor = int(batch.anchors[row, own[0] - 96])
             hints = lookup.canvas(anchor, rows.tokens[row, own].numpy())

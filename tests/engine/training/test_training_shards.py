@@ -21,8 +21,8 @@ def test_a_corpus_packed_in_loads_is_unpacked_again(run_folder: Path, tmp_path: 
         assert all(path.stat().st_size <= 10_000 for path in load.glob("*.xz"))
     other = tmp_path / "other"
     counts = []
-    for load in ("load-0", "load-1", "load-1"):
-        shards.unpack(tmp_path / load, other)
+    for name in ("load-0", "load-1", "load-1"):
+        shards.unpack(tmp_path / name, other)
         files = corpus.load(other / "corpus", "train")
         counts.append(len(files))
         assert {file.text for file in files} <= {file.text for file in source_files()}

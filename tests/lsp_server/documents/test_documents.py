@@ -49,7 +49,7 @@ def partial(start: types.Position, end: types.Position, text: str) -> types.Text
     return types.TextDocumentContentChangePartial(types.Range(start, end), text)
 
 
-def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, int], tuple[int, int]]]:
+def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, ...], tuple[int, ...]]]:
     rows = [(node.type, node.start_byte, node.end_byte, tuple(node.start_point), tuple(node.end_point))]
     for child in node.children:
         rows += outline(child)

@@ -54,6 +54,7 @@ def new_link() -> Linked:
     return Linked(EngineLink(StatusBoard(shown.append), lambda: nullcontext(bar)), shown, bar)
 
 
+@pytest.mark.slow
 async def test_nothing_starts_before_the_settings_are_known(options: EngineOptions) -> None:
     linked = new_link()
 
@@ -102,6 +103,7 @@ async def test_the_link_is_busy_while_it_fills(options: EngineOptions) -> None:
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_a_killed_engine_is_started_again_for_the_next_request(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)
@@ -130,6 +132,7 @@ async def test_an_engine_that_stops_by_itself_is_no_error(options: EngineOptions
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
     linked = new_link()
     linked.link.configure(options)

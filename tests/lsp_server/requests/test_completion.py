@@ -54,14 +54,14 @@ def registrations(editor: Editor) -> list[str]:
     """Return a list that collects each registration and unregistration."""
     seen: list[str] = []
 
-    @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
     def register(params: types.RegistrationParams) -> None:
         seen.extend(f"+{each.method}" for each in params.registrations)
 
-    @editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)
     def unregister(params: types.UnregistrationParams) -> None:
         seen.extend(f"-{each.method}" for each in params.unregisterations)
 
+    editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)(register)
+    editor.client.feature(types.CLIENT_UNREGISTER_CAPABILITY)(unregister)
     return seen
 
 

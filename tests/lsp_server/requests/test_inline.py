@@ -52,6 +52,7 @@ async def until_cancelled(editor: Editor, count: int) -> None:
         assert time.monotonic() < deadline, f"{cancelled} fills were cancelled, not {count}"
 
 
+@pytest.mark.slow
 async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
     settings: dict[str, Any], tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -65,7 +66,8 @@ async def test_opening_a_document_starts_the_engine_and_the_editor_sees_it(
 
         assert editor.states[0] == "off"
         assert "starting" in editor.states
-        (bar,) = editor.client.progress_reports.values()
+        reports: dict[Any, Any] = editor.client.progress_reports  # values, not the messages that pytest-lsp annotates
+        (bar,) = reports.values()
         assert (bar[0].kind, bar[-1].kind) == ("begin", "end")
         await editor.stop()
 
@@ -156,10 +158,11 @@ async def test_a_request_that_the_editor_cancels_is_cancelled_in_the_engine(slow
     editor.open("one two |\n\n\n")
     await editor.until("ready")
     before = await engine_counts(editor)
-    protocol = editor.client.protocol
+    protocol: Any = editor.client.protocol  # pygls annotates it in part only
 
-    running = protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.question(INVOKED), msg_id="it")
-    running = asyncio.ensure_future(running)
+    running = asyncio.ensure_future(
+        protocol.send_request_async(types.TEXT_DOCUMENT_INLINE_COMPLETION, editor.question(INVOKED), msg_id="it")
+    )
     await editor.until("busy")
     editor.client.cancel_request(types.CancelParams("it"))
 
@@ -230,6 +233,7 @@ async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None
     assert editor.warnings() == []
 
 
+@pytest.mark.slow
 async def test_the_engine_can_be_restarted_by_command(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")

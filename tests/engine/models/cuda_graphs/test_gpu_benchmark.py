@@ -10,6 +10,8 @@ import pytest
 from benchmarks.gpu_floor import Speeds
 from benchmarks.gpu_models import FULL_DREAM, FULL_GEMMA
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[4]
 H200 = Speeds(4.3e9, 790e9)
 

@@ -23,6 +23,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
+from engine.models.stock.key_values import KeyValues
 from engine.protocol.messages import Fill, RuleName
 from engine.schedule.scheduler import Scheduler
 
@@ -83,6 +84,8 @@ def test_the_embedded_step_in_fixed_memory_gives_the_plain_logits_and_keys(embed
     for one_pass, other_pass in zip(fixed, plain, strict=True):
         length = len(one_pass.context.tokens)
         assert one_pass.context.tokens == other_pass.context.tokens
+        assert isinstance(one_pass.context, KeyValues)
+        assert isinstance(other_pass.context, KeyValues)
         keys, others = one_pass.context.buffer[..., :length, :], other_pass.context.buffer[..., :length, :]
         assert torch.allclose(keys, others, atol=1e-4)
 

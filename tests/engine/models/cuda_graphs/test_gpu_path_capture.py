@@ -41,7 +41,7 @@ class Watch(TorchDispatchMode):
     """Watches all operations: the bytes of the largest new tensor, and the operations that no graph may hold."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.largest = 0
         self.uncapturable: list[str] = []
 

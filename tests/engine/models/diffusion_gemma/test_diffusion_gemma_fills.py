@@ -57,7 +57,7 @@ async def test_a_hole_is_filled_in_at_most_eight_steps(scheduler: Scheduler) -> 
 
 
 @pytest.mark.parametrize("rule", ["entropy", "threshold"])
-async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: str) -> None:
+async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: RuleName) -> None:
     asked = [attrs.evolve(hole, rule=rule, steps=3, candidates=2, seed=number) for number, hole in enumerate(holes(5))]
     alone = [(await answer(scheduler, hole)).candidates for hole in asked]
     together = await asyncio.gather(*(answer(scheduler, hole) for hole in asked))
@@ -81,6 +81,7 @@ async def test_a_rule_that_the_model_lacks_gives_a_one_line_error(scheduler: Sch
     assert (await answer(scheduler, HOLE)).candidates
 
 
+@pytest.mark.slow
 async def test_typing_on_reads_only_what_is_new_and_changes_no_answer(
     scheduler: Scheduler, family: DiffusionGemmaModel
 ) -> None:

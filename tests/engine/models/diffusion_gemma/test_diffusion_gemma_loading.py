@@ -63,9 +63,14 @@ def larger_tokenizer(folder: Path) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
+def remove_weights(folder: Path) -> None:
+    for path in folder.glob("model*"):
+        path.unlink()
+
+
 DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / SHARD).unlink(), f"lacks {SHARD}; install it again"),
-    (lambda folder: [path.unlink() for path in folder.glob("model*")], "lacks model.safetensors; install it again"),
+    (remove_weights, "lacks model.safetensors; install it again"),
     (lambda folder: (folder / INDEX).write_text("{}"), f"{INDEX} cannot be read"),
     (lambda folder: (folder / SHARD).write_bytes(b"\x00" * 99), "are damaged"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "lacks tokenizer.json"),

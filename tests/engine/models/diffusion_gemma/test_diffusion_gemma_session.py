@@ -7,6 +7,8 @@ from lsp_editor import Editor, engine_home
 from lsprotocol import types
 from tiny_gemma import save_tiny_gemma
 
+pytestmark = pytest.mark.slow
+
 CODE = "def area(width, height):\n    return |\n"
 OTHER = "".join(f"def shape_{number}(width):\n    return width * {number}\n\n\n" for number in range(60))
 

@@ -11,10 +11,10 @@ import torch
 from sources import source_paths
 
 from engine.errors import ModelError
-from engine.fill.interface import Model
 from engine.fill.stream import StreamPass
 from engine.models.embedded import load as embedded_loading
 from engine.models.embedded.layout import Limits, SpecialTokens, lay_out, short_path
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.context_cache import ContextCache, common_prefix
@@ -23,8 +23,14 @@ MARKS = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6
 
 
 @pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Model:
-    return load(str(tiny_model), threads=1, device="cpu")
+def family(tiny_model: Path) -> EmbeddedModel:
+    return loaded(tiny_model)
+
+
+def loaded(folder: Path) -> EmbeddedModel:
+    model = load(str(folder), threads=1, device="cpu")
+    assert isinstance(model, EmbeddedModel)
+    return model
 
 
 def characters(text: str) -> list[int]:
@@ -52,7 +58,7 @@ def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
     assert sum(share > 0.95 for share in kept) >= 90
 
 
-def test_the_context_grows_and_falls_back_exactly(family: Model) -> None:
+def test_the_context_grows_and_falls_back_exactly(family: EmbeddedModel) -> None:
     fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
     tokens = [*family.lay_out(fill).context, family.middle]
     whole = family.new_context()
@@ -66,7 +72,7 @@ def test_the_context_grows_and_falls_back_exactly(family: Model) -> None:
     assert torch.allclose(expected, found, atol=1e-4)
 
 
-def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family: Model) -> None:
+def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family: EmbeddedModel) -> None:
     size = family.new_context().bytes
     cache = ContextCache(family, max_bytes=2 * size)
     for start in (10, 20, 30):
@@ -80,16 +86,16 @@ def test_the_cache_keeps_within_its_bound_and_copies_what_two_holes_share(family
     assert cache.take([20, 1, 2, 3, 4]).tokens == [20, 1, 2, 3]
 
 
-def test_tokens_give_back_the_text_also_across_split_characters(family: Model) -> None:
+def test_tokens_give_back_the_text_also_across_split_characters(family: EmbeddedModel) -> None:
     text = "naïve = '日本語 🙂'\n\treturn"
-    encode = family._encode  # type: ignore[attr-defined]
+    encode = family._encode
     assert "".join(family.texts_of(encode(text))) == text
 
 
-def test_line_by_line_encoding_equals_encoding_at_once(family: Model) -> None:
+def test_line_by_line_encoding_equals_encoding_at_once(family: EmbeddedModel) -> None:
     text = source_paths()[3].read_text()
-    whole = family.tokenizer.encode(text, add_special_tokens=False).ids  # type: ignore[attr-defined]
-    assert family._encode(text) == whole  # type: ignore[attr-defined]
+    whole = family.tokenizer.encode(text, add_special_tokens=False).ids
+    assert family._encode(text) == whole
 
 
 def broken(tiny_model: Path, folder: Path, name: str, content: bytes | None) -> Path:
@@ -138,7 +144,7 @@ def test_an_unknown_model_and_an_unknown_device_are_refused(tiny_model: Path) ->
         load(str(tiny_model), device="tpu")
 
 
-def test_a_carriage_return_changes_nothing_for_the_model(family: Model) -> None:
+def test_a_carriage_return_changes_nothing_for_the_model(family: EmbeddedModel) -> None:
     fill = Fill(id=1, prefix="a = 1\nb = ", suffix="\nc\n")
     dos = attrs.evolve(fill, prefix="a = 1\r\nb = ", suffix="\r\nc\r\n")
     assert family.lay_out(dos) == family.lay_out(fill)

@@ -10,6 +10,8 @@ from engine.client import launcher as lifecycle
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.protocol.messages import Fill, Progress
 
+pytestmark = pytest.mark.slow
+
 HOLE = Fill(id=1, prefix="total = ", suffix="\n", max_tokens=8, budget_ms=20_000.0, rule="left-to-right")
 CODE = "def total(items):\n    result = 0\n    for item in items:\n        result += |\n    return result\n"
 

@@ -218,6 +218,7 @@ def last_words(model: Path, precision: str) -> str:
 
 
 @pytest.mark.usefixtures("options")
+@pytest.mark.slow
 def test_an_engine_that_cannot_run_ends_with_one_line(gemma: Path, tmp_path: Path) -> None:
     assert last_words(gemma, "int5").endswith("unknown precision 'int5'; use one of auto, bf16, int8, int4, fp8, fp32")
     large = enlarged(gemma, 1 << 41, tmp_path / "large")

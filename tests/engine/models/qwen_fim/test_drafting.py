@@ -16,8 +16,9 @@ from scheduler_client import answer
 from engine.errors import ModelError
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.protocol.messages import Fill, Filled, Progress, RuleName
-from engine.schedule.scheduler import CancelledFill, Scheduler
+from engine.protocol.messages import Extent, Fill, Filled, Progress, RuleName
+from engine.schedule.backend import CancelledFill
+from engine.schedule.scheduler import Scheduler
 
 HOLE = Fill(
     id=1,
@@ -111,7 +112,9 @@ async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(drafted: tuple[FimChec
 
 
 @pytest.mark.parametrize("extent", ["line", "lines"])
-async def test_without_a_drafter_a_pass_writes_a_token(plain: tuple[FimCheckpoint, QwenFimModel], extent: str) -> None:
+async def test_without_a_drafter_a_pass_writes_a_token(
+    plain: tuple[FimCheckpoint, QwenFimModel], extent: Extent
+) -> None:
     checkpoint, family = plain
     assert family.drafting is None
     assert family.default.rule == "left-to-right"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from conftest import end
 from drafters import load_fim
+from engine_process import end
 from fim_checkpoints import FimCheckpoint, save_fim_checkpoint
 from hub_server import Repository, serve
 from lsp_editor import Editor
@@ -18,6 +18,8 @@ from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.library.catalog import catalog
 from engine.protocol.messages import Fill
+
+pytestmark = pytest.mark.slow
 
 NAME = "qwen2.5-coder-0.5b"
 HOLE = Fill(id=1, prefix="total = ", suffix="\n", path="a/b.py", extent="lines", max_tokens=12, budget_ms=60_000.0)
