@@ -61,7 +61,7 @@ def _layer(name: str, weights: Tensor) -> None:
         rows = torch.randn(count, weights.shape[1])
         exact = products["fp32"](rows)
         milliseconds = _in_turns({name: products[name] for name in _TIMED}, rows)
-        for format_name, product in products.items():
+        for precision, product in products.items():
             error = float((product(rows) - exact).norm() / exact.norm())
             time_ratio = f"{milliseconds[precision] / milliseconds['fp32']:.2f}" if precision in _TIMED else "not timed"
             _print_result(layer=name, rows=count, precision=precision, error=f"{error:.4f}", time=time_ratio)

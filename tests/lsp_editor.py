@@ -153,7 +153,7 @@ class Editor:
         """Send midspan/fill for the cursor."""
         position = {"line": self.position().line, "character": self.position().character}
         params = {"textDocument": {"uri": self.uri}, "position": position, **options}
-        return await self.client.protocol.send_request_async("midspan/fill", params)
+        return await self.client.protocol.send_request_async("midspan/fill", params)  # type: ignore[no-untyped-call]
 
     async def command(self, name: str, *arguments: Any) -> Any:
         return await self.client.workspace_execute_command_async(

@@ -6,6 +6,8 @@ file contains such a tag as text, the server reads it as the tag: its text inter
 
 import attrs
 
+from engine.protocol.left_edge import left_edge
+
 PREFIX_CHARACTERS = 12_000
 SUFFIX_CHARACTERS = 4_000
 SNIPPET_CHARACTERS = 8_000

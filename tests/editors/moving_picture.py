@@ -179,8 +179,10 @@ def _row_elements(runs: Sequence[tuple[_Style, str]], y: float) -> str:
             color, background = background or BACKGROUND, color
         if background:
             elements.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{_ROW_HEIGHT}" fill="{background}"/>')
-        for match in re.finditer(r"\S+(?: \S+)*", text):
-            elements.append(_text(match[0], x + match.start() * _CELL_WIDTH, y + 14, style, color))
+        elements += [
+            _text(match[0], x + match.start() * _CELL_WIDTH, y + 14, style, color)
+            for match in re.finditer(r"\S+(?: \S+)*", text)
+        ]
     return "".join(elements)
 
 

@@ -25,24 +25,6 @@ from engine.models.masked.model import MaskedModel
 from engine.remote.backend import RemoteBackend
 from engine.schedule.scheduler import Scheduler
 
-PATIENCE_S = 30.0
-
-
-def poll(true: Callable[[], bool]) -> None:
-    """Wait until `true` is, and fail when it does not come."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, "what the test waits for did not happen"
-        time.sleep(0.01)
-
-
-def end(paths: RuntimePaths) -> None:
-    """End the engine of `paths` if one runs, and wait until it is gone."""
-    record = read_record(paths.lock)
-    if record is not None and is_held(paths.lock):
-        os.kill(record.pid, signal.SIGTERM)
-        poll(lambda: not is_held(paths.lock))
-
 
 @pytest.fixture
 def options(tiny_model: Path) -> EngineOptions:

@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif match[3] not in repository.files:
             self._refuse(404, "EntryNotFound")
         elif match[3] in repository.large and not is_cdn:
-            location = f"http://localhost:{self.server.server_address[1]}/cdn{path}"
+            location = f"http://localhost:{self.connection.getsockname()[1]}/cdn{path}"
             self._send(302, b"", {"Location": location, "X-Repo-Commit": repository.commit})
         else:
             self._send_file(repository, match[3], body)

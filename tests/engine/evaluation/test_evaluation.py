@@ -27,8 +27,8 @@ from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, extent_of, held_out, without_suffix
 from engine.fill.interface import Model
 from engine.models.load import load
+from engine.protocol import confidence
 from engine.protocol.messages import Candidate
-from lsp_server.suggest.gate import confidence_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -136,7 +136,7 @@ async def test_the_confidence_of_a_row_is_the_one_that_the_gate_uses(model: Mode
         Candidate("", [], [], "complete"),
     ]
     for answer in answers:
-        assert first_line_confidence(answer) == pytest.approx(confidence_of(answer, answer.text))
+        assert first_line_confidence(answer) == pytest.approx(confidence.first_line_confidence(answer, answer.text))
     for row in await measure(model, held_out(files, "python", "lines", 4), (TWIN, DENOISE)):
         assert 0 <= row.confidence <= 1
 

@@ -63,7 +63,9 @@ def test_the_mask_lists_exactly_the_visible_blocks(batch: Batch) -> None:
     visible = mask.mask_mod(sequence, torch.tensor(0), rows[:, None], rows)
     assert torch.equal(visible[:, :96, :96], dense)
     assert not visible[:, :96, 96:].any(), "the stream sees a canvas"
-    assert torch.equal(visible[:, 96:], objective.visibility(batch)[:, 0])  # type: ignore[index]
+    dense_visibility = objective.visibility(batch)
+    assert isinstance(dense_visibility, torch.Tensor)
+    assert torch.equal(visible[:, 96:], dense_visibility[:, 0])
 
 
 def test_rows_that_do_not_fill_blocks_give_an_error_of_one_line(batch: Batch) -> None:

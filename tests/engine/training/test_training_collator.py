@@ -43,8 +43,8 @@ def test_canvas_rows_equal_those_of_the_engine(tiny_model: Path) -> None:
     batch = Collator(config, tokenizer, special_tokens, 0).batch(holes, 48)
     rows, agreement = batch.inputs, Agreement(TokenBytes(tokenizer).bytes)
     for row, hole in enumerate(holes):
-        stream = batch.tokens[row, :96]
-        stream = stream[stream != special_tokens.pad].tolist()
+        tokens = batch.tokens[row, :96]
+        stream: list[int] = tokens[tokens != special_tokens.pad].tolist()
         lookup, middle = Lookup(stream, special_tokens, 64), stream.index(special_tokens.middle)
         assert int(batch.anchors[row, 0]) == middle
         if typed := unfinished(tokenizer, hole.prefix):

@@ -147,6 +147,7 @@ async def test_each_key_along_a_start_asks_the_engine_again_for_the_same_offer(
 
     (item,) = await editor.suggest()
     assert item.command is not None
+    tag: Any
     (tag,) = item.command.arguments or []
     assert (tag["start"], tag["characters"]) == (3, len("f.connect(host)"))
 
@@ -191,6 +192,7 @@ async def test_an_accepted_start_is_counted_and_more_is_offered(editor: Editor, 
     server.behaviour = writes([("host", 0.9), (")", 0.9)])
     editor.type(START)
     assert item.command is not None
+    tag: Any
     (tag,) = item.command.arguments or []
     assert (tag["start"], tag["characters"]) == (0, len(START))
     await editor.command(item.command.command, tag)

@@ -75,7 +75,6 @@ async def test_all_ways_to_a_suggestion_give_the_same_text(
     editor: Editor, scheduler: Scheduler, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from suggester import Suggester
 
     texts: list[str] = []
     for task in TASKS:
@@ -83,7 +82,7 @@ async def test_all_ways_to_a_suggestion_give_the_same_text(
         await editor.until("ready")
         filled = await editor.fill()
         inline = "".join(str(item.insert_text) for item in await editor.suggest())
-        simulated = await Suggester(scheduler, model.info, task, SETTINGS)(0)
+        simulated = await suggester_module.Suggester(scheduler, model.info, task, SETTINGS)(0)
 
         assert inline == filled.text
         assert simulated.text == filled.text

@@ -203,7 +203,7 @@ def test_the_suffix_stays_and_is_its_own_signal(network: DiffusionNetwork, stock
         found = canvas.state.result
         assert found is not None
         middle = torch.distributions.Categorical(logits=expected[:8] / temperature)
-        assert torch.allclose(found.entropy, middle.entropy(), atol=1e-4)
+        assert torch.allclose(found.entropy, middle.entropy(), atol=1e-4)  # type: ignore[no-untyped-call]
         assert found.likeliest.tolist() == expected[:8].argmax(-1).tolist()
         certain = torch.nn.functional.one_hot(torch.tensor(suffix), VOCABULARY) * 1e4
         conditioning = torch.cat([expected[:8] / temperature, certain])[None]

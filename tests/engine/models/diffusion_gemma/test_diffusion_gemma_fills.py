@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from conftest import end
+from engine_process import end
 from fill_tasks import started
 from scheduler_client import answer
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
@@ -22,8 +22,9 @@ from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnTokens
-from engine.protocol.messages import Fill, Progress, Snippet
-from engine.schedule.scheduler import CancelledFill, Scheduler
+from engine.protocol.messages import Fill, Progress, RuleName, Snippet
+from engine.schedule.backend import CancelledFill
+from engine.schedule.scheduler import Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 SUFFIX = "\n    return total\n"
@@ -73,7 +74,7 @@ async def test_candidates_differ_and_the_first_is_the_single_one(scheduler: Sche
 
 
 @pytest.mark.parametrize("rule", ["verify", "left-to-right"])
-async def test_a_rule_that_the_model_lacks_gives_a_one_line_error(scheduler: Scheduler, rule: str) -> None:
+async def test_a_rule_that_the_model_lacks_gives_a_one_line_error(scheduler: Scheduler, rule: RuleName) -> None:
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 90, rule=rule, budget_ms=1.0)
     for hole in (long, attrs.evolve(HOLE, rule=rule)):
         with pytest.raises(ModelError, match=f'cannot fill by "{rule}"; use "entropy", "threshold" or "default"'):

@@ -152,9 +152,9 @@ def test_a_carriage_return_changes_nothing_for_the_model(family: EmbeddedModel) 
 
 def test_bf16_weights_give_nearly_the_same_predictions(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The path of processors that have bf16; it works on all, only slowly."""
-    exact = load(str(tiny_model), threads=1, device="cpu")
+    exact = loaded(tiny_model)
     monkeypatch.setattr(embedded_loading, "processor_has_bf16", lambda: exact.info.dtype != "bfloat16")
-    half = load(str(tiny_model), threads=1, device="cpu")
+    half = loaded(tiny_model)
     assert {exact.info.dtype, half.info.dtype} == {"float32", "bfloat16"}
     tokens = exact.lay_out(Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")).context
     found = []

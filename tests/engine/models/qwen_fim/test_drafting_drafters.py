@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from masked_checkpoints import save_checkpoint
-from torch import Tensor
 
 from engine.fill.interface import Pass
+from engine.fill.predictions import PassResult
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
@@ -49,9 +49,10 @@ def drafts(drafter: Drafter, written: str = WRITTEN, stride: int = 4) -> list[li
 
 def recorded(family: EmbeddedModel | MaskedModel, patch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that collects the rows of each pass of the model from now on."""
-    run, rows = family.run, []
+    run = family.run
+    rows: list[int] = []
 
-    def record(passes: Sequence[Pass]) -> list[Tensor]:
+    def record(passes: Sequence[Pass]) -> list[PassResult]:
         rows.extend(item.rows for item in passes)
         return run(passes)
 
