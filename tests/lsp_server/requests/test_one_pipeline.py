@@ -1,5 +1,6 @@
 """One pipeline: inline completion, the completion menu, midspan/fill and the benchmarks' typing give the same text."""
 
+import importlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ async def test_all_ways_to_a_suggestion_give_the_same_text(
     editor: Editor, scheduler: Scheduler, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
+    suggester_module = importlib.import_module("suggester")
 
     texts: list[str] = []
     for task in TASKS:
