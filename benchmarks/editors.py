@@ -129,8 +129,8 @@ def figures_of(editor: Editor, keys: list[Keystroke]) -> EditorFigures:
         keys=len(keys),
         debounce=editor.debounce_ms,
         total=Percentiles.of([key.shown - key.pressed for key, _ in requested]),
-        before=Percentiles.of([passage.requested - key.pressed for key, passage in requested]),
-        server=Percentiles.of([passage.answered - passage.requested for _, passage in requested]),
+        before=Percentiles.of([passage.asked - key.pressed for key, passage in requested]),
+        server=Percentiles.of([passage.answered - passage.asked for _, passage in requested]),
         after=Percentiles.of([key.shown - passage.answered for key, passage in requested]),
         along=Percentiles.of([key.shown - key.pressed for key in keys if key.passage is None]),
     )

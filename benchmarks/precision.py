@@ -61,10 +61,12 @@ def _layer(name: str, weights: Tensor) -> None:
         rows = torch.randn(count, weights.shape[1])
         exact = products["fp32"](rows)
         milliseconds = _in_turns({name: products[name] for name in _TIMED}, rows)
-        for precision, product in products.items():
+        for number_format, product in products.items():
             error = float((product(rows) - exact).norm() / exact.norm())
-            time_ratio = f"{milliseconds[precision] / milliseconds['fp32']:.2f}" if precision in _TIMED else "not timed"
-            _print_result(layer=name, rows=count, precision=precision, error=f"{error:.4f}", time=time_ratio)
+            time_ratio = (
+                f"{milliseconds[number_format] / milliseconds['fp32']:.2f}" if number_format in _TIMED else "not timed"
+            )
+            _print_result(layer=name, rows=count, precision=number_format, error=f"{error:.4f}", time=time_ratio)
 
 
 def _in_turns(products: dict[str, Callable[[Tensor], Tensor]], rows: Tensor) -> dict[str, float]:
