@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
+from embedded_models import PRECISIONS, load_embedded
 from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
@@ -15,7 +16,6 @@ from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink, last_row
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network, Rows
 from engine.models.embedded.ngram_lookup import Lookup
-from engine.models.load import load
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -50,15 +50,17 @@ def network(config: Config) -> Network:
     return network
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=PRECISIONS)
 def family(
-    config: Config, network: Network, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+    config: Config,
+    network: Network,
+    tiny_model: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> EmbeddedModel:
     folder = tmp_path_factory.mktemp("linked")
     export(config, network, tiny_model / "tokenizer.json", folder)
-    family = load(str(folder), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedModel)
-    return family
+    return load_embedded(folder, str(request.param))
 
 
 def batch_of(config: Config, tiny_model: Path) -> Batch:
