@@ -17,11 +17,11 @@ _CLOSING = frozenset(")]}>;,:'\"`")
 _CHARACTERS_A_TOKEN = 3
 """Large vocabularies have 3 to 4 characters of code in a token. The engine cuts what is too long."""
 _MAX_RELATED_CHARACTERS = 48_000
-"""The most of other files. The engine reads them only once, but that first reading should not take seconds."""
+"""Characters of other files. The engine reads them only once, but that first reading should not take seconds."""
 _MAX_CHARACTERS = 900_000
-"""The most of a prefix or a suffix. The engine accepts at most a million characters."""
+"""Characters of a prefix or a suffix. The engine accepts at most a million characters."""
 _MAX_REST_CHARACTERS = 1000
-"""The most of the hole's own line after the cursor."""
+"""Characters of the hole's own line after the cursor."""
 _SNAP_CHARACTERS = 1024
 """The left edge of the prefix moves down by at most this much to the start of a line."""
 
