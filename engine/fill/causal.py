@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
-from engine.fill.predictions import DraftRows, PassResult, Predictions
+from engine.fill.predictions import DraftRows, PassResult, Predictions, Query
 from engine.fill.stream import Stream, StreamModel, StreamPass
 
 MIN_DRAFT_PROBABILITY = 0.3
@@ -27,7 +27,7 @@ class LeftToRight(BaseFilling):
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        self.commit_next(result.predictions)
+        self.commit_next(self._stream.mixed(result.predictions, self.tokens, self.unwritten))
 
 
 class DraftAndVerify(BaseFilling):
@@ -56,11 +56,13 @@ class DraftAndVerify(BaseFilling):
         room = self.task.bounds.max_tokens - len(self.tokens) - len(self._draft) - 1
         masks = [] if self._draft_ends else [self._mask] * min(DRAFT_ROWS, room)
         wanted = range(len(unread) - 1, len(append) + len(masks))
-        return StreamPass(self._context, append, masks, wanted, self._stream.query(self.unwritten))
+        query = self._stream.query(self.tokens, self.unwritten, len(wanted), self._draft)
+        return StreamPass(self._context, append, masks, wanted, query)
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        position, draft, predictions = len(self.tokens), self._draft, result.predictions
+        position, draft = len(self.tokens), self._draft
+        predictions = self._stream.mixed(result.predictions, self.tokens, self.unwritten, draft)
         verified = len(draft) + 1
         proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
         anchored = len(self._context.tokens) - len(draft)
@@ -69,11 +71,19 @@ class DraftAndVerify(BaseFilling):
         self._draft, self._draft_ends = [], False
         if self.finish is not None or self.unwritten or accepted < len(draft):
             return
+        self._take(self._remembered())
+        if self._draft or self._draft_ends:
+            return
         if result.draft_rows is None:
             self._take(self._unlinked(predictions.part(verified, len(predictions))), MIN_DRAFT_PROBABILITY)
         else:
             rows = range(verified, len(predictions))
             self._take(self._linked(result.draft_rows, rows), MIN_LINKED_PROBABILITY)
+
+    def _remembered(self) -> list[tuple[int, float]]:
+        """Return how known code went on after the same tokens, with probabilities; nothing without a memory."""
+        memory, room = self.task.memory, self.task.bounds.max_tokens - len(self.tokens) - 1
+        return [] if memory is None else memory.continuation(self._stream.history(self.tokens), min(room, DRAFT_ROWS))
 
     def _unlinked(self, canvas: Predictions) -> Iterator[tuple[int, float]]:
         """Return the tokens of the canvas with their probabilities, each guessed without its neighbours."""
@@ -84,13 +94,13 @@ class DraftAndVerify(BaseFilling):
     def _linked(self, draft_rows: DraftRows, rows: range) -> Iterator[tuple[int, float]]:
         """Yield the tokens of the canvas with their probabilities, each guessed after the one before it is chosen."""
         position, stream = len(self.tokens), self._stream.tokens(self.tokens)
-        query = self._stream.query(b"")
+        query = Query(self.task.sampler.top)
         for place, row in enumerate(rows):
             proposal = self.task.sampler.propose(draft_rows.after(row, stream, query), [position + place])
             yield proposal.tokens[0], proposal.confidence[0]
             stream.append(proposal.tokens[0])
 
-    def _take(self, guesses: Iterable[tuple[int, float]], least: float) -> None:
+    def _take(self, guesses: Iterable[tuple[int, float]], least: float = MIN_DRAFT_PROBABILITY) -> None:
         """Take the next draft: guesses up to an end, while the probability that all are right is at least `least`."""
         probability = 1.0
         for token, confidence in guesses:

@@ -56,19 +56,22 @@ class Denoising(BaseFilling):
         unread = self._stream.unread(self.tokens)
         shown = [self._mask if token is None else token for token in self._canvas[:-1]]
         wanted = [len(unread) - 1 + position for position in self._masked()]
-        return StreamPass(self.task.context, unread, shown, wanted, self._stream.query(self.unwritten))
+        return StreamPass(
+            self.task.context, unread, shown, wanted, self._stream.query(self.tokens, self.unwritten, len(wanted))
+        )
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
+        predictions = self._stream.mixed(result.predictions, self.tokens, self.unwritten)
         if self.unwritten:
-            self.commit_next(result.predictions)
+            self.commit_next(predictions)
             self._slide()
             return
         steps_left = min(steps_left, self._cycle - self._denoised % self._cycle)
         self._denoised += 1
         masked = self._masked()
         positions = [len(self.tokens) + position for position in masked]
-        proposal = self.task.sampler.propose(result.predictions, positions)
+        proposal = self.task.sampler.propose(predictions, positions)
         stop = self.count_to_end(proposal.tokens)
         if not self._ended and not self.ends(proposal.tokens[stop - 1]):
             self._width = self._widest

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
-from engine.fill.predictions import PassResult
+from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
 
 Kind = TypeVar("Kind")
+
+HISTORY = 12
+"""Tokens before a row that a memory looks at."""
 
 
 def expect_type(value: object, kind: type[Kind]) -> Kind:
@@ -46,16 +51,17 @@ class Context(Protocol):
 class Layout:
     """The tokens of a hole.
 
-    context: read causally, once, and cached for the next keystroke.
-    before, after: placed on both sides of the middle and never cached; empty for models that read all causally.
-    typed: the end of the prefix, left out of the context because the first tokens of the fill write it again
-    (models/embedded/token_healing.py).
-    """
+    context: read causally, once, and cached for the next keystroke. before, after: placed on both sides of the middle
+    and never cached; empty for models that read all causally. typed: the end of the prefix, left out of the context
+    because the first tokens of the fill write it again (models/embedded/token_healing.py). above, below: the tokens of
+    the prefix without `typed` and of the suffix, as far as the client sent them; for the memory."""
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
     after: list[int] = attrs.field(factory=list)
     typed: str = ""
+    above: list[int] = attrs.field(factory=list)
+    below: list[int] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -67,6 +73,28 @@ class Bounds:
     min_line_probability: float = 0.0
 
 
+class FillMemory(Protocol):
+    """What known code says about the rows of one fill (engine/memory). A history is the tokens before a row's
+    prediction; its last HISTORY tokens are enough."""
+
+    def names(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> NDArray[np.int64]:
+        """Return the tokens [rows, n] whose probabilities by the model `mix` needs.
+
+        compatible: where not empty, the only tokens that the first row may propose.
+        """
+        ...
+
+    def mix(
+        self, predictions: Predictions, histories: Sequence[Sequence[int]], compatible: Sequence[int]
+    ) -> Predictions:
+        """Return the predictions of the rows, mixed with what followed their histories in known code."""
+        ...
+
+    def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
+        """Return how the best occurrence of a history went on: at most `most` tokens with their probabilities."""
+        ...
+
+
 @attrs.frozen
 class FillTask:
     """One candidate of one hole: all that a model needs to start a fill."""
@@ -76,6 +104,7 @@ class FillTask:
     bounds: Bounds
     sampler: Sampler
     strategy: FillStrategy
+    memory: FillMemory | None = None
 
 
 class Pass(Protocol):

@@ -47,6 +47,16 @@ class Predictions:
         rows = slice(start, stop)
         return Predictions(self.tokens[rows], self.probabilities[rows], self.entropy[rows], self.named[rows])
 
+    @staticmethod
+    def of_both(first: "Predictions", second: "Predictions") -> "Predictions":
+        """Return the rows of both, one after the other. They have the same number of tokens a row."""
+        return Predictions(
+            np.concatenate((first.tokens, second.tokens)),
+            np.concatenate((first.probabilities, second.probabilities)),
+            np.concatenate((first.entropy, second.entropy)),
+            np.concatenate((first.named, second.named)),
+        )
+
     def without(self, token: int) -> "Predictions":
         """Return what is predicted if `token` must not come: each row has one token less.
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
+import numpy as np
 
-from engine.fill.interface import Context, FillTask, Model
-from engine.fill.predictions import Query
+from engine.fill.interface import HISTORY, Context, FillTask, Model
+from engine.fill.predictions import Predictions, Query
 
 
 @attrs.frozen
@@ -62,12 +63,46 @@ class Stream:
         """Return the tokens up to the anchor that the context does not hold yet."""
         return self.tokens(committed)[len(self._task.context.tokens) :]
 
-    def query(self, unwritten: bytes) -> Query:
-        """Return what to ask about the anchor's row and the rows after it. See BaseFilling.unwritten."""
-        compatible = self._model.compatible_tokens(unwritten) if unwritten else ()
-        return Query(self._task.sampler.top, self._task.strategy.rule == "entropy", compatible)
+    def query(self, committed: Sequence[int], unwritten: bytes, rows: int, draft: Sequence[int] = ()) -> Query:
+        """Return what to ask about `rows` rows: the anchor's, that of each token of `draft`, and canvas rows.
+
+        unwritten: see BaseFilling.unwritten.
+        """
+        task, compatible = self._task, self._compatible(unwritten)
+        named = None
+        if task.memory is not None:
+            known = task.memory.names(self._histories(committed, draft), compatible)
+            named = np.zeros((rows, known.shape[1]), np.int64)
+            named[: len(known)] = known
+        return Query(task.sampler.top, task.strategy.rule == "entropy", compatible, named)
+
+    def mixed(
+        self, predictions: Predictions, committed: Sequence[int], unwritten: bytes, draft: Sequence[int] = ()
+    ) -> Predictions:
+        """Return the predictions with the memory's share in the rows whose history is known: all but canvas rows."""
+        memory, known = self._task.memory, len(draft) + 1
+        if memory is None:
+            return predictions
+        histories = self._histories(committed, draft)
+        mixed = memory.mix(predictions.part(0, known), histories, self._compatible(unwritten))
+        if known == len(predictions):
+            return mixed
+        return Predictions.of_both(mixed, predictions.part(known, len(predictions)))
+
+    def _compatible(self, unwritten: bytes) -> Sequence[int]:
+        return self._model.compatible_tokens(unwritten) if unwritten else ()
+
+    def _histories(self, committed: Sequence[int], draft: Sequence[int]) -> list[list[int]]:
+        """Return the last tokens before the prediction of the anchor's row, and of each drafted row."""
+        written = [*self._task.layout.above[-HISTORY:], *committed, *draft]
+        ends = range(len(written) - len(draft), len(written) + 1)
+        return [written[max(0, end - HISTORY) : end] for end in ends]
+
+    def history(self, committed: Sequence[int]) -> list[int]:
+        """Return the last tokens before the next one."""
+        return self._histories(committed, ())[0]
 
     def next_token_pass(self, committed: Sequence[int], unwritten: bytes) -> StreamPass:
         """Return the pass that predicts the next token alone."""
         unread = self.unread(committed)
-        return StreamPass(self._task.context, unread, [], [len(unread) - 1], self.query(unwritten))
+        return StreamPass(self._task.context, unread, [], [len(unread) - 1], self.query(committed, unwritten, 1))

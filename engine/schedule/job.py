@@ -1,8 +1,9 @@
 """A fill under way: its context is read, then its candidates are filled. Keeps its times."""
 
 import time
+from typing import Protocol
 
-from engine.fill.interface import Bounds, Context, Filling, FillTask, Model, Pass
+from engine.fill.interface import Bounds, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
@@ -14,10 +15,20 @@ JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
 
 
+class Memories(Protocol):
+    """What is known of each workspace (memory/workspace.py). Used on the worker thread."""
+
+    def for_fill(self, fill: Fill, layout: Layout) -> FillMemory | None:
+        """Return what is known for a fill; None where nothing may be used."""
+        ...
+
+
 class Job:
     """Built on the worker thread, because laying out a hole and taking a context cost time."""
 
-    def __init__(self, fill: Fill, model: Model, cache: ContextCache, submitted: float) -> None:
+    def __init__(
+        self, fill: Fill, model: Model, cache: ContextCache, submitted: float, memories: Memories | None = None
+    ) -> None:
         self.fill, self._model, self._submitted = fill, model, submitted
         self._started = time.perf_counter()
         self._strategy = FillStrategy(fill.rule, fill.steps)
@@ -25,6 +36,7 @@ class Job:
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
+        self._memory = None if memories is None else memories.for_fill(fill, self._layout)
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
@@ -85,6 +97,7 @@ class Job:
             Bounds(fill.extent, fill.max_tokens, fill.min_line_probability),
             Sampler(temperature, fill.top_p, fill.seed + number),
             self._strategy,
+            self._memory,
         )
         return self._model.start_fill(task)
 
