@@ -27,7 +27,7 @@ class LeftToRight(BaseFilling):
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        self.commit_next(self._stream.mixed(result.predictions, self.tokens, self.unwritten))
+        self.commit_next(self._stream.mixed(result.predictions))
 
 
 class DraftAndVerify(BaseFilling):
@@ -62,7 +62,7 @@ class DraftAndVerify(BaseFilling):
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
         position, draft = len(self.tokens), self._draft
-        predictions = self._stream.mixed(result.predictions, self.tokens, self.unwritten, draft)
+        predictions = self._stream.mixed(result.predictions)
         verified = len(draft) + 1
         proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
         anchored = len(self._context.tokens) - len(draft)

@@ -62,7 +62,7 @@ class Denoising(BaseFilling):
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        predictions = self._stream.mixed(result.predictions, self.tokens, self.unwritten)
+        predictions = self._stream.mixed(result.predictions)
         if self.unwritten:
             self.commit_next(predictions)
             self._slide()

@@ -73,21 +73,28 @@ class Bounds:
     min_line_probability: float = 0.0
 
 
-class FillMemory(Protocol):
-    """What known code says about the rows of one fill (engine/memory). A history is the tokens before a row's
-    prediction; its last HISTORY tokens are enough."""
+class RowMixture(Protocol):
+    """What followed the histories of some rows in known code, ready to be mixed with the model's predictions."""
 
-    def names(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> NDArray[np.int64]:
-        """Return the tokens [rows, n] whose probabilities by the model `mix` needs.
-
-        compatible: where not empty, the only tokens that the first row may propose.
-        """
+    @property
+    def named(self) -> NDArray[np.int64]:
+        """The tokens [rows, n] whose probabilities `mix` needs in Predictions.named."""
         ...
 
-    def mix(
-        self, predictions: Predictions, histories: Sequence[Sequence[int]], compatible: Sequence[int]
-    ) -> Predictions:
-        """Return the predictions of the rows, mixed with what followed their histories in known code."""
+    def mix(self, predictions: Predictions) -> Predictions:
+        """Return the predictions of the same rows, mixed."""
+        ...
+
+
+class FillMemory(Protocol):
+    """What is known for one fill (engine/memory)."""
+
+    def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> RowMixture:
+        """Return what is known of rows.
+
+        histories: the tokens before each row's prediction, the last HISTORY of them.
+        compatible: where not empty, the only tokens that the first row may propose.
+        """
         ...
 
     def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:

@@ -6,7 +6,7 @@ from typing import Protocol
 import attrs
 import numpy as np
 
-from engine.fill.interface import HISTORY, Context, FillTask, Model
+from engine.fill.interface import HISTORY, Context, FillTask, Model, RowMixture
 from engine.fill.predictions import Predictions, Query
 
 
@@ -54,6 +54,7 @@ class Stream:
 
     def __init__(self, model: StreamModel, task: FillTask) -> None:
         self._model, self._task = model, task
+        self._mixture: RowMixture | None = None
 
     def tokens(self, committed: Sequence[int]) -> list[int]:
         """Return all tokens up to the anchor, which is the last one."""
@@ -68,29 +69,28 @@ class Stream:
 
         unwritten: see BaseFilling.unwritten.
         """
-        task, compatible = self._task, self._compatible(unwritten)
+        task = self._task
+        compatible = self._model.compatible_tokens(unwritten) if unwritten else ()
         named = None
         if task.memory is not None:
-            known = task.memory.names(self._histories(committed, draft), compatible)
+            self._mixture = task.memory.rows(self._histories(committed, draft), compatible)
+            known = self._mixture.named
             named = np.zeros((rows, known.shape[1]), np.int64)
             named[: len(known)] = known
         return Query(task.sampler.top, task.strategy.rule == "entropy", compatible, named)
 
-    def mixed(
-        self, predictions: Predictions, committed: Sequence[int], unwritten: bytes, draft: Sequence[int] = ()
-    ) -> Predictions:
-        """Return the predictions with the memory's share in the rows whose history is known: all but canvas rows."""
-        memory, known = self._task.memory, len(draft) + 1
-        if memory is None:
+    def mixed(self, predictions: Predictions) -> Predictions:
+        """Return the predictions of the last query's rows with the memory's share.
+
+        Canvas rows after the known ones stay as they are, because what is before them is not known.
+        """
+        if self._mixture is None:
             return predictions
-        histories = self._histories(committed, draft)
-        mixed = memory.mix(predictions.part(0, known), histories, self._compatible(unwritten))
+        known = len(self._mixture.named)
+        mixed = self._mixture.mix(predictions.part(0, known))
         if known == len(predictions):
             return mixed
         return Predictions.of_both(mixed, predictions.part(known, len(predictions)))
-
-    def _compatible(self, unwritten: bytes) -> Sequence[int]:
-        return self._model.compatible_tokens(unwritten) if unwritten else ()
 
     def _histories(self, committed: Sequence[int], draft: Sequence[int]) -> list[list[int]]:
         """Return the last tokens before the prediction of the anchor's row, and of each drafted row."""
