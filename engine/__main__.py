@@ -37,6 +37,7 @@ class _Arguments:
     precision: str
     idle_minutes: float
     log_level: str
+    memory_megabytes: int
     tcp: bool
 
 
@@ -149,6 +150,9 @@ def _parse_arguments() -> _Arguments:
         "--idle-minutes", type=float, default=30.0, help="end after this time without a request; 0 means never"
     )
     parser.add_argument("--log-level", choices=LEVELS, default="info")
+    parser.add_argument(
+        "--memory-megabytes", type=int, default=256, help="the most that the memory of all workspaces takes"
+    )
     parser.add_argument("--tcp", action="store_true", help="listen on loopback TCP with a token, not on a Unix socket")
     return _Arguments(**vars(parser.parse_args()))
 

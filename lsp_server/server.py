@@ -20,8 +20,8 @@ from lsp_server import messages as wire
 from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
-from lsp_server.engine_link.start_progress import StartProgress
 from lsp_server.engine_link.status import StatusBoard, as_log_line
+from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.completion import OPTIONS, CompletionItems
@@ -32,6 +32,8 @@ from lsp_server.requests.registration import CompletionSwitch, follow_configurat
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.settings import SECTION, SettingsReading, setting_names
+from lsp_server.workspace.memory import WorkspaceMemory
+from lsp_server.workspace.watch import FileWatch
 
 _logger = logging.getLogger(__name__)
 
@@ -57,12 +59,16 @@ class MidspanServer(LanguageServer):
         )
         board = StatusBoard(self._show_state)
         self._reported_errors = {DIED}
-        link = EngineLink(board, lambda: StartProgress(self))
+        link = EngineLink(board, lambda: WorkProgress(self, "Starting the Midspan engine"))
+        configuration, documents = Configuration(), Documents()
+        reading = functools.partial(WorkProgress, self, "Reading the workspace", cancellable=True)
+        memory = WorkspaceMemory(configuration, documents, link, reading)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
-        self.session = Session(Configuration(), Documents(), board, link, Offers(board.counts, self.ledger))
+        self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
+        self.file_watch = FileWatch(self)
         self._register_features()
 
     def _register_features(self) -> None:
@@ -73,6 +79,7 @@ class MidspanServer(LanguageServer):
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
             types.TEXT_DOCUMENT_DID_CHANGE: sync.changed,
+            types.TEXT_DOCUMENT_DID_SAVE: sync.saved,
             types.TEXT_DOCUMENT_DID_CLOSE: sync.closed,
             types.NOTEBOOK_DOCUMENT_DID_OPEN: sync.notebook_opened,
             types.NOTEBOOK_DOCUMENT_DID_CHANGE: sync.notebook_changed,
@@ -103,6 +110,7 @@ class MidspanServer(LanguageServer):
             layer = await self._pull_configuration()
         self.apply(self.session.configuration.update(layer))
         await self.completion_switch.follow(self.session.configuration.settings.completion_items)
+        await self.file_watch.follow(self.session.configuration.settings.memory == "workspace")
 
     def apply(self, reading: SettingsReading) -> None:
         """Use new settings, and tell the user what is wrong with them."""
@@ -113,6 +121,7 @@ class MidspanServer(LanguageServer):
         log.set_level(reading.settings.log_level)
         self.session.related.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
+        self.session.memory.use_settings()
         self.session.link.configure(reading.settings.engine_options)
 
     def _show_state(self, status: wire.StatusParams) -> None:
@@ -147,7 +156,7 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
-    ls.session.folders = [path for uri in uris if (path := to_fs_path(uri))]
+    ls.session.memory.use_folders(path for uri in uris if (path := to_fs_path(uri)))
 
 
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
@@ -161,8 +170,11 @@ async def _configuration_changed(ls: MidspanServer, params: types.DidChangeConfi
 
 
 def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
-    paths = [to_fs_path(uri) for uri in ls.workspace.folders]
-    ls.session.folders = [path for path in paths if path]
+    ls.session.memory.use_folders(path for uri in ls.workspace.folders if (path := to_fs_path(uri)))
+
+
+def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.session.memory.files_changed(change.uri for change in params.changes)
 
 
 async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
@@ -171,6 +183,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
+    await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
 
@@ -233,6 +246,7 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.SHUTDOWN: _shutdown,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
     wire.FILL: _fill,
 }
 _COMMANDS: dict[str, Callable[..., Any]] = {

@@ -12,7 +12,7 @@ import attrs
 from engine.client.launcher import EngineOptions
 from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
-from engine.protocol.messages import RuleName
+from engine.protocol.messages import MemoryName, RuleName
 from lsp_server.messages import camel_case
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number
 
@@ -109,6 +109,20 @@ class Settings:
             "Whether a model with room for it reads other open files too: local, unless they would leave the machine.",
         ),
     )
+    memory: MemoryName = attrs.field(
+        default="workspace",
+        metadata=_about(
+            choice(*get_args(MemoryName)),
+            "What a suggestion may look up: the files of the workspace, the open file alone (file), or nothing (off).",
+        ),
+    )
+    memory_megabytes: int = attrs.field(
+        default=256,
+        metadata=_about(
+            integer(16, 16384),
+            "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
+        ),
+    )
     idle_minutes: float = attrs.field(
         default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
@@ -134,6 +148,7 @@ class Settings:
             precision=self.precision,
             idle_minutes=self.idle_minutes,
             log_level=self.log_level,
+            memory_megabytes=self.memory_megabytes,
         )
 
 

@@ -19,7 +19,13 @@ from engine.protocol.messages import (
     Failed,
     Fill,
     Filled,
+    Forget,
     Hello,
+    Learn,
+    MemoryRequest,
+    MemoryStatus,
+    MemoryStatusRequest,
+    MemoryUpdated,
     Message,
     Progress,
     Shutdown,
@@ -28,7 +34,7 @@ from engine.protocol.messages import (
     Welcome,
 )
 
-_Answer = TypeVar("_Answer", Filled, Status)
+_Answer = TypeVar("_Answer", Filled, Status, MemoryUpdated | MemoryStatus)
 # Fills run in another thread of the engine, so they do not delay its answer to Hello.
 _WELCOME_TIMEOUT_S = 10.0
 _SHUTDOWN_TIMEOUT_S = 15.0
@@ -66,6 +72,7 @@ class EngineClient:
         self._writer = writer
         self._ids = itertools.count(1)
         self._fills: dict[int, _PendingFill] = {}
+        self._memory: dict[int, asyncio.Future[MemoryUpdated | MemoryStatus]] = {}
         self._status: deque[asyncio.Future[Status]] = deque()
         self._lost = EngineUnavailable("the connection to the engine was lost; try again, which starts a new one")
         self._listening = asyncio.create_task(self._listen())
@@ -106,6 +113,27 @@ class EngineClient:
         finally:
             self._fills.pop(fill_id, None)
 
+    async def learn(self, learn: Learn) -> None:
+        """Put a file into the memory of its workspace, and wait until fills see it. The client sets the id.
+
+        Raises what `fill` raises.
+        """
+        await self._ask_memory(attrs.evolve(learn, id=next(self._ids)))
+
+    async def forget(self, forget: Forget) -> None:
+        """Remove files from the memory of a workspace, and wait until no fill sees them. The client sets the id.
+
+        Raises what `fill` raises.
+        """
+        await self._ask_memory(attrs.evolve(forget, id=next(self._ids)))
+
+    async def memory_status(self, workspace: str) -> MemoryStatus:
+        """Return how much the memory of a workspace has. Raises what `fill` raises."""
+        answer = await self._ask_memory(MemoryStatusRequest(workspace, next(self._ids)))
+        if not isinstance(answer, MemoryStatus):
+            raise ProtocolError("unexpected", f"the engine answered MemoryStatusRequest with {type(answer).__name__}")
+        return answer
+
     async def status(self) -> Status:
         """Ask for the state of the engine. Raises EngineUnavailable when the connection is lost."""
         self._send(StatusRequest())
@@ -129,6 +157,15 @@ class EngineClient:
         await self._listening
         with suppress(OSError):
             await self._writer.wait_closed()
+
+    async def _ask_memory(self, request: MemoryRequest) -> MemoryUpdated | MemoryStatus:
+        answer: asyncio.Future[MemoryUpdated | MemoryStatus] = asyncio.get_running_loop().create_future()
+        self._send(request)
+        self._memory[request.id] = answer
+        try:
+            return await answer
+        finally:
+            self._memory.pop(request.id, None)
 
     def _send(self, message: Message) -> None:
         if self.closed.is_set():
@@ -154,16 +191,23 @@ class EngineClient:
                 _reject(fill.answer, self._lost)
             for status in self._status:
                 _reject(status, self._lost)
+            for waiting in self._memory.values():
+                _reject(waiting, self._lost)
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Status):
             if self._status:
                 _resolve(self._status.popleft(), message)
+        elif isinstance(message, MemoryUpdated | MemoryStatus):
+            if (waiting := self._memory.get(message.id)) is not None:
+                _resolve(waiting, message)
         elif isinstance(message, Failed) and message.id is None:
             self._lost = EngineUnavailable(message.message)
             self.was_shut_down = message.code == "shutting-down"
             if self._status:
                 _reject(self._status.popleft(), EngineFailure(message.code, message.message))
+        elif isinstance(message, Failed) and message.id in self._memory:
+            _reject(self._memory[message.id], EngineFailure(message.code, message.message))
         elif isinstance(message, Filled | Progress | Failed):
             pending = self._fills.get(message.id or 0)
             if pending is None:

@@ -33,7 +33,7 @@ class EngineOptions:
 
     `precision` is one of library.precision_names.PRECISION_SETTINGS, `log_level` one of server.log.LEVELS. `threads` 0
     uses all cores. The engine ends after `idle_minutes` without a request; with 0 it never does. The model "default" is
-    the one that library.chosen_model returns.
+    the one that library.chosen_model returns. `memory_megabytes` bounds the memory of all workspaces together.
     """
 
     model: str = DEFAULT
@@ -42,6 +42,7 @@ class EngineOptions:
     precision: str = "auto"
     idle_minutes: float = 30.0
     log_level: str = "info"
+    memory_megabytes: int = 256
 
     @property
     def paths(self) -> RuntimePaths:
@@ -170,6 +171,7 @@ def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
         *("--precision", options.precision),
         *("--idle-minutes", str(options.idle_minutes)),
         *("--log-level", options.log_level),
+        *("--memory-megabytes", str(options.memory_megabytes)),
     ]
     try:
         popen = subprocess.Popen(

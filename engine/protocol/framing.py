@@ -2,8 +2,8 @@
 
 A frame is a length (a big-endian u32) and a body of that many bytes. The body is a msgpack map: "type" names the
 message, the other keys are its fields. A reader ignores keys that it does not know, so later versions can add fields.
-A client opens a connection with Hello and the engine answers with Welcome. After that any number of fills can run at
-once; their `id` tells them apart.
+A client opens a connection with Hello and the engine answers with Welcome. After that any number of requests can run
+at once; their `id` tells them apart.
 """
 
 import asyncio
@@ -18,7 +18,12 @@ from engine.protocol.messages import (
     Failed,
     Fill,
     Filled,
+    Forget,
     Hello,
+    Learn,
+    MemoryStatus,
+    MemoryStatusRequest,
+    MemoryUpdated,
     Message,
     Progress,
     Shutdown,
@@ -37,6 +42,11 @@ _CLASSES: dict[str, type[Any]] = {
     "progress": Progress,
     "filled": Filled,
     "cancel": Cancel,
+    "learn": Learn,
+    "forget": Forget,
+    "memory-updated": MemoryUpdated,
+    "memory-status-request": MemoryStatusRequest,
+    "memory-status": MemoryStatus,
     "status-request": StatusRequest,
     "status": Status,
     "shutdown": Shutdown,

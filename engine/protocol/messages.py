@@ -4,11 +4,12 @@ from typing import Literal
 
 import attrs
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
 RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
+MemoryName = Literal["workspace", "file", "off"]
 
 
 @attrs.frozen
@@ -73,6 +74,9 @@ class Fill:
     in `steps`. The first candidate is always the greedy one; the others are sampled with `temperature`, `top_p` and
     `seed`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
     because the client would not show such a line. `progress` asks for a Progress message after each step.
+
+    `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
+    `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
     """
 
     id: int
@@ -92,6 +96,8 @@ class Fill:
     top_p: float = 0.95
     seed: int = 0
     progress: bool = False
+    workspace: str = ""
+    memory: MemoryName = "workspace"
 
 
 @attrs.frozen
@@ -181,17 +187,86 @@ class Status(SchedulerReport):
 
 
 @attrs.frozen
+class Learn:
+    """Put a file into the memory of its workspace, in place of what the memory had of it.
+
+    `workspace` is the real path of the workspace folder: the engine keeps the memories of workspaces apart by it.
+    `path` is the file's path inside that folder. The engine answers with MemoryUpdated or Failed.
+    """
+
+    workspace: str
+    path: str
+    text: str
+    language: str = ""
+    id: int = 0
+
+
+@attrs.frozen
+class Forget:
+    """Remove these paths from the memory of a workspace; no paths mean all. Answered as Learn is."""
+
+    workspace: str
+    paths: list[str] = attrs.field(factory=list)
+    id: int = 0
+
+
+@attrs.frozen
+class MemoryUpdated:
+    """The memory now has what the Learn or Forget `id` said. A fill that begins after it sees the change."""
+
+    id: int
+
+
+@attrs.frozen
+class MemoryStatusRequest:
+    """Ask for MemoryStatus."""
+
+    workspace: str
+    id: int = 0
+
+
+@attrs.frozen
+class MemoryStatus:
+    """How many files and tokens the memory of a workspace has, and how many bytes it takes."""
+
+    workspace: str
+    files: int
+    tokens: int
+    bytes: int
+    id: int = 0
+
+
+@attrs.frozen
 class Shutdown:
     """Ask the engine to end."""
 
 
 @attrs.frozen
 class Failed:
-    """An error of the fill `id`, or of the connection if `id` is None. `message` says what is wrong and what to do."""
+    """An error of the request `id`, or of the connection if `id` is None.
+
+    `message` says what is wrong and what to do. The requests with an id are Fill, Learn, Forget and
+    MemoryStatusRequest. A client numbers them together.
+    """
 
     code: str
     message: str
     id: int | None = None
 
 
-Message = Hello | Welcome | Fill | Progress | Filled | Cancel | StatusRequest | Status | Shutdown | Failed
+MemoryRequest = Learn | Forget | MemoryStatusRequest
+Message = (
+    Hello
+    | Welcome
+    | Fill
+    | Progress
+    | Filled
+    | Cancel
+    | MemoryRequest
+    | MemoryUpdated
+    | MemoryStatus
+    | StatusRequest
+    | Status
+    | Shutdown
+    | Failed
+)

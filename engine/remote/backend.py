@@ -5,9 +5,10 @@ import logging
 import statistics
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 from engine.errors import RemoteError
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport, Timings
+from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
 from engine.remote.dialect import Dialect, ServerAnswer
@@ -26,6 +27,7 @@ _DIALECTS: dict[DialectName, Callable[[Endpoint, Connection], Dialect]] = {
     "llamacpp": LlamaCpp,
     "vllm": Vllm,
 }
+_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 
@@ -89,6 +91,18 @@ class RemoteBackend:
             step_ms={},
         )
 
+    def learn(self, learn: Learn) -> asyncio.Future[None]:
+        """Drop the file: a server has no memory of workspaces, and nothing of them is sent to it."""
+        return _done(None)
+
+    def forget(self, forget: Forget) -> asyncio.Future[None]:
+        """There is nothing to forget."""
+        return _done(None)
+
+    def memory_status(self, workspace: str) -> asyncio.Future[MemoryStatus]:
+        """Return that nothing is known."""
+        return _done(MemoryStatus(workspace, files=0, tokens=0, bytes=0))
+
     async def _fill(self, ticket: Ticket) -> Filled:
         fill, loop = ticket.fill, asyncio.get_running_loop()
         deadline = ticket.submitted + fill.budget_ms / 1000
@@ -127,6 +141,12 @@ class RemoteBackend:
             if ticket.on_progress is not None:
                 ticket.on_progress(Progress(filled.id, 1, list(filled.candidates[0].tokens)))
             ticket.result.set_result(filled)
+
+
+def _done(result: _Result) -> asyncio.Future[_Result]:
+    future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+    future.set_result(result)
+    return future
 
 
 def _filled(ticket: Ticket, answer: ServerAnswer, sent: float, answered: float) -> Filled:

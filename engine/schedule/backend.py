@@ -7,7 +7,7 @@ from typing import Protocol
 import attrs
 
 from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
+from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport
 
 
 class CancelledFill(MidspanError):
@@ -45,4 +45,16 @@ class Backend(Protocol):
 
     def report(self) -> SchedulerReport:
         """Return how the fills are doing."""
+        ...
+
+    def learn(self, learn: Learn) -> asyncio.Future[None]:
+        """Put a file into the memory of its workspace. The future ends when fills see it."""
+        ...
+
+    def forget(self, forget: Forget) -> asyncio.Future[None]:
+        """Remove files from the memory of a workspace. The future ends when no fill sees them any more."""
+        ...
+
+    def memory_status(self, workspace: str) -> asyncio.Future[MemoryStatus]:
+        """Count what the memory of a workspace has."""
         ...

@@ -1,7 +1,9 @@
 """Which holes take the next step together: batching by step, deadlines, cancellation.
 
 All queues live on the event loop. The model runs on one worker thread, one batch at a time. Between two batches new
-holes join, cancelled ones leave, and a hole at its deadline is closed with what it has."""
+holes join, cancelled ones leave, and a hole at its deadline is closed with what it has. Files for the memory of a
+workspace are learned on the same thread while no hole is there (see FileQueue).
+"""
 
 import asyncio
 import statistics
@@ -13,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 
 from engine.fill.interface import Model, Pass
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
+from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport
 from engine.schedule.backend import CancelledFill, Ticket
 from engine.schedule.context_cache import ContextCache
+from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.job import Job
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
@@ -28,12 +31,19 @@ token costs its time; a piece takes some tens of milliseconds. A GPU reads all w
 tokens at once take about as long as two denoising steps, in eight pieces four times that."""
 
 
+LEARN_S = 0.05
+"""Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
+FILE_PATIENCE_S = 0.5
+"""While there are always holes, a file that has waited for so long is learned between two of their steps."""
+
+
 @attrs.define(eq=False)
 class ScheduledTicket(Ticket):
-    """A submitted fill, with its job once that has begun."""
+    """A submitted fill, with its job once that has begun. `delayed` says that it has waited for a file already."""
 
     error: Exception | None = None
     job: Job | None = None
+    delayed: bool = False
 
 
 @attrs.frozen
@@ -48,16 +58,21 @@ class _Entry:
 class Scheduler:
     """Implements backend.Backend. Owns the worker thread, the context cache and all holes under way.
 
-    Construct it inside the event loop.
+    Construct it inside the event loop. Without `files` it has no memory of workspaces and drops what it is to learn.
     """
 
     def __init__(
-        self, model: Model, cache_bytes: int = CACHE_BYTES, on_stage: Callable[[str], None] | None = None
+        self,
+        model: Model,
+        cache_bytes: int = CACHE_BYTES,
+        on_stage: Callable[[str], None] | None = None,
+        files: FileQueue | None = None,
     ) -> None:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
         self._cache = ContextCache(model, cache_bytes)
         self._timer = PassTimer()
+        self._files = files or FileQueue(NoMemory(), lambda _: [])
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting: deque[ScheduledTicket] = deque()
         self._active: list[ScheduledTicket] = []
@@ -90,6 +105,7 @@ class Scheduler:
         self._worker.shutdown(wait=True)
         for ticket in [*self._waiting, *self._active]:
             self._settle(ticket)
+        self._files.close()
 
     def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> ScheduledTicket:
         """Queue a fill. It joins at the next step."""
@@ -118,13 +134,29 @@ class Scheduler:
             step_ms=self._timer.table(),
         )
 
+    def learn(self, learn: Learn) -> asyncio.Future[None]:
+        """Queue a file. It is learned when no hole is there, or after FILE_PATIENCE_S."""
+        self._wake.set()
+        return self._files.learn(learn)
+
+    def forget(self, forget: Forget) -> asyncio.Future[None]:
+        """Queue a Forget. It is done before the next step."""
+        self._wake.set()
+        return self._files.forget(forget)
+
+    def memory_status(self, workspace: str) -> asyncio.Future[MemoryStatus]:
+        """Count on the worker thread, because the memory changes there."""
+        return asyncio.get_running_loop().run_in_executor(self._worker, self._files.status, workspace)
+
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if not self._waiting and not self._active:
+            if not self._waiting and not self._active and not self._files.has_work:
                 self._wake.clear()
                 await self._wake.wait()
             self._admit()
+            if self._files.has_work:
+                await self._update_memory()
             if not self._active:
                 continue
             finished = await loop.run_in_executor(self._worker, self._step, list(self._active))
@@ -134,6 +166,19 @@ class Scheduler:
             for ticket in self._active:
                 if ticket.job is not None and ticket.job.stepped:
                     _show_progress(ticket, ticket.job)
+
+    async def _update_memory(self) -> None:
+        """Forget and learn on the worker thread. No hole waits for more than one file."""
+        files, loop = self._files, asyncio.get_running_loop()
+        if not self._active:
+            await loop.run_in_executor(self._worker, files.work, LEARN_S, lambda: bool(self._waiting))
+        elif files.longest_wait_s > FILE_PATIENCE_S and not any(ticket.delayed for ticket in self._active):
+            for ticket in self._active:
+                ticket.delayed = True
+            await loop.run_in_executor(self._worker, files.work, 0.0, lambda: True)
+        elif files.has_forgets:
+            await loop.run_in_executor(self._worker, files.work_forgets)
+        files.settle()
 
     def _admit(self) -> None:
         for ticket in [ticket for ticket in (*self._waiting, *self._active) if ticket.cancelled]:

@@ -14,7 +14,10 @@ from engine.protocol.messages import (
     Failed,
     Fill,
     Filled,
+    Forget,
     Hello,
+    Learn,
+    MemoryStatusRequest,
     Message,
     Shutdown,
     Status,
@@ -23,6 +26,7 @@ from engine.protocol.messages import (
 )
 from engine.schedule.backend import Backend, Ticket
 from engine.server.limits import limit_error
+from engine.server.memory_requests import MemoryRequests
 
 HELLO_TIMEOUT_S = 10.0
 # A client with this many unread bytes is dropped.
@@ -62,6 +66,7 @@ class ClientSession:
         self._reader = reader
         self._writer = writer
         self._tickets: dict[int, Ticket] = {}
+        self._memory = MemoryRequests(host.backend, self._send, _internal)
         self._is_ending = False
 
     @property
@@ -80,6 +85,7 @@ class ClientSession:
             for ticket in self._tickets.values():
                 self._host.backend.cancel(ticket)
             self._tickets.clear()
+            self._memory.close()
             self._writer.close()
             _log.info("client %d left", self._number)
 
@@ -89,6 +95,7 @@ class ClientSession:
             self._send(Failed(code, message, fill_id))
             self._host.backend.cancel(ticket)
         self._tickets.clear()
+        self._memory.close()
         self._send(Failed(code, message))
 
     def close(self) -> None:
@@ -164,13 +171,16 @@ class ClientSession:
             ticket = self._tickets.get(message.id)
             if ticket is not None:  # otherwise the answer and the Cancel crossed
                 self._host.backend.cancel(ticket)
+        elif isinstance(message, Learn | Forget | MemoryStatusRequest):
+            self._memory.begin(message)
         elif isinstance(message, StatusRequest):
             self._send(self._host.status())
         elif isinstance(message, Shutdown):
             self._host.stop(f"client {self._number} asked for it")
         else:
             name = type(message).__name__
-            self._send(Failed("unexpected", f"a client cannot send {name} here; send Fill, Cancel, Status or Shutdown"))
+            allowed = "Fill, Cancel, Learn, Forget, MemoryStatusRequest, StatusRequest or Shutdown"
+            self._send(Failed("unexpected", f"a client cannot send {name} here; send {allowed}"))
 
     def _fill(self, fill: Fill) -> None:
         error = limit_error(fill)

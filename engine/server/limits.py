@@ -1,9 +1,10 @@
-"""The limits of a Fill's fields. Without them one client could block the engine for all others."""
+"""The limits of the fields of requests. Without them one client could block the engine for all others."""
 
-from engine.protocol.messages import Fill
+from engine.protocol.messages import Fill, Forget, Learn, MemoryRequest
 
+_MAX_ID = 2**63 - 1
 _RANGES: dict[str, tuple[float, float]] = {
-    "id": (0, 2**63 - 1),
+    "id": (0, _MAX_ID),
     "budget_ms": (1, 600_000),
     "max_tokens": (1, 2048),
     "steps": (0, 2048),
@@ -12,8 +13,18 @@ _RANGES: dict[str, tuple[float, float]] = {
     "top_p": (0.01, 1),
     "seed": (0, 2**63 - 1),
 }
-_MAX_CHARACTERS = {"prefix": 1_000_000, "suffix": 1_000_000, "path": 4096, "language": 64}
+_MAX_PATH = 4096
+_MAX_LANGUAGE = 64
+_MAX_CHARACTERS = {
+    "prefix": 1_000_000,
+    "suffix": 1_000_000,
+    "path": _MAX_PATH,
+    "language": _MAX_LANGUAGE,
+    "workspace": _MAX_PATH,
+}
 _MAX_SNIPPETS = 64
+MAX_LEARNED_CHARACTERS = 200_000
+MAX_FORGOTTEN_PATHS = 10_000
 
 
 def limit_error(fill: Fill) -> str | None:
@@ -28,4 +39,29 @@ def limit_error(fill: Fill) -> str | None:
             return f"{name} has {length} characters; at most {maximum} are allowed"
     if len(fill.snippets) > _MAX_SNIPPETS:
         return f"there are {len(fill.snippets)} snippets; at most {_MAX_SNIPPETS} are allowed"
+    return None
+
+
+def memory_limit_error(request: MemoryRequest) -> str | None:
+    """Return one line that names the first field outside its limits and what is allowed; None for a valid request."""
+    if not 0 <= request.id <= _MAX_ID:
+        return f"id is {request.id}; it can be 0 to {_MAX_ID}"
+    if not request.workspace:
+        return "workspace is empty; name the workspace's folder"
+    bounded = [("workspace", request.workspace, _MAX_PATH)]
+    if isinstance(request, Learn):
+        if not request.path:
+            return "path is empty; name the file"
+        bounded += [
+            ("path", request.path, _MAX_PATH),
+            ("text", request.text, MAX_LEARNED_CHARACTERS),
+            ("language", request.language, _MAX_LANGUAGE),
+        ]
+    elif isinstance(request, Forget):
+        if len(request.paths) > MAX_FORGOTTEN_PATHS:
+            return f"there are {len(request.paths)} paths; at most {MAX_FORGOTTEN_PATHS} are allowed"
+        bounded += [("a path", path, _MAX_PATH) for path in request.paths]
+    for name, text, most in bounded:
+        if len(text) > most:
+            return f"{name} has {len(text)} characters; at most {most} are allowed"
     return None

@@ -56,6 +56,7 @@ class EngineLink:
         self._watching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._error = EngineUnavailable("the engine is not running")
+        self._on_connect: list[Callable[[EngineClient], None]] = []
         self.delay_s = FIRST_DELAY_S
         self._not_before = 0.0
 
@@ -69,6 +70,10 @@ class EngineLink:
         self._disconnect()
         if self._needed:
             self.wake()
+
+    def on_connect(self, callback: Callable[[EngineClient], None]) -> None:
+        """Call `callback` with each new client: at the first connection, and after the engine was lost."""
+        self._on_connect.append(callback)
 
     @property
     def connected(self) -> EngineClient | None:
@@ -179,6 +184,8 @@ class EngineLink:
         model = client.welcome.model
         self._board.connected(model)
         _logger.info("connected to the engine (process %d, model %s)", client.welcome.pid, model.name)
+        for callback in self._on_connect:
+            callback(client)
 
     def _failed(self, reason: str) -> None:
         self._error = EngineUnavailable(reason)

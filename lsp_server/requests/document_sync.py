@@ -21,16 +21,23 @@ class DocumentSync:
         self._session.open(params.text_document)
         if self._session.served(params.text_document.uri) is not None:
             self._session.link.wake()
+        self._session.memory.opened(params.text_document.uri)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply a change, and cancel the requests for the text before it."""
         self._suggestions.cancel(params.text_document.uri)
         self._session.change(params)
+        self._session.memory.changed(params.text_document.uri)
+
+    def saved(self, params: types.DidSaveTextDocumentParams) -> None:
+        """Have the memory learn the saved text."""
+        self._session.memory.saved(params.text_document.uri)
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Drop a document."""
         self._suggestions.forget(params.text_document.uri)
         self._session.close(params.text_document.uri)
+        self._session.memory.closed(params.text_document.uri)
 
     def notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Keep a notebook and its cells."""

@@ -18,21 +18,22 @@ from lsp_server.hole.related_files import RelatedFiles
 from lsp_server.offers import Offers
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import Plan, plan
+from lsp_server.workspace.memory import WorkspaceMemory
 
 
 @attrs.define
 class Session:
-    """`encoding` is how the editor counts columns; `folders` are the paths of its workspace folders."""
+    """`encoding` is how the editor counts columns."""
 
     configuration: Configuration
     documents: Documents
     board: StatusBoard
     link: EngineLink
     offers: Offers
+    memory: WorkspaceMemory
     notebooks: Notebooks = attrs.field(factory=Notebooks)
     related: RelatedFiles = attrs.field(init=False)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
-    folders: list[str] = attrs.field(factory=list)
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
 
@@ -85,7 +86,10 @@ class Session:
         return why_secret(document.path, self.configuration.settings.exclude) or why_unfit(document.text)
 
     def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
-        """Return the plan for a hole, with what the session knows besides the document: its folders and other files."""
+        """Return the plan for a hole, with what the session knows besides the document: its folders and other files.
+
+        With the first plan for a document of a workspace folder the memory begins to learn that folder.
+        """
         return plan(
             snapshot,
             offset,
@@ -95,6 +99,7 @@ class Session:
             code_above=self._cells_above(snapshot),
             snippets=self._related_snippets(snapshot, model, settings),
             candidates=candidates,
+            workspace=self.memory.begin(snapshot.path, model),
         )
 
     def _related_snippets(self, snapshot: Snapshot, model: ModelInfo, settings: Settings) -> Sequence[Snippet]:
@@ -122,7 +127,10 @@ class Session:
         file = PurePath(document.path)
         if self.notebooks.has(document.uri) and file.name and document.language.extensions:
             file = file.with_suffix(document.language.extensions[0])
-        for folder in self.folders:
+        # The memory knows the file by this path too.
+        if (place := self.memory.folders.place_of(str(file))) is not None:
+            return place.path
+        for folder in self.memory.folders.names:
             if file.is_relative_to(folder):
                 return file.relative_to(folder).as_posix()
         return file.name

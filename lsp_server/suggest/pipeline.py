@@ -32,12 +32,14 @@ def plan(
     code_above: str = "",
     snippets: Sequence[Snippet] = (),
     candidates: int = 1,
+    workspace: str = "",
 ) -> Plan:
     """Cut the hole at `offset`, with as much text around it as the model reads, and return the plan to fill it.
 
     `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
-    a cell), and `snippets` come from other files. The engine may end the fill early, once its first line can no longer
-    pass the gate; with a gate of 0 every fill runs to its end and passes.
+    a cell), and `snippets` come from other files. The fill may look up the memory of `workspace`. The engine may end
+    the fill early, once its first line can no longer pass the gate; with a gate of 0 every fill runs to its end and
+    passes.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
     fill = Fill(
@@ -53,6 +55,8 @@ def plan(
         min_line_probability=settings.gate,
         rule=settings.rule,
         candidates=candidates,
+        workspace=workspace,
+        memory=settings.memory,
     )
     return Plan(snapshot, hole, fill, settings)
 

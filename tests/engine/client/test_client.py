@@ -111,6 +111,6 @@ async def test_an_engine_of_another_version_is_one_clear_line(
     running: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module, "PROTOCOL_VERSION", PROTOCOL_VERSION + 1)
-    with pytest.raises(ProtocolError, match="this engine 1; update the older of the two") as error:
+    with pytest.raises(ProtocolError, match=f"this engine {PROTOCOL_VERSION}; update the older of the two") as error:
         await connect_running(running, "test")
     assert error.value.code == "version"

@@ -44,6 +44,8 @@ MESSAGES = st.one_of(
         rule=RULE,
         seed=NUMBER,
         progress=st.booleans(),
+        workspace=TEXT,
+        memory=st.sampled_from(["workspace", "file", "off"]),
     ),
     st.builds(protocol.Progress, NUMBER, NUMBER, st.lists(st.none() | TEXT, max_size=4)),
     st.builds(
@@ -57,6 +59,11 @@ MESSAGES = st.one_of(
         st.builds(protocol.Timings, REAL, REAL, REAL, REAL),
     ),
     st.builds(Cancel, NUMBER),
+    st.builds(protocol.Learn, TEXT, TEXT, TEXT, TEXT, NUMBER),
+    st.builds(protocol.Forget, TEXT, st.lists(TEXT, max_size=3), NUMBER),
+    st.builds(protocol.MemoryUpdated, NUMBER),
+    st.builds(protocol.MemoryStatusRequest, TEXT, NUMBER),
+    st.builds(protocol.MemoryStatus, TEXT, NUMBER, NUMBER, NUMBER, NUMBER),
     st.builds(protocol.StatusRequest),
     st.builds(protocol.Shutdown),
     st.builds(Failed, TEXT, TEXT, st.none() | NUMBER),
@@ -95,11 +102,11 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-FIELDS = sorted(field.name for field in attrs.fields(Fill))
+FIELDS = sorted({field.name for cls in (Fill, protocol.Learn, protocol.Forget) for field in attrs.fields(cls)})
 
 
 @given(
-    st.sampled_from(["hello", "fill", "cancel", "status-request", "failed"]),
+    st.sampled_from(["hello", "fill", "cancel", "learn", "forget", "status-request", "failed"]),
     st.dictionaries(st.sampled_from(FIELDS), VALUES),
 )
 def test_fields_of_a_wrong_type_are_a_protocol_error(kind: str, fields: dict[str, object]) -> None:

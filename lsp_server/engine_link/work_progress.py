@@ -1,4 +1,4 @@
-"""The editor's progress bar ($/progress) while the engine starts."""
+"""The editor's progress bar ($/progress) while the engine starts, or while the workspace is read."""
 
 import asyncio
 import uuid
@@ -8,21 +8,22 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-_TITLE = "Starting the Midspan engine"
 
+class WorkProgress:
+    """A context manager around work that takes a while. The work never waits for the editor's answer."""
 
-class StartProgress:
-    """A context manager around the engine's start. The start never waits for the editor's answer."""
-
-    def __init__(self, server: LanguageServer) -> None:
+    def __init__(self, server: LanguageServer, title: str, *, cancellable: bool = False) -> None:
         self._server = server
+        self._title = title
+        self._cancellable = cancellable
         self._token = f"midspan-{uuid.uuid4()}"
         self._message: str | None = None
+        self._percentage: int | None = None
         self._shown = False
         self._ended = False
         self._creating: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> "StartProgress":
+    def __enter__(self) -> "WorkProgress":
         window = self._server.client_capabilities.window
         if window is not None and window.work_done_progress:
             self._creating = asyncio.create_task(self._create())
@@ -35,11 +36,20 @@ class StartProgress:
         if self._shown:
             self._end()
 
-    def report(self, message: str) -> None:
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the work."""
+        token = self._server.work_done_progress.tokens.get(self._token)
+        return token is not None and token.cancelled()
+
+    def report(self, message: str, percentage: int | None = None) -> None:
         """Show `message` on the bar, now or as soon as the editor has created it."""
-        self._message = message
+        self._message, self._percentage = message, percentage
         if self._shown and not self._ended:
-            self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=message))
+            report = types.WorkDoneProgressReport(
+                cancellable=self._cancellable or None, message=message, percentage=percentage
+            )
+            self._server.work_done_progress.report(self._token, report)
 
     async def _create(self) -> None:
         try:
@@ -47,7 +57,9 @@ class StartProgress:
         except JsonRpcException:
             return
         self._shown = True
-        begin = types.WorkDoneProgressBegin(title=_TITLE, message=self._message, cancellable=False)
+        begin = types.WorkDoneProgressBegin(
+            title=self._title, cancellable=self._cancellable, message=self._message, percentage=self._percentage
+        )
         self._server.work_done_progress.begin(self._token, begin)
         if self._ended:
             # Helix shows a bar from its creation until its end, so one without an end would turn forever.

@@ -1,0 +1,133 @@
+"""Which files a workspace has: what git tracks and does not ignore, or else what a walk finds.
+
+All functions read the disk. Call them in a thread, never on the event loop.
+"""
+
+import itertools
+import logging
+import os
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+import attrs
+
+from lsp_server.workspace.rules import Rules
+from lsp_server.workspace.walk import IgnoreRules, walk
+
+_logger = logging.getLogger(__name__)
+
+MAX_FILES = 20_000
+_GIT_TIMEOUT_S = 20.0
+_FEW = 100
+"""So many paths fit on git's command line on every system. For more, all files are listed."""
+
+
+@attrs.frozen
+class Changes:
+    """What changed on the disk: files to read again or for the first time, and files that are gone."""
+
+    present: list[str]
+    gone: list[str]
+
+
+def learnable_files(folder: str, rules: Rules, near: str) -> list[str]:
+    """Return the paths of the files to learn, at most MAX_FILES: first the folder of `near`, then by distance."""
+    return sorted(rules.allowed(folder, _list(folder)), key=_distance_from(near))[:MAX_FILES]
+
+
+def examine(folder: str, changed: Collection[str], known: Collection[str], rules: Rules, near: str) -> Changes:
+    """Look at the paths that changed. `known` are the files that are learned already; "" is the folder itself.
+
+    A changed folder or .gitignore can change everything, so then all files are listed again.
+    """
+    full = {path: Path(folder, path) for path in changed}
+    files = [path for path in changed if full[path].is_file()]
+    known_files = [path for path in files if path in known]
+    if any(PurePosixPath(path).name == ".gitignore" or full[path].is_dir() for path in changed):
+        every = learnable_files(folder, rules, near)
+        gone = set(known).difference(every)
+        present = {*known_files, *every}.difference(gone, set(known).difference(known_files))
+    else:
+        missing = set(changed).difference(files)
+        gone = {path for path in known if missing and _is_at_or_below(path, missing)}
+        present = {*known_files, *_listed(folder, rules.allowed(folder, (path for path in files if path not in known)))}
+    return Changes(sorted(present, key=_distance_from(near)), list(gone))
+
+
+def _listed(folder: str, paths: Sequence[str]) -> Collection[str]:
+    """Return the paths that are among the files of the folder."""
+    if len(paths) > _FEW:
+        return set(paths).intersection(_list(folder))
+    return _list_among(folder, paths) if paths else ()
+
+
+def _list(folder: str) -> list[str]:
+    # A folder that git ignores, inside a repository, has no files for git. Its user has opened it all the same.
+    return _ask_git(folder) or walk(folder)
+
+
+def _list_among(folder: str, paths: Sequence[str]) -> list[str]:
+    """Return the paths that `_list` would return too."""
+    tracked = _ask_git(folder, paths)
+    if tracked or _ask_git(folder):
+        return [path for path in paths if path in set(tracked or ())]
+    ignore = IgnoreRules(folder)
+    return [path for path in paths if not ignore.ignores(path)]
+
+
+def _ask_git(folder: str, paths: Sequence[str] = ()) -> list[str] | None:
+    """Return the files that git tracks, and those that it neither tracks nor ignores; None without git or repository.
+
+    A repository may be a stranger's, so its settings must not start a program: core.fsmonitor could.
+    """
+    command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "ls-files", "-z"]
+    command += ["--cached", "--others", "--exclude-standard", "--", *paths]
+    # Git's own variables could name another repository: an editor may run inside a commit hook.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        answer = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_GIT_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        _logger.debug("git lists no files (%s); the folder is walked", type(error).__name__)
+        return None
+    return list(dict.fromkeys(_names(answer.stdout)))
+
+
+def _names(listing: bytes) -> Iterable[str]:
+    for name in listing.split(b"\0"):
+        try:
+            path = name.decode()
+        except UnicodeDecodeError:
+            continue  # no message can name it
+        if path and not path.endswith("/"):  # a repository inside this one
+            yield path
+
+
+def _is_at_or_below(path: str, missing: Collection[str]) -> bool:
+    while path:
+        if path in missing:
+            return True
+        path = path.rpartition("/")[0]
+    return False
+
+
+def _distance_from(near: str) -> Callable[[str], tuple[int, str]]:
+    """Return a sort key: how many folders are between a file and `near`, then the path."""
+    near_folders = near.split("/")[:-1]
+
+    def key(path: str) -> tuple[int, str]:
+        folders = path.split("/")[:-1]
+        pairs = zip(folders, near_folders, strict=False)
+        common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return len(folders) + len(near_folders) - 2 * common, path
+
+    return key

@@ -1,0 +1,56 @@
+"""The workspace folders of an editor, and the places of files in them."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+import attrs
+
+
+@attrs.frozen
+class Place:
+    """A file in a workspace. `workspace` is the folder's real path, `path` the path in it, with slashes.
+
+    The engine knows workspaces and their files by these names, in Learn as in Fill.
+    """
+
+    workspace: str
+    path: str
+
+
+class Folders:
+    """The workspace folders. Paths are compared with all symlinks resolved."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._real: list[str] = []
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The folders as the editor names them."""
+        return self._names
+
+    @property
+    def workspaces(self) -> Sequence[str]:
+        """The real paths of the folders."""
+        return self._real
+
+    def use(self, names: Iterable[str]) -> None:
+        """Use these folders instead of the ones before."""
+        self._names = list(names)
+        self._real = list(dict.fromkeys(os.path.realpath(name) for name in self._names))
+
+    def place_of(self, path: str) -> Place | None:
+        """Return the place of a file in the innermost folder that has it; None for a file outside all folders."""
+        return next(iter(self.places_of(path)), None)
+
+    def places_of(self, path: str) -> list[Place]:
+        """Return the places of a file in all folders that have it, the innermost first."""
+        if not self._real or not PurePath(path).is_absolute():
+            return []
+        real = os.path.realpath(path)
+        folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
+        return [
+            Place(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
+            for folder in sorted(folders, key=len, reverse=True)
+        ]

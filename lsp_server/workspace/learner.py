@@ -1,0 +1,197 @@
+"""Has the engine learn one workspace folder: all of its files at first, then what changes."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Protocol
+
+import attrs
+
+from engine.client.connection import EngineClient
+from engine.errors import EngineUnavailable, MidspanError
+from engine.protocol.messages import Forget, Learn
+from lsp_server.hole.hole import normalize_newlines
+from lsp_server.log import describe
+from lsp_server.workspace.files import examine, learnable_files
+from lsp_server.workspace.folders import Place
+from lsp_server.workspace.pace import Pace
+from lsp_server.workspace.reading import read_text
+from lsp_server.workspace.rules import Rules, is_learnable
+
+_logger = logging.getLogger(__name__)
+
+_BATCH = 8
+"""Files that the engine has to learn at the same time."""
+_PATHS_A_FRAME = 500
+_GATHER_S = 0.1
+"""A branch switch reports thousands of changes in many notifications. They are gathered for this long."""
+_MANY_CHANGES = 100
+"""So many changed files get a progress bar of their own."""
+_REPORT_S = 0.2
+
+
+class Bar(Protocol):
+    """The editor's progress bar."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the work."""
+        ...
+
+    def report(self, message: str, percentage: int | None = None) -> None: ...
+
+
+@attrs.frozen
+class Surroundings:
+    """What all folders of an editor share. `buffer` returns the text of an open document, or None."""
+
+    pace: Pace
+    buffer: Callable[[Place], str | None]
+    bar: Callable[[], AbstractContextManager[Bar]]
+
+
+class FolderLearner:
+    """Learns one folder with one client of the engine, in a task of its own. A new client needs a new learner.
+
+    `folder` is a real path. `near` is the path of the document that the user works on: files near to it come first.
+    """
+
+    def __init__(self, folder: str, near: str, client: EngineClient, rules: Rules, around: Surroundings) -> None:
+        self.folder, self.near = folder, near
+        self._client, self._rules, self._around = client, rules, around
+        self._known: dict[str, int] = {}
+        """The files that the engine has, with the hash of the text that it got."""
+        self._unread: deque[str] = deque()
+        self._changed: dict[str, None] = {}
+        self._cancelled = False
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._start(self._run())
+
+    def note_changes(self, paths: Iterable[str]) -> None:
+        """Look at these paths of the folder again: on the disk, or in an open document."""
+        self._changed.update(dict.fromkeys(paths))
+        self._wake.set()
+
+    def note_buffer(self, path: str) -> None:
+        """Learn the current text of an open document at once, if the file is one that is learned."""
+        if path in self._known:
+            self._start(self._send(path, self._around.buffer(Place(self.folder, path))))
+        else:
+            self.note_changes([path])
+
+    def use(self, rules: Rules) -> None:
+        """Use other rules: forget at once what they exclude, then learn what they allow."""
+        if rules != self._rules:
+            self._rules = rules
+            self._start(self._apply_rules())
+
+    async def close(self, forget: bool) -> None:
+        """Stop, and have the engine forget the folder if `forget` is set."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if forget:
+            with suppress(MidspanError):
+                await self._client.forget(Forget(self.folder))
+
+    async def _run(self) -> None:
+        # The engine may have the folder from an earlier session, with files that are gone or excluded now.
+        await self._client.forget(Forget(self.folder))
+        self._unread.extend(await asyncio.to_thread(learnable_files, self.folder, self._rules, self.near))
+        await self._read(self._around.bar())
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(_GATHER_S)
+            await self._examine()
+            many = len(self._unread) >= _MANY_CHANGES
+            await self._read(self._around.bar() if many else nullcontext())
+
+    async def _read(self, opened: AbstractContextManager[Bar | None]) -> None:
+        """Learn all unread files, with changed ones first."""
+        done, reported = 0, -_REPORT_S
+        with opened as bar:
+            while self._unread:
+                if bar is not None and bar.cancelled:
+                    self._cancelled = True
+                    self._unread.clear()
+                    return
+                if bar is not None and time.monotonic() - reported >= _REPORT_S:
+                    reported, total = time.monotonic(), done + len(self._unread)
+                    bar.report(f"{done:,} of {total:,} files", 100 * done // total)
+                count = 1 if self._around.pace.is_gentle else min(_BATCH, len(self._unread))
+                started = time.perf_counter()
+                await self._learn([self._unread.popleft() for _ in range(count)])
+                done += count
+                await self._around.pace.rest(time.perf_counter() - started)
+                if self._wake.is_set():
+                    await self._examine()
+            if bar is not None:
+                bar.report(f"{done:,} of {done:,} files", 100)
+
+    async def _examine(self) -> None:
+        """Forget the files that are gone, and put the changed ones before all that is unread."""
+        self._wake.clear()
+        changed, self._changed = self._changed, {}
+        known = {*self._known, *self._unread}
+        found = await asyncio.to_thread(examine, self.folder, changed, known, self._rules, self.near)
+        if self._cancelled:
+            found = attrs.evolve(found, present=[path for path in found.present if path in changed])
+        gone, first = set(found.gone), set(found.present)
+        await self._forget(gone)
+        waiting = [path for path in self._unread if path not in gone and path not in first]
+        self._unread = deque([*found.present, *waiting])
+
+    async def _learn(self, paths: list[str]) -> None:
+        texts = await asyncio.to_thread(lambda: [read_text(self.folder, path) for path in paths])
+        places = [Place(self.folder, path) for path in paths]
+        # Open documents count as they are now, also one that was opened while the disk was read.
+        buffers = [self._around.buffer(place) for place in places]
+        current = [text if buffer is None else buffer for text, buffer in zip(texts, buffers, strict=True)]
+        await asyncio.gather(*(self._send(path, text) for path, text in zip(paths, current, strict=True)))
+
+    async def _send(self, path: str, text: str | None) -> None:
+        """Have the engine learn a file, or forget it when it has no text to learn any more."""
+        language = self._rules.language_of(self.folder, path)
+        if text is None or language is None or not is_learnable(text):
+            await self._forget([path])
+            return
+        text = normalize_newlines(text)
+        digest = hash(text)
+        if self._known.get(path) == digest:
+            return
+        self._known[path] = digest
+        try:
+            await self._client.learn(Learn(self.folder, path, text, language))
+        except EngineUnavailable:
+            raise
+        except MidspanError as error:
+            self._known.pop(path, None)
+            _logger.debug("the engine did not learn a file: %s", error)
+
+    async def _forget(self, paths: Iterable[str]) -> None:
+        known = [path for path in paths if self._known.pop(path, None) is not None]
+        for start in range(0, len(known), _PATHS_A_FRAME):
+            await self._client.forget(Forget(self.folder, known[start : start + _PATHS_A_FRAME]))
+
+    async def _apply_rules(self) -> None:
+        known, rules = list(self._known), self._rules
+        allowed = set(await asyncio.to_thread(rules.allowed, self.folder, known))
+        await self._forget([path for path in known if path not in allowed])
+        self.note_changes([""])
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guard(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except EngineUnavailable:
+            pass  # a new client brings a new learner
+        except Exception as error:
+            _logger.error("the workspace is not read any further: %s; please report this", describe(error))

@@ -1,0 +1,168 @@
+"""What the engine's memory knows of the workspace: which folders are learned, and from when on."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from engine.client.connection import EngineClient
+from engine.protocol.messages import ModelInfo
+from lsp_server.configuration import Configuration
+from lsp_server.documents.store import Documents, path_of
+from lsp_server.engine_link.link import EngineLink
+from lsp_server.workspace.folders import Folders, Place
+from lsp_server.workspace.learner import Bar, FolderLearner, Surroundings
+from lsp_server.workspace.pace import Pace
+from lsp_server.workspace.rules import Rules
+
+BUFFER_DELAY_S = 1.0
+"""An open document is learned again when it has not changed for this long."""
+
+
+class WorkspaceMemory:
+    """One learner a workspace folder. Learning begins with the first fill of a document in the folder.
+
+    The learned text of an open document is that in the editor. A file outside all folders is not learned.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        documents: Documents,
+        link: EngineLink,
+        bar: Callable[[], AbstractContextManager[Bar]],
+    ) -> None:
+        self.folders = Folders()
+        self._configuration = configuration
+        self._documents = documents
+        self._link = link
+        self._around = Surroundings(Pace(), self._buffer, bar)
+        self._learners: dict[str, FolderLearner] = {}
+        self._uris: dict[Place, str] = {}
+        self._delays: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        link.on_connect(self._connected)
+
+    def begin(self, path: str, model: ModelInfo) -> str:
+        """Return the workspace for a fill in the document with this path, and learn its folder from now on.
+
+        Returns "" when the document is outside all folders, and when the settings allow no memory of the workspace.
+        """
+        place = self.folders.place_of(path) if self._is_allowed(model) else None
+        if place is None:
+            return ""
+        if place.workspace not in self._learners and (client := self._link.connected) is not None:
+            self._learn(place, client)
+        return place.workspace
+
+    def use_folders(self, names: Iterable[str]) -> None:
+        """Use these workspace folders, and forget those that left."""
+        self.folders.use(names)
+        left = [folder for folder in self._learners if folder not in self.folders.workspaces]
+        self._stop([self._learners.pop(folder) for folder in left], forget=True)
+        self._uris = {place: document.uri for document in self._documents.all() for place in self._places(document.uri)}
+
+    def use_settings(self) -> None:
+        """Follow changed settings: what is excluded now is forgotten at once."""
+        client = self._link.connected
+        if client is not None and not self._is_allowed(client.welcome.model):
+            learners, self._learners = self._learners, {}
+            self._stop(list(learners.values()), forget=True)
+        for learner in self._learners.values():
+            learner.use(self._rules)
+
+    def opened(self, uri: str) -> None:
+        """Take an opened document's text instead of the file on the disk."""
+        for place in self._places(uri):
+            self._uris[place] = uri
+        self._learn_buffer(uri)
+
+    def changed(self, uri: str) -> None:
+        """Learn a changed document when it has not changed for a while."""
+        self._around.pace.note_typing()
+        self._cancel_delay(uri)
+        if self._learners:
+            self._delays[uri] = asyncio.get_running_loop().call_later(BUFFER_DELAY_S, self._learn_buffer, uri)
+
+    def saved(self, uri: str) -> None:
+        """Learn a saved document at once."""
+        self._learn_buffer(uri)
+
+    def closed(self, uri: str) -> None:
+        """Learn a closed document from the disk again: the editor may have dropped changes."""
+        self._cancel_delay(uri)
+        for place in [place for place, other in self._uris.items() if other == uri]:
+            del self._uris[place]
+            if (learner := self._learners.get(place.workspace)) is not None:
+                learner.note_changes([place.path])
+
+    def files_changed(self, uris: Iterable[str]) -> None:
+        """Look at files and folders again that the editor saw change on the disk."""
+        if self._learners:
+            self._start(self._note_changes([path_of(uri) for uri in uris if _is_file(uri)]))
+
+    async def close(self) -> None:
+        """Stop learning. The engine keeps what it knows for other editors."""
+        for uri in list(self._delays):
+            self._cancel_delay(uri)
+        learners, self._learners = self._learners, {}
+        self._stop(list(learners.values()), forget=False)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules.of(self._configuration.settings)
+
+    def _is_allowed(self, model: ModelInfo) -> bool:
+        settings = self._configuration.settings
+        return settings.memory == "workspace" and (not model.server or settings.related_files == "always")
+
+    def _connected(self, client: EngineClient) -> None:
+        """Learn everything again: this may be a new engine, which knows nothing."""
+        learners, self._learners = self._learners, {}
+        self._stop(list(learners.values()), forget=False)
+        if self._is_allowed(client.welcome.model):
+            for learner in learners.values():
+                self._learn(Place(learner.folder, learner.near), client)
+
+    def _learn(self, place: Place, client: EngineClient) -> None:
+        learner = FolderLearner(place.workspace, place.path, client, self._rules, self._around)
+        self._learners[place.workspace] = learner
+
+    def _learn_buffer(self, uri: str) -> None:
+        self._cancel_delay(uri)
+        for place in self._places(uri) if self._learners else []:
+            if (learner := self._learners.get(place.workspace)) is not None:
+                learner.note_buffer(place.path)
+
+    async def _note_changes(self, paths: list[str]) -> None:
+        places = await asyncio.to_thread(lambda: [place for path in paths for place in self.folders.places_of(path)])
+        for folder, learner in self._learners.items():
+            if changed := [place.path for place in places if place.workspace == folder]:
+                learner.note_changes(changed)
+
+    def _buffer(self, place: Place) -> str | None:
+        uri = self._uris.get(place)
+        return next((document.text for document in self._documents.all() if document.uri == uri), None)
+
+    def _places(self, uri: str) -> list[Place]:
+        # An editor shows old versions of a file under the same path, with a scheme of its own.
+        return self.folders.places_of(path_of(uri)) if _is_file(uri) else []
+
+    def _cancel_delay(self, uri: str) -> None:
+        delay = self._delays.pop(uri, None)
+        if delay is not None:
+            delay.cancel()
+
+    def _stop(self, learners: list[FolderLearner], forget: bool) -> None:
+        for learner in learners:
+            self._start(learner.close(forget))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _is_file(uri: str) -> bool:
+    return uri.startswith("file:")

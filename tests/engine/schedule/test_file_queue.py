@@ -1,0 +1,153 @@
+"""The files that a scheduler learns between the steps of fills, with a memory that records them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import attrs
+import pytest
+import pytest_asyncio
+from recording_memory import RecordingMemory, characters
+
+from engine.fill.interface import Model
+from engine.models.load import load
+from engine.protocol.messages import Fill, Forget, Learn, MemoryStatus, Progress
+from engine.schedule import scheduler as scheduler_module
+from engine.schedule.file_queue import FileQueue
+from engine.schedule.scheduler import Scheduler
+
+HOLE = Fill(1, "total = ", "\n", extent="lines", rule="left-to-right", max_tokens=40, budget_ms=60_000.0)
+SLOW_FILE_S = 0.1
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> Model:
+    return load(str(tiny_model), threads=1, device="cpu")
+
+
+@pytest.fixture
+def memory() -> RecordingMemory:
+    return RecordingMemory()
+
+
+@pytest_asyncio.fixture
+async def scheduler(model: Model, memory: RecordingMemory) -> AsyncIterator[Scheduler]:
+    running = Scheduler(model, files=FileQueue(memory, characters))
+    await running.start()
+    yield running
+    await running.stop()
+
+
+async def test_a_learned_file_is_in_the_memory_of_its_workspace_only(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    await scheduler.learn(Learn("/a", "x.py", "one\r\ntwo\r\n"))
+    assert memory.texts == {"/a": {"x.py": "one\ntwo\n"}}
+    assert await scheduler.memory_status("/a") == MemoryStatus("/a", files=1, tokens=8, bytes=32)
+    assert (await scheduler.memory_status("/b")).files == 0
+    assert memory.threads == {"model_0"}
+
+
+async def test_a_newer_text_of_a_waiting_file_takes_the_place_of_the_older(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    await asyncio.gather(*(scheduler.learn(Learn("/a", "x.py", f"version {number}")) for number in range(5)))
+    assert memory.texts == {"/a": {"x.py": "version 4"}}
+    assert len(memory.learned) == 1
+
+
+async def test_a_forgotten_file_never_enters_though_it_was_waiting(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    waiting = [scheduler.learn(Learn("/a", name, "text")) for name in ("x.py", "y.py")]
+    elsewhere = scheduler.learn(Learn("/b", "x.py", "text"))
+    await asyncio.gather(scheduler.forget(Forget("/a", ["x.py"])), *waiting, elsewhere)
+    assert memory.texts == {"/a": {"y.py": "text"}, "/b": {"x.py": "text"}}
+    assert ("/a", "x.py") not in memory.learned
+
+
+async def test_a_workspace_is_forgotten_whole_and_can_be_learned_again(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    await scheduler.learn(Learn("/a", "x.py", "old"))
+    await scheduler.learn(Learn("/b", "x.py", "kept"))
+    await asyncio.gather(scheduler.forget(Forget("/a")), scheduler.learn(Learn("/a", "y.py", "new")))
+    assert memory.texts == {"/a": {"y.py": "new"}, "/b": {"x.py": "kept"}}
+
+
+async def test_a_file_that_cannot_be_learned_harms_no_other(model: Model, memory: RecordingMemory) -> None:
+    def refuse_bad_text(text: str) -> list[int]:
+        if text == "bad":
+            raise ValueError("a tokenizer's error")
+        return characters(text)
+
+    scheduler = Scheduler(model, files=FileQueue(memory, refuse_bad_text))
+    await scheduler.start()
+    bad, good = scheduler.learn(Learn("/a", "bad.py", "bad")), scheduler.learn(Learn("/a", "good.py", "good"))
+    with pytest.raises(ValueError, match="a tokenizer's error"):
+        await bad
+    await good
+    assert memory.texts == {"/a": {"good.py": "good"}}
+    await scheduler.stop()
+
+
+class SlowMemory(RecordingMemory):
+    """Takes SLOW_FILE_S for each file."""
+
+    def learn(self, workspace: str, path: str, tokens: object) -> None:
+        time.sleep(SLOW_FILE_S)
+        self.learned.append((workspace, path))
+
+
+async def test_a_hole_waits_for_one_file_at_most(model: Model) -> None:
+    memory = SlowMemory()
+    scheduler = Scheduler(model, files=FileQueue(memory, characters))
+    await scheduler.start()
+    files = [scheduler.learn(Learn("/a", f"{number}.py", "text")) for number in range(8)]
+    await asyncio.sleep(0)
+
+    learned_at_each_step: list[int] = []
+
+    def count(progress: Progress) -> None:
+        learned_at_each_step.append(len(memory.learned))
+
+    await scheduler.submit(HOLE, count).result
+
+    assert learned_at_each_step[-1] <= 1
+    await asyncio.gather(*files)
+    assert len(memory.learned) == 8
+    await scheduler.stop()
+
+
+async def test_a_file_does_not_wait_for_ever_while_there_are_always_holes(
+    model: Model, memory: RecordingMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler_module, "FILE_PATIENCE_S", 0.0)
+    scheduler = Scheduler(model, files=FileQueue(memory, characters))
+    await scheduler.start()
+    fill = scheduler.submit(attrs.evolve(HOLE, max_tokens=2000), None)
+    await asyncio.sleep(0)
+    files = [scheduler.learn(Learn("/a", f"{number}.py", "text")) for number in range(3)]
+    await files[0]
+    assert not fill.result.done(), "the file waited for the end of the hole"
+    assert len(memory.learned) == 1, "the hole was delayed by more than one file"
+    scheduler.cancel(fill)
+    await asyncio.gather(*files)
+    await scheduler.stop()
+
+
+async def test_a_stopped_scheduler_leaves_no_file_waiting(model: Model, memory: RecordingMemory) -> None:
+    scheduler = Scheduler(model, files=FileQueue(memory, characters))
+    await scheduler.start()
+    waiting = scheduler.learn(Learn("/a", "x.py", "text"))
+    await scheduler.stop()
+    assert waiting.done()
+
+
+async def test_a_scheduler_without_a_memory_drops_files(model: Model) -> None:
+    scheduler = Scheduler(model)
+    await scheduler.start()
+    await scheduler.learn(Learn("/a", "x.py", "text"))
+    assert await scheduler.memory_status("/a") == MemoryStatus("/a", 0, 0, 0)
+    await scheduler.stop()
