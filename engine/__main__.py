@@ -121,11 +121,19 @@ def _run(
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported late because torch takes seconds: a process that does not get the lock ends without this.
+    from engine.memory.engine_memories import memories_of
     from engine.models.load import load
+    from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
 
     loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
-    return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
+    memories = memories_of(loaded, arguments.memory_megabytes)
+    if memories is None:
+        return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
+    tokenize = memories.tokenize
+    return loaded.info, lambda: Scheduler(
+        loaded, on_stage=heartbeat.set_stage, files=FileQueue(memories, tokenize), memories=memories
+    )
 
 
 def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:

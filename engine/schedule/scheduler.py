@@ -19,7 +19,7 @@ from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, 
 from engine.schedule.backend import CancelledFill, Ticket
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
-from engine.schedule.job import Job
+from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
@@ -67,12 +67,14 @@ class Scheduler:
         cache_bytes: int = CACHE_BYTES,
         on_stage: Callable[[str], None] | None = None,
         files: FileQueue | None = None,
+        memories: Memories | None = None,
     ) -> None:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
         self._cache = ContextCache(model, cache_bytes)
         self._timer = PassTimer()
         self._files = files or FileQueue(NoMemory(), lambda _: [])
+        self._memories = memories
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting: deque[ScheduledTicket] = deque()
         self._active: list[ScheduledTicket] = []
@@ -193,7 +195,7 @@ class Scheduler:
         for ticket in tickets:
             try:
                 if ticket.job is None:
-                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted)
+                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories)
                 passes = ticket.job.passes(self._encode_rows)
                 batch += [_Entry(ticket, index, run) for index, run in enumerate(passes)]
             except Exception as error:

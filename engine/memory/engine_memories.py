@@ -1,0 +1,56 @@
+"""What an engine knows of the workspaces that it serves, for the fills of one model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from engine.fill.interface import Layout, Model
+from engine.library.resolve import EMBEDDED_FOLDER
+from engine.memory.fill_memory import GatedMemory
+from engine.memory.gate import MemoryGate
+from engine.memory.workspace import WorkspaceMemories
+from engine.protocol.messages import Fill
+
+GATE = EMBEDDED_FOLDER / "memory.safetensors"
+
+
+class EngineMemories:
+    """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned."""
+
+    def __init__(self, model: Model, tokenizer: Tokenizer, gate: MemoryGate, max_bytes: int) -> None:
+        self._workspaces, self._gate, self._end = WorkspaceMemories(max_bytes), gate, model.end
+        self._tokenizer = tokenizer
+        special = tokenizer.get_added_tokens_decoder()
+        breaks = [token for token in tokenizer.get_vocab().values() if token not in special and model.breaks_line(token)]
+        self._line_breaks = np.array(sorted(breaks), np.int64)
+
+    def tokenize(self, text: str) -> list[int]:
+        """Return the tokens of a file, whatever its line ends."""
+        return self._tokenizer.encode(text.replace("\r\n", "\n"), add_special_tokens=False).ids
+
+    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
+        self._workspaces.learn(workspace, path, tokens)
+
+    def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
+        self._workspaces.forget(workspace, paths)
+
+    def status(self, workspace: str) -> tuple[int, int, int]:
+        status = self._workspaces.status(workspace)
+        return status.files, status.tokens, status.bytes
+
+    def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
+        if fill.memory == "off":
+            return None
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        rows = self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
+        breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
+        return GatedMemory(rows, self._gate, breaks, self._end)
+
+
+def memories_of(model: Model, megabytes: int) -> EngineMemories | None:
+    """Return the memories for a model whose gate is shipped: the embedded one. None for any other."""
+    if model.info.family != FAMILY or not megabytes:
+        return None
+    return EngineMemories(model, model.tokenizer, MemoryGate.load(GATE), megabytes << 20)
