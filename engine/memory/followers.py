@@ -31,6 +31,8 @@ class Followers:
     run: the length of the run in tokens, one of RUNS.
     tokens: int64 [n], the different followers, smallest first.
     counts: int64 [n], how often each followed, among the latest occurrences that are looked at.
+    total: the sum of the counts.
+    top: index of the most frequent token; of several the one seen last.
     newest: index of the token that followed the latest occurrence.
     places: int64 [n], the latest place of each token, in the numbering of the index.
     """
@@ -38,6 +40,8 @@ class Followers:
     run: int
     tokens: NDArray[np.int64]
     counts: NDArray[np.int64]
+    total: int
+    top: int
     newest: int
     places: NDArray[np.int64]
     _locate: Callable[[int], Place] = attrs.field(repr=False)
@@ -67,12 +71,24 @@ def count_followers(codes: NDArray[np.int64], rows: int, locate: Callable[[int],
     counts = np.diff(stops, prepend=0)
     names, places = names[stops - 1], codes[stops - 1] & PLACES
     tokens, groups = names & _TOKENS, (names >> TOKEN_BITS).tolist()
+    scores = (counts << PLACE_BITS) | places
     first = 0
     while first < len(groups):
         last = bisect_right(groups, groups[first], first)
         row, slot = divmod(groups[first], len(RUNS))
         part = slice(first, last)
-        newest = int(places[part].argmax())
-        found[row].append(Followers(RUNS[slot], tokens[part], counts[part], newest, places[part], locate))
+        of_part = counts[part]
+        found[row].append(
+            Followers(
+                run=RUNS[slot],
+                tokens=tokens[part],
+                counts=of_part,
+                total=int(of_part.sum()),
+                top=int(scores[part].argmax()),
+                newest=int(places[part].argmax()),
+                places=places[part],
+                locate=locate,
+            )
+        )
         first = last
     return found

@@ -130,6 +130,11 @@ class RunIndex:
         parts = (histories[first : first + MOST_ROWS] for first in range(0, len(histories), MOST_ROWS))
         return [row for part in parts for row in self._look_up(part, places)]
 
+    def tokens_before(self, place: Place) -> NDArray[np.int32]:
+        """Return the tokens of a file up to a place. Raises KeyError for a file that is not known."""
+        start = self._extents[place.file].start
+        return self._array[start : start + place.position].copy()
+
     def _look_up(self, histories: Sequence[Sequence[int]], hidden: range) -> list[list[Followers]]:
         looked_at = self._most_places
         while True:
