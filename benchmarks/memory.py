@@ -1,0 +1,100 @@
+"""What the memory of a workspace costs: time a lookup, bytes a token, time to learn files and a changed file.
+
+    python benchmarks/memory.py CORPUS/train.msgpack
+
+The files are real ones of the training corpus; the rows looked up are of other files of it. One core."""
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from engine.memory.index import RunIndex
+from engine.models.stock.token_bytes import load_tokenizer
+
+Tokens = NDArray[np.int32]
+TOKENIZER = Path(__file__).resolve().parent.parent / "engine" / "weights" / "tokenizer.json"
+ROWS = 3000
+
+
+def read_texts(corpus: Path, characters: int, seed: int) -> list[str]:
+    """Return the texts of random files of the corpus, `characters` in all."""
+    with corpus.open("rb") as stream:
+        files = [text for _, _, text in msgpack.unpackb(stream.read())]
+    random.Random(seed).shuffle(files)
+    texts = []
+    for text in files:
+        if characters <= 0:
+            break
+        texts.append(text)
+        characters -= len(text)
+    return texts
+
+
+def tokenize(tokenizer: Tokenizer, text: str) -> Tokens:
+    return np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.int32)
+
+
+def microseconds(call: Callable[[list[int]], object], rows: list[list[int]]) -> tuple[float, float]:
+    """Return the median and the 95th percentile of the time of `call` over rows."""
+    times = []
+    for row in rows:
+        started = time.perf_counter()
+        call(row)
+        times.append(1e6 * (time.perf_counter() - started))
+    return float(np.median(times)), float(np.percentile(times, 95))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--tokens", type=float, default=3e6)
+    options = parser.parse_args()
+    tokenizer = load_tokenizer(TOKENIZER)
+    texts = read_texts(options.corpus, int(3.3 * options.tokens), seed=0)
+    index, in_tokenizer, in_index, longest, peak = RunIndex(), 0.0, 0.0, 0.0, 0.0
+    known: list[Tokens] = []
+    for file, text in enumerate(texts):
+        started = time.perf_counter()
+        tokens = tokenize(tokenizer, text)
+        tokenized = time.perf_counter()
+        index.add(file, tokens)
+        ended = time.perf_counter()
+        in_tokenizer, in_index = in_tokenizer + tokenized - started, in_index + ended - tokenized
+        longest = max(longest, ended - tokenized)
+        known.append(tokens)
+        if index.tokens > 100_000:
+            peak = max(peak, index.bytes / index.tokens)
+    millions = index.tokens / 1e6
+    print(f"{len(texts)} files, {millions:.2f} million tokens")
+    print(f"seconds a million tokens: {in_tokenizer / millions:.2f} tokenizing, {in_index / millions:.2f} indexing")
+    print(f"longest add {1e3 * longest:.1f} ms; bytes a token {index.bytes / index.tokens:.1f}, at most {peak:.1f}")
+
+    unknown = [tokenize(tokenizer, text).tolist() for text in read_texts(options.corpus, 300_000, seed=1)]
+    rng = random.Random(2)
+    rows: list[list[int]] = []
+    while len(rows) < ROWS:
+        tokens_of = rng.choice(unknown)
+        end = rng.randrange(len(tokens_of))
+        rows.append(tokens_of[max(0, end - 200) : end])
+    print("lookup, us a row: p50 {:.1f}, p95 {:.1f}".format(*microseconds(index.followers, rows)))
+    batches = [rows[first : first + 8] for first in range(0, len(rows), 8)]
+    p50, p95 = microseconds(index.followers_of_rows, batches)  # type: ignore[arg-type]
+    print(f"lookup of 8 rows together, us a row: p50 {p50 / 8:.1f}, p95 {p95 / 8:.1f}")
+    lines = "\n".join(texts).split("\n")
+    changed = []
+    for number in range(20):
+        started = time.perf_counter()
+        index.add(number, tokenize(tokenizer, "\n".join(lines[1000 * number : 1000 * number + 1000])))
+        changed.append(1e3 * (time.perf_counter() - started))
+    print(f"a changed file of 1,000 lines: p50 {np.median(changed):.1f} ms, longest {max(changed):.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Places where runs of tokens may have occurred, and those of them where they did."""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.memory.followers import PLACE_BITS, PLACES, RUNS, TOKEN_BITS
+from engine.memory.generations import Keys
+from engine.memory.run_hashes import HASHED, RunHashes
+
+REACH = RUNS[-1] + 1
+"""Tokens before a follower that are compared. The first is compared with no token, so each comparison has an end."""
+SEPARATOR = -1
+"""Between files, in the array of tokens. It equals no token."""
+SLOTS = len(RUNS)
+"""Groups of a row: group `row * SLOTS + slot` is of the run RUNS[slot]."""
+GROUP_SHIFT = TOKEN_BITS + PLACE_BITS
+MOST_ROWS = (1 << (63 - GROUP_SHIFT)) // SLOTS
+_NO_TOKEN = -2
+_LAST_SLOT = len(HASHED) - 1
+_LENGTHS = np.array(RUNS)
+
+Windows = NDArray[np.void]
+
+
+def windows_of(array: NDArray[np.int32]) -> Windows:
+    """Return a view [n - REACH] of an array [n]: item i is REACH tokens from position i on, and their follower.
+
+    Windows are one item each, because NumPy copies an item four times as fast as a row of numbers.
+    """
+    width = array.itemsize * (REACH + 1)
+    return np.ndarray((len(array) - REACH,), f"V{width}", array, strides=(array.itemsize,))
+
+
+@attrs.frozen(eq=False)
+class Candidates:
+    """Places of windows whose last tokens have the hash of a run.
+
+    places: int64 [n], group by group, the groups of the longest hashed run first.
+    groups: int64 [g]. sizes: int64 [g], the places of each group.
+    cut: indices of the groups that may have older places as well.
+    longest: how many of the places are of the longest hashed run.
+    """
+
+    places: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    cut: list[int]
+    longest: int
+
+
+def find_candidates(
+    hashes: RunHashes, arrays: Sequence[Keys], histories: Sequence[Sequence[int]], most: int
+) -> Candidates:
+    """Return the latest `most` places of each hashed run at the ends of `histories`. `arrays`: oldest first."""
+    bounds: list[int] = []
+    groups: list[int] = []
+    by_row = [hashes.bounds(history) for history in histories]
+    for slot in range(_LAST_SLOT, -1, -1):
+        for row, of_row in enumerate(by_row):
+            if len(of_row) > 2 * slot:
+                bounds += of_row[2 * slot : 2 * slot + 2]
+                groups.append(row * SLOTS + slot)
+    queries = np.array(bounds, np.uint64)
+    searched = [(keys, keys.searchsorted(queries).tolist()) for keys in reversed(arrays)]
+    parts: list[Keys] = []
+    sizes: list[int] = []
+    cut: list[int] = []
+    longest = 0
+    for index, group in enumerate(groups):
+        left = most
+        for keys, ends in searched:
+            low, high = ends[2 * index], ends[2 * index + 1]
+            if low < high:
+                if high - low >= left:
+                    low = high - left
+                    cut.append(index)
+                parts.append(keys[low:high])
+                left -= high - low
+                if not left:
+                    break
+        sizes.append(most - left)
+        if group % SLOTS == _LAST_SLOT:
+            longest += most - left
+    keys = np.concatenate(parts) if parts else np.zeros(0, np.uint64)
+    places = (keys & np.uint64(PLACES)).view(np.int64)
+    return Candidates(places, np.array(groups, np.int64), np.array(sizes, np.int64), cut, longest)
+
+
+def occurrences(
+    candidates: Candidates, windows: Windows, histories: Sequence[Sequence[int]], hidden: range, most: int
+) -> NDArray[np.int64] | None:
+    """Return one number for each place where a run occurred, or None if older places have to be looked at.
+
+    A number is (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place. Of a hashed run the latest `most` places
+    count; longer runs are found among those of the longest hashed one.
+
+    hidden: places that do not count.
+    """
+    places, sizes = candidates.places, candidates.sizes
+    patterns = np.full((len(histories), REACH + 1), _NO_TOKEN, np.int32)
+    for pattern, history in zip(patterns, histories, strict=True):
+        if last := history[1 - REACH :]:
+            pattern[REACH - len(last) : REACH] = last
+    groups = candidates.groups.repeat(sizes)
+    seen = windows[places].view(np.int32).reshape(-1, REACH + 1)
+    differs = seen != (patterns if len(patterns) == 1 else patterns[groups // SLOTS])
+    lengths = differs[:, -2::-1].argmax(1)
+    matches = lengths >= (_LENGTHS[candidates.groups % SLOTS]).repeat(sizes)
+    if hidden:
+        matches &= (places < hidden.start) | (places >= hidden.stop)
+    ends = sizes.cumsum()
+    for index in np.flatnonzero(sizes >= most).tolist():
+        group = slice(int(ends[index] - sizes[index]), int(ends[index]))
+        matched = int(matches[group].sum())
+        if matched < most and index in candidates.cut:
+            return None
+        if matched > most:
+            matches[group] &= places[group] >= np.sort(places[group][matches[group]])[-most]
+    codes = (groups << GROUP_SHIFT) | (seen[:, REACH].astype(np.int64) << PLACE_BITS) | places
+    parts = [codes[matches]]
+    lengths, codes = lengths[: candidates.longest], codes[: candidates.longest]
+    for slot in range(_LAST_SLOT + 1, SLOTS):
+        longer = matches[: candidates.longest] & (lengths >= RUNS[slot])
+        if not longer.any():
+            break
+        parts.append(codes[longer] + ((slot - _LAST_SLOT) << GROUP_SHIFT))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]

@@ -1,0 +1,196 @@
+"""The runs of tokens of many files, and what followed each of them."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidates, occurrences, windows_of
+from engine.memory.followers import PLACES, TOKEN_BITS, Followers, Place, count_followers
+from engine.memory.generations import Generations, Keys
+from engine.memory.run_hashes import RunHashes
+
+MOST_PLACES = 64
+"""The latest occurrences of a run that are counted."""
+BYTES_A_TOKEN = 64
+"""The memory of an index is bounded by this, except for a small constant part."""
+_SPARE = 1.125
+"""How much longer the array of tokens becomes than it has to be."""
+_GROWTH = 4
+"""Bytes a token that a merge leaves free, for an array that becomes longer while it goes on."""
+_SHORTEST_ARRAY = 1 << 12
+_BYTES_A_FILE = 250
+_REMOVED_SHARE = 4
+"""The array is rewritten when one position of this many is of a removed file."""
+
+
+@attrs.frozen
+class _Extent:
+    """Where a file's tokens are in the array: from `start` up to, but not including, `stop`."""
+
+    start: int
+    stop: int
+
+    @property
+    def places(self) -> range:
+        return range(self.start - REACH, self.stop - REACH)
+
+
+class RunIndex:
+    """Files as runs of tokens. All methods belong on one thread.
+
+    The tokens of all files are in one array, in the order in which the files were added, with a separator before each
+    file. So a larger place is a later one. For each token and each hashed run before it there is a sorted key
+    (run_hashes.py). Each place is compared with the array before it counts, so a hash collision is never an answer.
+    A removed file is overwritten with separators, so nothing matches there. Its keys go with the next merge
+    (generations.py). Its tokens go when a quarter of the array is of removed files.
+
+    A place is where a window of tokens begins; its follower is REACH positions later (candidates.py).
+    """
+
+    def __init__(self, hashes: RunHashes | None = None, most_places: int = MOST_PLACES) -> None:
+        self._hashes = hashes or RunHashes()
+        self._most_places = most_places
+        self._array = np.full(_SHORTEST_ARRAY, SEPARATOR, np.int32)
+        self._windows = windows_of(self._array)
+        self._end = REACH
+        self._removed = 0
+        self._extents: dict[int, _Extent] = {}
+        self._starts: list[int] = []
+        self._files: list[int] = []
+        self._generations = Generations()
+        self.tokens = 0
+        """How many tokens of files are known."""
+
+    def __contains__(self, file: int) -> bool:
+        return file in self._extents
+
+    def __len__(self) -> int:
+        return len(self._extents)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held, in bytes."""
+        return self._generations.bytes + self._array.nbytes + len(self._files) * _BYTES_A_FILE
+
+    def add(self, file: int, tokens: NDArray[np.int32]) -> None:
+        """Add a file, or replace the one of this number.
+
+        tokens: int32 [n], each at least 0 and less than 2 ** 21. Raises ValueError for others.
+        """
+        if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >> TOKEN_BITS):
+            raise ValueError(f"a token is outside 0 to {(1 << TOKEN_BITS) - 1}; give the ids of a tokenizer")
+        self.remove(file)
+        start = self._end + 1
+        stop = start + len(tokens)
+        self._reserve(stop)
+        self._array[start:stop] = tokens
+        self._end = stop
+        self._extents[file] = _Extent(start, stop)
+        self._starts.append(start)
+        self._files.append(file)
+        self.tokens += len(tokens)
+        keys = self._hashes.keys(self._array[start:stop], start - REACH)
+        room = (BYTES_A_TOKEN - _GROWTH) * self.tokens - self.bytes - keys.nbytes
+        self._generations.add(keys, self._known_keys, room)
+
+    def remove(self, file: int) -> None:
+        """Remove a file, if it is known. None of its tokens is an answer from now on."""
+        extent = self._extents.pop(file, None)
+        if extent is None:
+            return
+        self._array[extent.start : extent.stop] = SEPARATOR
+        self.tokens -= extent.stop - extent.start
+        self._removed += 1 + extent.stop - extent.start
+        if _REMOVED_SHARE * self._removed > self._end:
+            self._compact()
+        elif self.bytes > BYTES_A_TOKEN * self.tokens:
+            self._generations.abandon_merge()
+
+    def followers(self, history: Sequence[int], without: int | None = None) -> list[Followers]:
+        """Return what followed the last tokens of `history`: one Followers for each run that occurs, longest last.
+
+        Of a run only the latest `most_places` occurrences count. Runs longer than the hashed ones are looked for among
+        the counted occurrences of the longest hashed run.
+
+        without: a file that does not count.
+        """
+        return self.followers_of_rows([history], without)[0]
+
+    def followers_of_rows(
+        self, histories: Sequence[Sequence[int]], without: int | None = None
+    ) -> list[list[Followers]]:
+        """Return `followers` of each history. Several together take much less time than one after the other."""
+        hidden = None if without is None else self._extents.get(without)
+        places = range(0) if hidden is None else hidden.places
+        if len(histories) <= MOST_ROWS:
+            return self._look_up(histories, places)
+        parts = (histories[first : first + MOST_ROWS] for first in range(0, len(histories), MOST_ROWS))
+        return [row for part in parts for row in self._look_up(part, places)]
+
+    def tokens_before(self, place: Place) -> NDArray[np.int32]:
+        """Return the tokens of a file up to a place. Raises KeyError for a file that is not known."""
+        start = self._extents[place.file].start
+        return self._array[start : start + place.position].copy()
+
+    def _look_up(self, histories: Sequence[Sequence[int]], hidden: range) -> list[list[Followers]]:
+        looked_at = self._most_places
+        while True:
+            candidates = find_candidates(self._hashes, self._generations.arrays, histories, looked_at)
+            codes = occurrences(candidates, self._windows, histories, hidden, self._most_places)
+            if codes is not None:
+                return count_followers(codes, len(histories), self._locate)
+            looked_at *= 4
+
+    def _locate(self, place: int) -> Place:
+        position = place + REACH
+        index = bisect_right(self._starts, position) - 1
+        return Place(self._files[index], position - self._starts[index])
+
+    def _reserve(self, stop: int) -> None:
+        """Make the array long enough for positions up to `stop`."""
+        if stop > len(self._array):
+            longer = np.full(int(_SPARE * stop), SEPARATOR, np.int32)
+            longer[: self._end] = self._array[: self._end]
+            self._array, self._windows = longer, windows_of(longer)
+
+    def _known_keys(self, keys: Keys) -> Keys:
+        """Return the keys of followers in files that are still known."""
+        if not self._removed:
+            return keys
+        known: Keys = keys[self._array[_places(keys) + REACH] != SEPARATOR]
+        return known
+
+    def _compact(self) -> None:
+        """Drop removed files from the array and from the keys."""
+        old = self._array
+        moved = np.zeros(self._end - REACH, np.uint32)  # by place: how far its file moves to the front
+        files = [(file, extent) for file, extent in self._extents.items()]
+        self._array = np.full(
+            max(int(_SPARE * (REACH + self.tokens + len(files))), _SHORTEST_ARRAY), SEPARATOR, np.int32
+        )
+        self._windows = windows_of(self._array)
+        self._end, self._removed, self._starts, self._files = REACH, 0, [], []
+        for file, extent in files:
+            start = self._end + 1
+            stop = start + extent.stop - extent.start
+            self._array[start:stop] = old[extent.start : extent.stop]
+            moved[extent.start - REACH : extent.stop - REACH] = extent.start - start
+            self._end = stop
+            self._extents[file] = _Extent(start, stop)
+            self._starts.append(start)
+            self._files.append(file)
+
+        def move(keys: Keys) -> Keys:
+            places = _places(keys)
+            kept = old[places + REACH] != SEPARATOR
+            kept_keys: Keys = keys[kept] - moved[places[kept]]
+            return kept_keys
+
+        self._generations.rewrite(move)
+
+
+def _places(keys: Keys) -> NDArray[np.int64]:
+    return (keys & np.uint64(PLACES)).view(np.int64)

@@ -1,0 +1,122 @@
+"""The model's predictions mixed with what followed the same tokens in known code."""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.fill.predictions import Predictions
+from engine.memory.followers import RUNS, TOKEN_BITS, Followers
+from engine.memory.gate import MemoryGate
+from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_statistics import Statistics
+
+MOST_NAMED = 32
+"""Followers of a row that are mixed."""
+_SLOT = {run: slot for slot, run in enumerate(RUNS)}
+
+
+@attrs.frozen(eq=False)
+class Mixture:
+    """The followers of n rows, ready to be mixed with predictions of the same rows.
+
+    Make it before the pass, put `named` into the query, and mix the predictions that come back.
+
+    named: int64 [n, m], the followers with the largest shares, m <= MOST_NAMED.
+    shares: fp32 [n, m, SCOPES], the probability that each scope gives them; zeros where `named` is padded.
+    """
+
+    named: NDArray[np.int64]
+    shares: NDArray[np.float32]
+    _statistics: Statistics
+    _gate: MemoryGate
+
+    @classmethod
+    def of(cls, rows: Sequence[RowFollowers], gate: MemoryGate, most: int = MOST_NAMED) -> "Mixture":
+        """Return the mixture of rows. `most`: the most followers of a row that are mixed."""
+        statistics = Statistics.of(rows)
+        named, shares = _shares(rows, statistics, gate.run_weights(statistics), most)
+        return cls(named, shares, statistics, gate)
+
+    def mix(self, predictions: Predictions) -> Predictions:
+        """Return the predictions of the mixture: as many tokens a row as before, most likely first.
+
+        predictions: of the same rows, with the probabilities of `named`. Entropy stays the model's. A row without
+        followers does not change.
+        """
+        if not len(self.named) or not self.named.shape[1]:
+            return predictions
+        tops, present = self._statistics.tops, self._statistics.present
+        of_tops = (predictions.named[:, :, None] * (self.named[:, :, None] == tops[:, None])).max(1)
+        features = self._statistics.features(predictions.tokens[:, 0], predictions.probabilities[:, 0], of_tops)
+        weights = self._gate.weights(features, present)
+        remembered = weights[:, :1] * predictions.named + (self.shares * weights[:, None, 1:]).sum(-1)
+        remembered = np.where(self.shares.any(-1), remembered, -1)
+        again = (predictions.tokens[:, :, None] == np.where(remembered >= 0, self.named, -1)[:, None]).any(-1)
+        own = np.where(again, -1, weights[:, :1] * predictions.probabilities)
+        tokens = np.concatenate((predictions.tokens, self.named), 1)
+        probabilities = np.concatenate((own, remembered), 1, dtype=np.float32)
+        order = np.argsort(-probabilities, axis=1, kind="stable")[:, : predictions.tokens.shape[1]]
+        return attrs.evolve(
+            predictions,
+            tokens=np.take_along_axis(tokens, order, 1),
+            probabilities=np.take_along_axis(probabilities, order, 1),
+        )
+
+
+def restrict(row: RowFollowers, tokens: NDArray[np.int64]) -> RowFollowers:
+    """Return a row with only those followers that are among `tokens`, sorted. For a query's compatible tokens."""
+    return RowFollowers(*([kept for runs in scope if (kept := _only(runs, tokens))] for scope in row.scopes))
+
+
+def _only(followers: Followers, tokens: NDArray[np.int64]) -> Followers | None:
+    kept = np.isin(followers.tokens, tokens)
+    if not kept.any():
+        return None
+    counts, places = followers.counts[kept], followers.places[kept]
+    return attrs.evolve(
+        followers,
+        tokens=followers.tokens[kept],
+        counts=counts,
+        total=int(counts.sum()),
+        top=int(np.lexsort((places, counts))[-1]),
+        newest=int(places.argmax()),
+        places=places,
+    )
+
+
+def _shares(
+    rows: Sequence[RowFollowers], statistics: Statistics, run_weights: NDArray[np.float32], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return Mixture.named and Mixture.shares."""
+    parts: list[Followers] = []
+    owners: list[tuple[int, int, int]] = []
+    for number, row in enumerate(rows):
+        for scope, runs in enumerate(row.scopes):
+            for followers in runs:
+                parts.append(followers)
+                owners.append((number, scope, _SLOT[followers.run]))
+    if not parts:
+        return np.zeros((len(rows), 0), np.int64), np.zeros((len(rows), 0, SCOPES), np.float32)
+    number, scope, slot = np.array(owners).T
+    sizes = [len(followers.tokens) for followers in parts]
+    factor = run_weights[number, scope, slot] / statistics.totals[number, scope, slot]
+    shares = np.concatenate([followers.counts for followers in parts]) * factor.repeat(sizes)
+    codes = (number.repeat(sizes) << TOKEN_BITS) | np.concatenate([followers.tokens for followers in parts])
+    names, name_of = np.unique(codes, return_inverse=True)
+    by_scope = np.zeros((len(names), SCOPES), np.float32)
+    np.add.at(by_scope, (name_of, scope.repeat(sizes)), shares)
+    row_of, token_of = names >> TOKEN_BITS, names & ((1 << TOKEN_BITS) - 1)
+    # The gate asks for the probability of each scope's top, so the tops come first.
+    is_top = (statistics.tops[row_of] == token_of[:, None]).any(1)
+    order = np.lexsort((-by_scope.sum(1) - 2 * is_top, row_of))
+    row_of = row_of[order]
+    column = np.arange(len(order)) - np.searchsorted(row_of, row_of)
+    kept = column < most
+    row_of, column, order = row_of[kept], column[kept], order[kept]
+    shape = (len(rows), int(column.max()) + 1)
+    named, kept_shares = np.zeros(shape, np.int64), np.zeros((*shape, SCOPES), np.float32)
+    named[row_of, column] = token_of[order]
+    kept_shares[row_of, column] = by_scope[order]
+    return named, kept_shares

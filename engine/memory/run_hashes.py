@@ -1,0 +1,63 @@
+"""Hashes of runs of tokens, for a whole file at once or for the last tokens of a text."""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.memory.followers import PLACES
+
+HASHED = (1, 2, 3, 5)
+"""The lengths of the runs that are hashed. Longer runs are found among the places of the longest of these."""
+_WORD = (1 << 64) - 1
+_LENGTH_SHIFT = 62
+"""The upper two bits of a key say which of HASHED the run's length is."""
+# Random odd numbers, one for each distance from the follower: multilinear hashing (arXiv 1202.4961).
+_FACTORS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0xABC98388FB8FAC03, 0x8CB92BA72F3D8DD7, 0xC2B2AE3D27D4EB4F)
+
+
+@attrs.frozen
+class RunHashes:
+    """Makes keys of 64 bits: in the upper half a run's length and hash, in the lower half the place of its follower.
+
+    bits: bits of the hash that are used, 30 at most. Few bits force collisions, for tests.
+    """
+
+    bits: int = 30
+
+    @property
+    def _hash_mask(self) -> int:
+        return ((1 << self.bits) - 1) << (_LENGTH_SHIFT - self.bits)
+
+    def keys(self, tokens: NDArray[np.int32], first: int) -> NDArray[np.uint64]:
+        """Return one key for each token and hashed run before it, sorted.
+
+        tokens: int32 [n], a file. first: the place of its first token; the others follow.
+        """
+        words = (tokens.astype(np.int64) + 1).view(np.uint64)
+        places = np.arange(first, first + len(tokens), dtype=np.uint64)
+        sums = np.zeros(len(tokens), np.uint64)
+        mask, parts = np.uint64(self._hash_mask), []
+        for distance, factor in enumerate(_FACTORS, 1):
+            sums[distance:] += words[:-distance] * np.uint64(factor)
+            if distance in HASHED:
+                length = np.uint64(HASHED.index(distance) << _LENGTH_SHIFT)
+                keys = length | ((sums[distance:] >> np.uint64(64 - _LENGTH_SHIFT)) & mask) | places[distance:]
+                keys.sort()
+                parts.append(keys)
+        return np.concatenate(parts)
+
+    def bounds(self, history: Sequence[int]) -> list[int]:
+        """Return two keys for each hashed run that `history` is long enough for, shortest first.
+
+        All places of the run are between the two.
+        """
+        sums, mask = 0, self._hash_mask
+        keys: list[int] = []
+        for distance, (token, factor) in enumerate(zip(reversed(history), _FACTORS, strict=False), 1):
+            sums = sums + (token + 1) * factor & _WORD
+            if distance in HASHED:
+                key = HASHED.index(distance) << _LENGTH_SHIFT | sums >> (64 - _LENGTH_SHIFT) & mask
+                keys += (key, key | PLACES)
+        return keys

@@ -1,0 +1,137 @@
+"""The memories of workspaces: kept apart, bounded, and without the file that is being edited."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.memory.followers import Followers
+from engine.memory.index import BYTES_A_TOKEN
+from engine.memory.row_memory import RowMemory
+from engine.memory.workspace import Status, WorkspaceMemories
+
+ROOM = 10_000_000
+CODE = [10, 11, 12, 13, 14, 15]
+
+
+def followers_of(runs: list[Followers]) -> dict[int, list[int]]:
+    return {followers.run: followers.tokens.tolist() for followers in runs}
+
+
+@pytest.fixture
+def memories() -> WorkspaceMemories:
+    memories = WorkspaceMemories(ROOM)
+    memories.learn("/a", "one.py", CODE)
+    memories.learn("/a", "two.py", [10, 11, 99])
+    memories.learn("/b", "one.py", [10, 11, 55])
+    return memories
+
+
+def known(memories: WorkspaceMemories, workspace: str, path: str = "new.py") -> dict[int, list[int]]:
+    return followers_of(memories.rows(workspace, path, [], []).followers([10, 11]).workspace)
+
+
+def test_a_row_is_answered_by_the_files_of_its_workspace(memories: WorkspaceMemories) -> None:
+    assert known(memories, "/a") == {1: [12, 99], 2: [12, 99]}
+    assert known(memories, "/b") == {1: [55], 2: [55]}
+
+
+def test_an_unknown_workspace_answers_nothing(memories: WorkspaceMemories) -> None:
+    assert known(memories, "/c") == {}
+    assert known(memories, "") == {}
+    assert memories.status("/c") == Status(0, 0, 0)
+
+
+def test_the_edited_file_does_not_answer_from_what_was_learned_of_it(memories: WorkspaceMemories) -> None:
+    assert known(memories, "/a", "one.py") == {1: [99], 2: [99]}
+    assert known(memories, "/b", "one.py") == {}
+
+
+def test_the_edited_file_answers_with_the_code_around_the_cursor() -> None:
+    rows = WorkspaceMemories(ROOM).rows("/a", "one.py", above=[1, 2, 3, 1, 2], below=[1, 2, 4])
+    row = rows.followers([1, 2])
+    assert followers_of(row.file) == {1: [3, 4], 2: [3, 4]}
+    assert row.file[1].counts.tolist() == [1, 1]
+    assert row.file[1].tokens[row.file[1].newest] == 3  # above the cursor, so nearer
+    assert not row.workspace
+
+
+def test_no_run_crosses_from_the_code_below_to_the_code_above() -> None:
+    rows = WorkspaceMemories(ROOM).rows("/a", "one.py", above=[3, 4], below=[1, 2])
+    assert not rows.followers([1, 2])
+    assert not rows.followers([])
+
+
+@given(st.lists(st.integers(0, 2), max_size=40), st.lists(st.integers(0, 2), max_size=40), st.integers(0, 40))
+@settings(max_examples=100, deadline=None)
+def test_a_scan_finds_what_an_index_finds(above: list[int], below: list[int], end: int) -> None:
+    memories = WorkspaceMemories(ROOM)
+    memories.learn("/a", "below", below)
+    memories.learn("/a", "above", above)
+    history = (above + below)[:end]
+    row = memories.rows("/a", "new.py", above, below).followers(history)
+    assert followers_of(row.file) == followers_of(row.workspace)
+    for in_file, indexed in zip(row.file, row.workspace, strict=True):
+        assert in_file.counts.tolist() == indexed.counts.tolist()
+        assert (in_file.total, in_file.top, in_file.newest) == (indexed.total, indexed.top, indexed.newest)
+        assert in_file.latest.position == indexed.latest.position
+
+
+def test_a_forgotten_file_answers_nothing(memories: WorkspaceMemories) -> None:
+    memories.forget("/a", ["two.py", "unknown.py"])
+    assert known(memories, "/a") == {1: [12], 2: [12]}
+    memories.forget("/a")
+    assert known(memories, "/a") == {}
+    assert memories.status("/a") == Status(0, 0, 0)
+    assert known(memories, "/b") == {1: [55], 2: [55]}
+
+
+def test_a_file_that_is_learned_again_answers_with_its_new_text(memories: WorkspaceMemories) -> None:
+    memories.learn("/a", "one.py", [10, 11, 77])
+    assert known(memories, "/a") == {1: [77, 99], 2: [77, 99]}
+    assert memories.status("/a").files == 2
+    assert memories.status("/a").tokens == 6
+
+
+def test_memory_stays_within_its_bound() -> None:
+    most, random = 30_000_000, np.random.default_rng(0)
+    memories = WorkspaceMemories(most)
+    for number in range(700):
+        memories.learn(f"/{number % 3}", f"{number % 290}.py", random.integers(0, 8000, 2000))
+        assert memories.bytes <= most
+    tokens = sum(memories.status(f"/{number}").tokens for number in range(3))
+    assert tokens * BYTES_A_TOKEN > 0.9 * most
+
+
+def test_the_file_that_was_used_least_recently_leaves_first() -> None:
+    memories = WorkspaceMemories(BYTES_A_TOKEN * 300)
+    for path in ("first", "second", "third"):
+        memories.learn("/a", path, [ord(path[0])] * 100)
+    memories.rows("/a", "first", [], [])
+    memories.learn("/b", "fourth", [1] * 100)
+
+    def knows(path: str) -> bool:
+        return bool(memories.rows("/a", "", [], []).followers([ord(path[0])]))
+
+    assert [knows(path) for path in ("first", "second", "third")] == [True, False, True]
+
+
+def test_a_file_larger_than_the_bound_is_not_learned() -> None:
+    memories = WorkspaceMemories(BYTES_A_TOKEN * 300)
+    memories.learn("/a", "small", [1] * 100)
+    memories.learn("/a", "large", [1] * 301)
+    assert memories.status("/a").files == 1
+
+
+def source(rows: RowMemory, history: list[int], token: int) -> tuple[str, str, list[int], int, int, int]:
+    found = rows.where_from(rows.followers(history), token)
+    assert found is not None
+    return found.path, found.part, found.tokens_before.tolist(), found.run, found.count, found.total
+
+
+def test_a_token_names_the_place_that_it_was_seen_at(memories: WorkspaceMemories) -> None:
+    rows = memories.rows("/a", "new.py", above=[5, 11, 12], below=[11, 99])
+    assert source(rows, [10, 11], 12) == ("one.py", "workspace", [10, 11], 2, 1, 2)
+    assert source(rows, [7, 11], 12) == ("", "above", [5, 11], 1, 1, 2)
+    assert source(rows, [7, 11], 99) == ("", "below", [11], 1, 1, 2)
+    assert rows.where_from(rows.followers([10, 11]), 1234) is None
