@@ -27,9 +27,12 @@ class Suggester:
     line was right. `asked` counts the fills, `reused` the keys that needed none.
     """
 
-    def __init__(self, scheduler: Scheduler, model: ModelInfo, task: TypingTask, settings: Settings) -> None:
+    def __init__(
+        self, scheduler: Scheduler, model: ModelInfo, task: TypingTask, settings: Settings, workspace: str = ""
+    ) -> None:
         self._scheduler, self._model, self._task, self._settings = scheduler, model, task, settings
         self._documents, self._reuse = Documents(), Reuse()
+        self._workspace = workspace
         self._uri = f"file:///{task.path}"
         self._documents.open(self._uri, task.language, 0, task.above + task.below)
         self._typed = 0
@@ -69,7 +72,7 @@ class Suggester:
         return snapshot
 
     async def _ask(self, snapshot: Snapshot, offset: int) -> Screen:
-        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path)
+        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path, workspace=self._workspace)
         fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
         filled = await self._scheduler.submit(fill, None).result
         line = self._task.text[self._typed :].partition("\n")[0]

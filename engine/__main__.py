@@ -121,19 +121,21 @@ def _run(
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported late because torch takes seconds: a process that does not get the lock ends without this.
-    from engine.memory.engine_memories import memories_of
+    from engine.library.resolve import EMBEDDED_FOLDER
+    from engine.memory.engine_memories import EngineMemories
+    from engine.memory.gate import MemoryGate
+    from engine.models.embedded.model import EmbeddedModel
     from engine.models.load import load
     from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
 
     loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
-    memories = memories_of(loaded, arguments.memory_megabytes)
-    if memories is None:
+    if not isinstance(loaded, EmbeddedModel) or not arguments.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
-    tokenize = memories.tokenize
-    return loaded.info, lambda: Scheduler(
-        loaded, on_stage=heartbeat.set_stage, files=FileQueue(memories, tokenize), memories=memories
-    )
+    gate = MemoryGate.load(EMBEDDED_FOLDER / "memory.safetensors")
+    memories = EngineMemories(loaded, loaded.tokenizer, gate, arguments.memory_megabytes << 20)
+    files = FileQueue(memories, memories.tokenize)
+    return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage, files=files, memories=memories)
 
 
 def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:

@@ -6,25 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.fill.interface import Layout, Model
-from engine.library.resolve import EMBEDDED_FOLDER
+from engine.fill.interface import Layout, Vocabulary
 from engine.memory.fill_memory import GatedMemory
 from engine.memory.gate import MemoryGate
 from engine.memory.workspace import WorkspaceMemories
 from engine.protocol.messages import Fill
 
-GATE = EMBEDDED_FOLDER / "memory.safetensors"
-
 
 class EngineMemories:
     """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned."""
 
-    def __init__(self, model: Model, tokenizer: Tokenizer, gate: MemoryGate, max_bytes: int) -> None:
-        self._workspaces, self._gate, self._end = WorkspaceMemories(max_bytes), gate, model.end
+    def __init__(self, vocabulary: Vocabulary, tokenizer: Tokenizer, gate: MemoryGate, max_bytes: int) -> None:
+        self._workspaces, self._gate, self._end = WorkspaceMemories(max_bytes), gate, vocabulary.end
         self._tokenizer = tokenizer
         special = tokenizer.get_added_tokens_decoder()
-        breaks = [token for token in tokenizer.get_vocab().values() if token not in special and model.breaks_line(token)]
-        self._line_breaks = np.array(sorted(breaks), np.int64)
+        text = [token for token in tokenizer.get_vocab().values() if token not in special]
+        self._line_breaks = np.array(sorted(token for token in text if vocabulary.breaks_line(token)), np.int64)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a file, whatever its line ends."""
@@ -47,10 +44,3 @@ class EngineMemories:
         rows = self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
         breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
         return GatedMemory(rows, self._gate, breaks, self._end)
-
-
-def memories_of(model: Model, megabytes: int) -> EngineMemories | None:
-    """Return the memories for a model whose gate is shipped: the embedded one. None for any other."""
-    if model.info.family != FAMILY or not megabytes:
-        return None
-    return EngineMemories(model, model.tokenizer, MemoryGate.load(GATE), megabytes << 20)

@@ -32,7 +32,8 @@ class GatedMemory:
         return Mixture.of([first, *(self._with_end(row) for row in others)], self._gate)
 
     def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
-        """Return the followers of the longest run, one after the other, while that run is LEAST_RUN tokens or longer."""
+        """Return the followers of the longest run, one after the other, while that run is LEAST_RUN tokens or
+        longer."""
         written, tokens = list(history), []
         for _ in range(most):
             row = self._with_end(self._memory.followers(written))

@@ -88,7 +88,8 @@ class Rows:
 
 
 def packages(files: Sequence[File]) -> Iterator[list[File]]:
-    """Yield the files of each package with at least FEWEST_FILES. A corpus keeps them together, each package in the order of the paths' hashes."""
+    """Yield the files of each package with at least FEWEST_FILES. A corpus keeps them together, each package in the
+    order of the paths' hashes."""
     part: list[File] = []
     last = ("", b"")
     for file in files:
