@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +53,7 @@ class Editor:
         self.client = make_test_lsp_client()
         self.encoding = encoding
         self.states: list[str] = []
+        self.registered: list[str] = []
         self.canvases: list[list[str | None]] = []
         self.uri = ""
         self.text = ""
@@ -68,13 +69,21 @@ class Editor:
         pull: object = None,
         text_document: types.TextDocumentClientCapabilities | None = None,
         notebook_document: types.NotebookDocumentClientCapabilities | None = None,
+        folders: Sequence[Path] = (),
     ) -> types.InitializeResult:
-        """Start the server with these initializationOptions; `pull` answers its workspace/configuration requests."""
+        """Start the server with these initializationOptions and workspace folders.
+
+        `pull` answers its workspace/configuration requests.
+        """
         await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
-        workspace = None
+        self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(
+            lambda params: self.registered.extend(registration.method for registration in params.registrations)
+        )
+        watched = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+        workspace = types.WorkspaceClientCapabilities(did_change_watched_files=watched if folders else None)
         if pull is not None:
             self.client.set_configuration(pull, section="midspan")
-            workspace = types.WorkspaceClientCapabilities(configuration=True)
+            workspace.configuration = True
         capabilities = types.ClientCapabilities(
             general=types.GeneralClientCapabilities(position_encodings=[self.encoding]),
             window=types.WindowClientCapabilities(work_done_progress=True),
@@ -82,7 +91,11 @@ class Editor:
             text_document=text_document,
             notebook_document=notebook_document,
         )
-        params = types.InitializeParams(capabilities=capabilities, initialization_options=options)
+        params = types.InitializeParams(
+            capabilities=capabilities,
+            initialization_options=options,
+            workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders] or None,
+        )
         return await self.client.initialize_session(params)
 
     async def stop(self) -> None:

@@ -1,6 +1,7 @@
 """A memory of workspaces that keeps what it is given, and a tokenizer whose tokens can be read back."""
 
 import threading
+import time
 from collections.abc import Sequence
 
 import attrs
@@ -15,13 +16,18 @@ def characters(text: str) -> list[int]:
 
 @attrs.define
 class RecordingMemory:
-    """Implements file_queue.FileMemory. `texts` has the text of each file of each workspace."""
+    """Implements file_queue.FileMemory. `texts` has the text of each file of each workspace.
 
+    `learned` has each file that ever entered, and a file takes `file_s` seconds to enter.
+    """
+
+    file_s: float = 0.0
     texts: dict[str, dict[str, str]] = attrs.field(factory=dict)
     learned: list[tuple[str, str]] = attrs.field(factory=list)
     threads: set[str] = attrs.field(factory=set)
 
     def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
+        time.sleep(self.file_s)
         self.threads.add(threading.current_thread().name)
         self.learned.append((workspace, path))
         self.texts.setdefault(workspace, {})[path] = "".join(chr(token) for token in tokens.tolist())

@@ -22,11 +22,13 @@ def read_text(folder: str, path: str) -> str | None:
         descriptor = os.open(full, _FLAGS)
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                return None
-            return decode(file.read(MAX_FILE_BYTES + 1))
-        except OSError:
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
             return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return decode(file.read(MAX_FILE_BYTES + 1))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,69 @@
+"""An engine in the test's own process, found by real language servers. Its memory records what it is to learn."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from recording_memory import RecordingMemory, characters
+
+from engine import __version__
+from engine.client.address import make_private, runtime_paths_of
+from engine.client.lock import EngineLock, LockRecord
+from engine.models.load import load
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Welcome
+from engine.schedule.file_queue import FileQueue
+from engine.schedule.scheduler import ScheduledTicket, Scheduler
+from engine.server.listener import Listener
+from engine.server.server import Server
+
+
+class RecordingScheduler(Scheduler):
+    """Keeps the fills that it is asked for."""
+
+    fills: list[Fill]
+
+    def submit(self, fill: Fill, on_progress: object) -> ScheduledTicket:
+        self.fills.append(fill)
+        callback = on_progress if callable(on_progress) else None
+        return super().submit(fill, callback)
+
+
+class RecordingEngine:
+    """Holds the lock, socket and record of a real engine of `model`. A stopped one can be started again."""
+
+    def __init__(self, model: Path) -> None:
+        self._model = load(str(model), threads=1, device="cpu")
+        self._paths = runtime_paths_of(str(model))
+        self.memory = RecordingMemory()
+        self.fills: list[Fill] = []
+
+    async def start(self) -> None:
+        """Accept clients, with an empty memory."""
+        self.memory = RecordingMemory(self.memory.file_s)
+        make_private(self._paths.directory)
+        lock = EngineLock.acquire(self._paths.lock)
+        assert lock is not None
+        self._lock = lock
+        self._backend = RecordingScheduler(self._model, files=FileQueue(self.memory, characters))
+        self._backend.fills = self.fills
+        await self._backend.start()
+        self._listener = Listener(self._paths, "unix")
+        record = LockRecord(os.getpid(), "test", __version__, socket=self._listener.address.path)
+        self._server = Server(
+            self._backend, Welcome(PROTOCOL_VERSION, __version__, os.getpid(), self._model.info), "", 0
+        )
+        self._serving = asyncio.create_task(self._server.run(self._listener.socket))
+        lock.write(record)
+
+    async def stop(self) -> None:
+        """End all connections."""
+        self._server.stop("the test asked for it")
+        await self._serving
+        self._listener.remove()
+        await self._backend.stop()
+        self._lock.release()
+        await self._server.close()
+
+    def texts(self, folder: Path) -> dict[str, str]:
+        """Return what the memory has of a workspace folder."""
+        return self.memory.texts.get(os.path.realpath(folder), {})
