@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import PLACE_BITS, PLACES, RUNS, TOKEN_BITS
+from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, PLACES, RUNS
 from engine.memory.generations import Keys
 from engine.memory.run_hashes import HASHED, RunHashes
 
@@ -16,7 +16,6 @@ SEPARATOR = -1
 """Between files, in the array of tokens. It equals no token."""
 SLOTS = len(RUNS)
 """Groups of a row: group `row * SLOTS + slot` is of the run RUNS[slot]."""
-GROUP_SHIFT = TOKEN_BITS + PLACE_BITS
 MOST_ROWS = (1 << (63 - GROUP_SHIFT)) // SLOTS
 _NO_TOKEN = -2
 _LAST_SLOT = len(HASHED) - 1
@@ -39,16 +38,14 @@ class Candidates:
     """Places of windows whose last tokens have the hash of a run.
 
     places: int64 [n], group by group, the groups of the longest hashed run first.
-    groups: int64 [g]. sizes: int64 [g], the places of each group.
+    groups: which. sizes: the places of each.
     cut: indices of the groups that may have older places as well.
-    longest: how many of the places are of the longest hashed run.
     """
 
     places: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    groups: list[int]
+    sizes: list[int]
     cut: list[int]
-    longest: int
 
 
 def find_candidates(
@@ -68,8 +65,7 @@ def find_candidates(
     parts: list[Keys] = []
     sizes: list[int] = []
     cut: list[int] = []
-    longest = 0
-    for index, group in enumerate(groups):
+    for index in range(len(groups)):
         left = most
         for keys, ends in searched:
             low, high = ends[2 * index], ends[2 * index + 1]
@@ -82,11 +78,9 @@ def find_candidates(
                 if not left:
                     break
         sizes.append(most - left)
-        if group % SLOTS == _LAST_SLOT:
-            longest += most - left
     keys = np.concatenate(parts) if parts else np.zeros(0, np.uint64)
     places = (keys & np.uint64(PLACES)).view(np.int64)
-    return Candidates(places, np.array(groups, np.int64), np.array(sizes, np.int64), cut, longest)
+    return Candidates(places, groups, sizes, cut)
 
 
 def occurrences(
@@ -99,32 +93,39 @@ def occurrences(
 
     hidden: places that do not count.
     """
-    places, sizes = candidates.places, candidates.sizes
-    patterns = np.full((len(histories), REACH + 1), _NO_TOKEN, np.int32)
-    for pattern, history in zip(patterns, histories, strict=True):
-        if last := history[1 - REACH :]:
-            pattern[REACH - len(last) : REACH] = last
-    groups = candidates.groups.repeat(sizes)
+    places, sizes, groups = candidates.places, candidates.sizes, np.array(candidates.groups, np.int64)
+    patterns = np.array([_pattern(history) for history in histories], np.int32)
+    group_of = np.arange(len(groups)).repeat(sizes)
     seen = windows[places].view(np.int32).reshape(-1, REACH + 1)
-    differs = seen != (patterns if len(patterns) == 1 else patterns[groups // SLOTS])
+    differs = seen != (patterns if len(histories) == 1 else patterns[(groups // SLOTS)[group_of]])
     lengths = differs[:, -2::-1].argmax(1)
-    matches = lengths >= (_LENGTHS[candidates.groups % SLOTS]).repeat(sizes)
+    matches = lengths >= _LENGTHS[groups % SLOTS][group_of]
     if hidden:
         matches &= (places < hidden.start) | (places >= hidden.stop)
-    ends = sizes.cumsum()
-    for index in np.flatnonzero(sizes >= most).tolist():
-        group = slice(int(ends[index] - sizes[index]), int(ends[index]))
-        matched = int(matches[group].sum())
-        if matched < most and index in candidates.cut:
-            return None
-        if matched > most:
-            matches[group] &= places[group] >= np.sort(places[group][matches[group]])[-most]
-    codes = (groups << GROUP_SHIFT) | (seen[:, REACH].astype(np.int64) << PLACE_BITS) | places
+    stop, longest = 0, 0
+    for index, size in enumerate(sizes):
+        stop += size
+        if candidates.groups[index] % SLOTS == _LAST_SLOT:
+            longest = stop
+        if size >= most:
+            group = slice(stop - size, stop)
+            matched = np.count_nonzero(matches[group])
+            if matched < most and index in candidates.cut:
+                return None
+            if matched > most:
+                matches[group] &= places[group] >= np.sort(places[group][matches[group]])[-most]
+    codes = (groups << GROUP_SHIFT)[group_of] | (seen[:, REACH].astype(np.int64) << PLACE_BITS) | places
     parts = [codes[matches]]
-    lengths, codes = lengths[: candidates.longest], codes[: candidates.longest]
+    lengths, codes, matches = lengths[:longest], codes[:longest], matches[:longest]
     for slot in range(_LAST_SLOT + 1, SLOTS):
-        longer = matches[: candidates.longest] & (lengths >= RUNS[slot])
-        if not longer.any():
+        matches = matches & (lengths >= RUNS[slot])
+        if not matches.any():
             break
-        parts.append(codes[longer] + ((slot - _LAST_SLOT) << GROUP_SHIFT))
+        parts.append(codes[matches] + ((slot - _LAST_SLOT) << GROUP_SHIFT))
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _pattern(history: Sequence[int]) -> list[int]:
+    """Return a window that ends with the last tokens of a text. Its first item and its follower equal no token."""
+    last = history[1 - REACH :]
+    return [*[_NO_TOKEN] * (REACH - len(last)), *last, _NO_TOKEN]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.candidates import GROUP_SHIFT, SEPARATOR
-from engine.memory.followers import PLACE_BITS, RUNS, Followers, Place, count_followers
+from engine.memory.candidates import SEPARATOR
+from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, RUNS, Followers, Place, count_followers
 
 BELOW, ABOVE = 0, 1
 """What a Place of a scan calls the code below and above the cursor."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 PLACE_BITS = 32
 TOKEN_BITS = 21
+GROUP_SHIFT = TOKEN_BITS + PLACE_BITS
 
 RUNS = (1, 2, 3, 5, 8, 12)
 """The lengths of the runs of tokens that the memory knows."""
@@ -24,16 +25,14 @@ class Place:
     position: int
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Followers:
-    """The tokens that followed one run.
+    """The tokens that followed one run. Not to be changed; a frozen class would take longer to make.
 
     run: the length of the run in tokens, one of RUNS.
     tokens: int64 [n], the different followers, smallest first.
     counts: int64 [n], how often each followed, among the latest occurrences that are looked at.
     total: the sum of the counts.
-    top: index of the most frequent token; of several the one seen last.
-    newest: index of the token that followed the latest occurrence.
     places: int64 [n], the latest place of each token, in the numbering of the index.
     """
 
@@ -41,10 +40,18 @@ class Followers:
     tokens: NDArray[np.int64]
     counts: NDArray[np.int64]
     total: int
-    top: int
-    newest: int
     places: NDArray[np.int64]
     _locate: Callable[[int], Place] = attrs.field(repr=False)
+
+    @property
+    def top(self) -> int:
+        """Index of the most frequent token; of several the one seen last."""
+        return int(((self.counts << PLACE_BITS) | self.places).argmax())
+
+    @property
+    def newest(self) -> int:
+        """Index of the token that followed the latest occurrence."""
+        return int(self.places.argmax())
 
     @property
     def latest(self) -> Place:
@@ -59,36 +66,28 @@ class Followers:
 def count_followers(codes: NDArray[np.int64], rows: int, locate: Callable[[int], Place]) -> list[list[Followers]]:
     """Count occurrences by row, run and follower. Returns the Followers of each row, longest run last.
 
-    codes: int64 [n], any order: (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place; group `row * len(RUNS) + r`
-    is of the run RUNS[r].
+    codes: int64 [n], any order, overwritten: (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place. Group
+    `row * len(RUNS) + r` is of the run RUNS[r].
     """
     found: list[list[Followers]] = [[] for _ in range(rows)]
     if not len(codes):
         return found
-    codes = np.sort(codes)
+    codes.sort()
     names = codes >> PLACE_BITS  # of row, run and follower
-    stops = np.append(np.flatnonzero(names[1:] != names[:-1]) + 1, len(codes))
-    counts = np.diff(stops, prepend=0)
-    names, places = names[stops - 1], codes[stops - 1] & PLACES
-    tokens, groups = names & _TOKENS, (names >> TOKEN_BITS).tolist()
-    scores = (counts << PLACE_BITS) | places
+    (changes,) = (names[1:] != names[:-1]).nonzero()
+    bounds = np.empty(len(changes) + 2, np.int64)
+    bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(codes)
+    counts = bounds[1:] - bounds[:-1]
+    newest = codes[bounds[1:] - 1]
+    tokens, places = (newest >> PLACE_BITS) & _TOKENS, newest & PLACES
+    groups = (newest >> GROUP_SHIFT).tolist()
     first = 0
     while first < len(groups):
-        last = bisect_right(groups, groups[first], first)
-        row, slot = divmod(groups[first], len(RUNS))
+        group = groups[first]
+        last = bisect_right(groups, group, first)
+        total = int(bounds[last]) - int(bounds[first])
         part = slice(first, last)
-        of_part = counts[part]
-        found[row].append(
-            Followers(
-                run=RUNS[slot],
-                tokens=tokens[part],
-                counts=of_part,
-                total=int(of_part.sum()),
-                top=int(scores[part].argmax()),
-                newest=int(places[part].argmax()),
-                places=places[part],
-                locate=locate,
-            )
-        )
+        runs = found[group // len(RUNS)]
+        runs.append(Followers(RUNS[group % len(RUNS)], tokens[part], counts[part], total, places[part], locate))
         first = last
     return found

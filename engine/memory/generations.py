@@ -17,106 +17,128 @@ Sieve = Callable[[Keys], Keys]
 SMALL = 1 << 15
 """Generations are merged at once if together they hold no more keys."""
 AT_ONCE = 1 << 17
-"""The most keys that are sorted in one step."""
+"""The keys that are merged in one step, about."""
 RATIO = 4
 """A generation has at least this many times the keys of the next newer one, once merging has caught up."""
+SETTLED_RATIO = 64
+"""The same when nothing else is to be done."""
 EFFORT = 24
 """Keys merged for each key that arrives, at most."""
 
 
-@attrs.define(eq=False)
 class _Merge:
-    """Two neighbouring generations being merged. `merged` holds the result of the slices that are done."""
+    """Two neighbouring generations being merged, from the highest keys down.
 
-    older: Keys
-    newer: Keys
-    merged: Keys
-    filled: int = 0
-    slices_done: int = 0
+    What is merged leaves the two arrays. So at each time every key is in one of the three, and little more memory is
+    held than before. No view of the arrays may be kept, because they are cut in place.
+    """
+
+    def __init__(self, older: Keys, newer: Keys) -> None:
+        self.older, self.newer = older, newer
+        self._result = np.empty(len(older) + len(newer), np.uint64)
+        self._first = len(self._result)
+        self._slices = 1 + 2 * len(self._result) // AT_ONCE
 
     @property
-    def slices(self) -> int:
-        return 1 + len(self.merged) * 2 // AT_ONCE
+    def merged(self) -> Keys:
+        """The keys that are merged already, sorted."""
+        return self._result[self._first :]
+
+    @property
+    def done(self) -> bool:
+        return self._slices == 0
 
     def step(self, sieve: Sieve) -> int:
-        """Merge the next slice of all hashes. Return how many keys were read."""
-        start, stop = ((1 << 64) * number // self.slices for number in (self.slices_done, self.slices_done + 1))
-        last = self.slices_done + 1 == self.slices
-        parts = []
-        for keys in (self.older, self.newer):
-            low = int(keys.searchsorted(np.uint64(start)))
-            high = len(keys) if last else int(keys.searchsorted(np.uint64(stop)))
-            parts.append(keys[low:high])
-        kept = sieve(np.concatenate(parts))
+        """Merge the next slice of all keys. Return how many keys were read."""
+        self._slices -= 1
+        start = np.uint64(_evenly(self._slices, 1 + 2 * len(self._result) // AT_ONCE))
+        lows = [int(keys.searchsorted(start)) for keys in (self.older, self.newer)]
+        both = np.concatenate((self.older[lows[0] :], self.newer[lows[1] :]))
+        kept = sieve(both)
         kept.sort()
-        self.merged[self.filled : self.filled + len(kept)] = kept
-        self.filled += len(kept)
-        self.slices_done += 1
-        return sum(map(len, parts))
+        self._result[self._first - len(kept) : self._first] = kept
+        self._first -= len(kept)
+        self.older.resize(lows[0], refcheck=False)
+        self.newer.resize(lows[1], refcheck=False)
+        return len(both)
+
+    def finished(self) -> Keys:
+        """Return all keys as an array of their own."""
+        return self._result if self._first == 0 else self.merged.copy()
+
+
+def _evenly(number: int, parts: int) -> int:
+    """Return where part `number` of all keys of 64 bits begins."""
+    return (1 << 64) * number // parts
 
 
 class Generations:
     """Keys of all files, in sorted arrays of which each is much longer than the next newer one."""
 
     def __init__(self) -> None:
-        self.arrays: list[Keys] = []
-        """Oldest first; each sorted."""
+        self._arrays: list[Keys] = []
         self._merge: _Merge | None = None
 
     @property
-    def bytes(self) -> int:
-        """Memory held, in bytes, with the result of the merge under way."""
-        merging = 0 if self._merge is None else self._merge.merged.nbytes
-        return merging + sum(keys.nbytes for keys in self.arrays)
+    def arrays(self) -> list[Keys]:
+        """The sorted arrays, oldest first. A part of two neighbours may be in a third array, which follows them."""
+        if self._merge is None:
+            return self._arrays
+        index = self._merging() + 2
+        return [*self._arrays[:index], self._merge.merged, *self._arrays[index:]]
 
-    def add(self, keys: Keys, sieve: Sieve, room: int) -> None:
-        """Add a sorted array, and merge for a while. A merge that needs more than `room` further bytes waits."""
-        self.arrays.append(keys)
+    @property
+    def bytes(self) -> int:
+        """Memory held, in bytes."""
+        return sum(keys.nbytes for keys in self.arrays)
+
+    def add(self, keys: Keys, sieve: Sieve) -> None:
+        """Add a sorted array, and merge for a while."""
+        self._arrays.append(keys)
         while self._newest_are_small():
-            newer, older = self.arrays.pop(), self.arrays.pop()
+            newer, older = self._arrays.pop(), self._arrays.pop()
             both = sieve(np.concatenate((older, newer)))
             both.sort()
-            self.arrays.append(both)
-        effort = max(EFFORT * len(keys), AT_ONCE)
-        while effort > 0 and (self._merge is not None or self._start_merge(room)):
-            effort -= self._continue_merge(sieve)
+            self._arrays.append(both)
+        self._work(max(EFFORT * len(keys), AT_ONCE), RATIO, sieve)
 
-    def _newest_are_small(self) -> bool:
-        if len(self.arrays) < 2 or len(self.arrays[-1]) + len(self.arrays[-2]) > SMALL:
-            return False
-        busy = None if self._merge is None else self._merge.newer
-        return self.arrays[-2] is not busy
-
-    def _start_merge(self, room: int) -> bool:
-        """Start the merge of the newest two neighbours that are too similar in size. Return whether there are any."""
-        for index in range(len(self.arrays) - 2, -1, -1):
-            older, newer = self.arrays[index : index + 2]
-            both = len(older) + len(newer)
-            if len(older) < RATIO * len(newer) and both * newer.itemsize <= room:
-                self._merge = _Merge(older, newer, np.empty(both, np.uint64))
-                return True
-        return False
-
-    def _continue_merge(self, sieve: Sieve) -> int:
-        merge = self._merge
-        if merge is None:
-            return 0
-        read = merge.step(sieve)
-        if merge.slices_done == merge.slices:
-            index = next(index for index, keys in enumerate(self.arrays) if keys is merge.older)
-            # A copy only where much was dropped: it gives the rest of the array back.
-            merged = merge.merged[: merge.filled]
-            self.arrays[index : index + 2] = [merged if merge.filled > 0.95 * len(merge.merged) else merged.copy()]
-            self._merge = None
-        return read
-
-    def abandon_merge(self) -> None:
-        """Give the memory of a merge under way back. It starts again when there is room."""
-        self._merge = None
+    def settle(self, sieve: Sieve) -> bool:
+        """Merge for a few milliseconds, so that lookups become faster. Return whether there is more to do."""
+        self._work(AT_ONCE, SETTLED_RATIO, sieve)
+        return self._merge is not None or self._unequal(SETTLED_RATIO) is not None
 
     def rewrite(self, change: Sieve) -> None:
-        """Replace each array by `change` of it, which stays sorted. A merge under way starts again."""
-        self.abandon_merge()
-        for index, keys in enumerate(self.arrays):
-            self.arrays[index] = change(keys)
-        self.arrays = [keys for keys in self.arrays if len(keys)]
+        """Replace each array by `change` of it, which stays sorted."""
+        while self._merge is not None:
+            self._work(1, RATIO, lambda keys: keys)
+        self._arrays = [changed for keys in self._arrays if len(changed := change(keys))]
+
+    def _newest_are_small(self) -> bool:
+        if len(self._arrays) < 2 or len(self._arrays[-1]) + len(self._arrays[-2]) > SMALL:
+            return False
+        return self._merge is None or self._arrays[-2] is not self._merge.newer
+
+    def _merging(self) -> int:
+        """Return the index of the older generation that is being merged."""
+        return next(i for i, keys in enumerate(self._arrays) if self._merge is not None and keys is self._merge.older)
+
+    def _unequal(self, ratio: int) -> int | None:
+        """Return the newest generation that is too short for the next newer one, as an index, or None."""
+        lengths = [len(keys) for keys in self._arrays]
+        pairs = range(len(lengths) - 2, -1, -1)
+        return next((index for index in pairs if lengths[index] < ratio * lengths[index + 1]), None)
+
+    def _work(self, effort: int, ratio: int, sieve: Sieve) -> None:
+        """Merge until `effort` keys have been read, or there is nothing left to merge."""
+        while effort > 0:
+            if self._merge is None:
+                index = self._unequal(ratio)
+                if index is None:
+                    return
+                self._merge = _Merge(self._arrays[index], self._arrays[index + 1])
+            merge = self._merge
+            effort -= merge.step(sieve)
+            if merge.done:
+                index = self._merging()
+                self._arrays[index : index + 2] = [merge.finished()]
+                self._merge = None

@@ -18,8 +18,6 @@ BYTES_A_TOKEN = 64
 """The memory of an index is bounded by this, except for a small constant part."""
 _SPARE = 1.125
 """How much longer the array of tokens becomes than it has to be."""
-_GROWTH = 4
-"""Bytes a token that a merge leaves free, for an array that becomes longer while it goes on."""
 _SHORTEST_ARRAY = 1 << 12
 _BYTES_A_FILE = 250
 _REMOVED_SHARE = 4
@@ -93,8 +91,11 @@ class RunIndex:
         self._files.append(file)
         self.tokens += len(tokens)
         keys = self._hashes.keys(self._array[start:stop], start - REACH)
-        room = (BYTES_A_TOKEN - _GROWTH) * self.tokens - self.bytes - keys.nbytes
-        self._generations.add(keys, self._known_keys, room)
+        self._generations.add(keys, self._known_keys)
+
+    def settle(self) -> bool:
+        """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
+        return self._generations.settle(self._known_keys)
 
     def remove(self, file: int) -> None:
         """Remove a file, if it is known. None of its tokens is an answer from now on."""
@@ -106,8 +107,6 @@ class RunIndex:
         self._removed += 1 + extent.stop - extent.start
         if _REMOVED_SHARE * self._removed > self._end:
             self._compact()
-        elif self.bytes > BYTES_A_TOKEN * self.tokens:
-            self._generations.abandon_merge()
 
     def followers(self, history: Sequence[int], without: int | None = None) -> list[Followers]:
         """Return what followed the last tokens of `history`: one Followers for each run that occurs, longest last.
@@ -122,7 +121,9 @@ class RunIndex:
     def followers_of_rows(
         self, histories: Sequence[Sequence[int]], without: int | None = None
     ) -> list[list[Followers]]:
-        """Return `followers` of each history. Several together take much less time than one after the other."""
+        """Return `followers` of each history. Several together take less time than one after the other."""
+        if not histories:
+            return []
         hidden = None if without is None else self._extents.get(without)
         places = range(0) if hidden is None else hidden.places
         if len(histories) <= MOST_ROWS:

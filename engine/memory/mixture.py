@@ -74,15 +74,13 @@ def _only(followers: Followers, tokens: NDArray[np.int64]) -> Followers | None:
     kept = np.isin(followers.tokens, tokens)
     if not kept.any():
         return None
-    counts, places = followers.counts[kept], followers.places[kept]
+    counts = followers.counts[kept]
     return attrs.evolve(
         followers,
         tokens=followers.tokens[kept],
         counts=counts,
         total=int(counts.sum()),
-        top=int(np.lexsort((places, counts))[-1]),
-        newest=int(places.argmax()),
-        places=places,
+        places=followers.places[kept],
     )
 
 

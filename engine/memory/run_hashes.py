@@ -13,6 +13,9 @@ HASHED = (1, 2, 3, 5)
 _WORD = (1 << 64) - 1
 _LENGTH_SHIFT = 62
 """The upper two bits of a key say which of HASHED the run's length is."""
+_HASH_SHIFT = 64 - _LENGTH_SHIFT
+_TAGS = {length: index << _LENGTH_SHIFT for index, length in enumerate(HASHED)}
+_FARTHEST = HASHED[-1]
 # Random odd numbers, one for each distance from the follower: multilinear hashing (arXiv 1202.4961).
 _FACTORS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0xABC98388FB8FAC03, 0x8CB92BA72F3D8DD7, 0xC2B2AE3D27D4EB4F)
 
@@ -24,10 +27,11 @@ class RunHashes:
     bits: bits of the hash that are used, 30 at most. Few bits force collisions, for tests.
     """
 
-    bits: int = 30
+    bits: int = attrs.field(default=30, validator=attrs.validators.le(30))
+    _mask: int = attrs.field(init=False)
 
-    @property
-    def _hash_mask(self) -> int:
+    @_mask.default
+    def _mask_of_bits(self) -> int:
         return ((1 << self.bits) - 1) << (_LENGTH_SHIFT - self.bits)
 
     def keys(self, tokens: NDArray[np.int32], first: int) -> NDArray[np.uint64]:
@@ -38,12 +42,12 @@ class RunHashes:
         words = (tokens.astype(np.int64) + 1).view(np.uint64)
         places = np.arange(first, first + len(tokens), dtype=np.uint64)
         sums = np.zeros(len(tokens), np.uint64)
-        mask, parts = np.uint64(self._hash_mask), []
+        mask, parts = np.uint64(self._mask), []
         for distance, factor in enumerate(_FACTORS, 1):
             sums[distance:] += words[:-distance] * np.uint64(factor)
             if distance in HASHED:
-                length = np.uint64(HASHED.index(distance) << _LENGTH_SHIFT)
-                keys = length | ((sums[distance:] >> np.uint64(64 - _LENGTH_SHIFT)) & mask) | places[distance:]
+                hashes = (sums[distance:] >> np.uint64(_HASH_SHIFT)) & mask
+                keys = np.uint64(_TAGS[distance]) | hashes | places[distance:]
                 keys.sort()
                 parts.append(keys)
         return np.concatenate(parts)
@@ -53,11 +57,11 @@ class RunHashes:
 
         All places of the run are between the two.
         """
-        sums, mask = 0, self._hash_mask
-        keys: list[int] = []
-        for distance, (token, factor) in enumerate(zip(reversed(history), _FACTORS, strict=False), 1):
-            sums = sums + (token + 1) * factor & _WORD
-            if distance in HASHED:
-                key = HASHED.index(distance) << _LENGTH_SHIFT | sums >> (64 - _LENGTH_SHIFT) & mask
+        sums, distance, keys = 0, 0, list[int]()
+        for token in history[: -_FARTHEST - 1 : -1]:
+            sums += (token + 1) * _FACTORS[distance]
+            distance += 1
+            if distance in _TAGS:
+                key = _TAGS[distance] | ((sums & _WORD) >> _HASH_SHIFT) & self._mask
                 keys += (key, key | PLACES)
         return keys

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.memory.followers import RUNS
-from engine.memory.index import BYTES_A_TOKEN, RunIndex
+from engine.memory.index import BYTES_A_TOKEN, MOST_PLACES, RunIndex
 from engine.memory.run_hashes import HASHED, RunHashes
 
 TOKEN = st.integers(0, 3)
@@ -121,12 +121,24 @@ def test_large_generations_answer_while_they_are_merged() -> None:
     for step in range(150):
         file = int(random.integers(0, 100))
         files.pop(file, None)
-        files[file] = random.integers(0, 40, 3000).tolist()
+        files[file] = random.integers(0, 40, 4000).tolist()
         index.add(file, array(files[file]))
         if step % 10 == 9:
             history = files[int(random.choice(list(files)))][1000:1100]
-            check(index, files, history, 64, None)
-    assert len(index._generations.arrays) < 6
+            check(index, files, history, MOST_PLACES, None)
+
+
+def test_a_settled_index_answers_as_before() -> None:
+    index, random = RunIndex(), np.random.default_rng(0)
+    files = {file: random.integers(0, 30, 3000).tolist() for file in range(60)}
+    for file, tokens in files.items():
+        index.add(file, array(tokens))
+    index.remove(3)
+    del files[3]
+    while index.settle():
+        check(index, files, files[7][100:200], MOST_PLACES, None)
+    check(index, files, files[8][100:200], MOST_PLACES, 8)
+    assert not index.settle()
 
 
 @pytest.mark.parametrize("removals", [0, 1])
