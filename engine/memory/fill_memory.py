@@ -70,7 +70,5 @@ def renamed(followers: Followers, tokens: NDArray[np.int64]) -> Followers:
         followers,
         tokens=names,
         counts=counts,
-        top=int(np.lexsort((places, counts))[-1]),
-        newest=int(places.argmax()),
         places=places,
     )
