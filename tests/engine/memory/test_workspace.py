@@ -97,7 +97,7 @@ def test_memory_stays_within_its_bound() -> None:
     most, random = 30_000_000, np.random.default_rng(0)
     memories = WorkspaceMemories(most)
     for number in range(700):
-        memories.learn(f"/{number % 3}", f"{number % 290}.py", random.integers(0, 8000, 2000))
+        memories.learn(f"/{number % 3}", f"{number % 290}.py", random.integers(0, 8000, 2000).tolist())
         assert memories.bytes <= most
     tokens = sum(memories.status(f"/{number}").tokens for number in range(3))
     assert tokens * BYTES_A_TOKEN > 0.9 * most
