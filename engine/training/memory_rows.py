@@ -17,9 +17,9 @@ from engine.corpus.languages import MARKUP, File
 from engine.fill.stream import StreamPass
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS
-from engine.memory.index import MOST_PLACES, RunIndex
+from engine.memory.index import RunIndex
 from engine.memory.row_memory import SCOPES, RowFollowers
-from engine.memory.row_statistics import Statistics, count_of
+from engine.memory.row_statistics import Statistics, counts_of
 from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
@@ -100,7 +100,7 @@ def packages(files: Sequence[File]) -> Iterator[list[File]]:
 class HoleRows:
     """Rows above and in one hole: their followers, the model's probabilities [n, vocabulary], and the next tokens."""
 
-    followers: list[RowFollowers]
+    followers: RowFollowers
     probabilities: NDArray[np.float32]
     targets: NDArray[np.int64]
 
@@ -154,9 +154,9 @@ class HoleReader:
         histories = [above[max(0, end - RUNS[-1]) : end] for end in ends[:rows]]
         histories += [[*above[-RUNS[-1] :], *middle[:count]] for count in range(len(middle_rows))]
         scan = FileScan(above, self._encode(suffix))
-        in_file = [scan.followers(history, MOST_PLACES, end) for history, end in zip(histories, ends, strict=True)]
-        elsewhere = index.followers_of_rows(histories, without=number)
-        followers = [RowFollowers(*row) for row in zip(in_file, elsewhere, strict=True)]
+        followers = RowFollowers(
+            scan.followers_of_rows(histories, ends), index.followers_of_rows(histories, without=number)
+        )
         wanted = [*prefix_rows, *middle_rows]
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER
@@ -167,11 +167,7 @@ def rows_of(hole: HoleRows) -> Rows:
     """Return what the gate learns from a hole."""
     statistics, first = Statistics.of(hole.followers), hole.probabilities.argmax(1)
     numbers = np.arange(len(first))
-    target_counts = np.zeros((len(first), SCOPES, len(RUNS)), np.float32)
-    for number, (row, target) in enumerate(zip(hole.followers, hole.targets.tolist(), strict=True)):
-        for scope, runs in enumerate(row.scopes):
-            for followers in runs:
-                target_counts[number, scope, RUNS.index(followers.run)] = count_of(followers, target)
+    target_counts = np.stack([counts_of(counts, hole.targets) for counts in hole.followers.scopes], 1)
     return Rows(
         statistics=statistics,
         first=first,

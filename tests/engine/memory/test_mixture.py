@@ -12,7 +12,7 @@ from engine.errors import ModelError
 from engine.fill.predictions import Predictions
 from engine.memory.followers import RUNS
 from engine.memory.gate import HIDDEN, MemoryGate
-from engine.memory.mixture import Mixture, restrict
+from engine.memory.mixture import Mixture
 from engine.memory.row_memory import SCOPES, RowFollowers
 from engine.memory.row_statistics import FEATURES, Statistics
 from engine.memory.workspace import WorkspaceMemories
@@ -31,7 +31,7 @@ def random_gate(seed: int) -> MemoryGate:
     return MemoryGate(normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 3), normal(3), back_off)
 
 
-def rows_of(above: list[int], below: list[int], other: list[int], histories: list[list[int]]) -> list[RowFollowers]:
+def rows_of(above: list[int], below: list[int], other: list[int], histories: list[list[int]]) -> RowFollowers:
     memories = WorkspaceMemories(10_000_000)
     memories.learn("/a", "other.py", other)
     return memories.rows("/a", "new.py", above, below).followers_of_rows(histories)
@@ -79,11 +79,11 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
     of_tops = np.take_along_axis(probabilities, np.maximum(statistics.tops, 0), 1)
     features = statistics.features(before.tokens[:, 0], before.probabilities[:, 0], of_tops)
     weights = gate.weights(features, statistics.present)
-    for number, row in enumerate(rows):
+    for number in range(len(histories)):
         expected = weights[number, 0] * probabilities[number]
-        for scope, runs in enumerate(row.scopes):
+        for scope, counted in enumerate(rows.scopes):
             parts = []
-            for followers in reversed(runs):
+            for followers in reversed(counted.row(number)):
                 counts = dict(zip(followers.tokens.tolist(), followers.counts.tolist(), strict=True))
                 factor, constant = gate.back_off[scope, RUNS.index(followers.run)].tolist()
                 parts.append((counts, factor * len(counts) + constant))
@@ -122,12 +122,14 @@ def test_no_more_followers_are_named_than_asked_for() -> None:
 
 
 def test_followers_are_restricted_to_compatible_tokens() -> None:
-    (row,) = rows_of([1, 2, 1, 3, 1, 2], [], [1, 4], [[1]])
-    kept = restrict(row, np.array([3, 7]))
-    assert [followers.tokens.tolist() for followers in kept.file] == [[3]]
-    assert kept.file[0].total == 1
-    assert not kept.workspace
-    assert not restrict(row, np.array([], np.int64))
+    rows = rows_of([1, 2, 1, 3, 1, 2], [], [1, 4], [[1], [1]])
+    kept = rows.only(0, [3, 7])
+    assert [followers.tokens.tolist() for followers in kept.file.row(0)] == [[3]]
+    assert kept.file.row(0)[0].total == 1
+    assert not kept.workspace.row(0)
+    assert kept.file.row(1)[0].tokens.tolist() == [2, 3]
+    assert kept.workspace.row(1)[0].tokens.tolist() == [4]
+    assert not rows.only(0, []).only(1, [])
 
 
 def test_weights_sum_to_1_and_an_absent_scope_has_none() -> None:
