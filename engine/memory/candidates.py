@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, PLACES, RUNS
+from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, PLACES, RUNS, SLOTS
 from engine.memory.generations import Keys
 from engine.memory.run_hashes import HASHED, RunHashes
 
@@ -14,8 +14,6 @@ REACH = RUNS[-1] + 1
 """Tokens before a follower that are compared. The first is compared with no token, so each comparison has an end."""
 SEPARATOR = -1
 """Between files, in the array of tokens. It equals no token."""
-SLOTS = len(RUNS)
-"""Groups of a row: group `row * SLOTS + slot` is of the run RUNS[slot]."""
 MOST_ROWS = (1 << (63 - GROUP_SHIFT)) // SLOTS
 _NO_TOKEN = -2
 _LAST_SLOT = len(HASHED) - 1
@@ -94,7 +92,7 @@ def occurrences(
     hidden: places that do not count.
     """
     places, sizes, groups = candidates.places, candidates.sizes, np.array(candidates.groups, np.int64)
-    patterns = np.array([_pattern(history) for history in histories], np.int32)
+    patterns = np.array([pattern_of(history) for history in histories], np.int32)
     group_of = np.arange(len(groups)).repeat(sizes)
     seen = windows[places].view(np.int32).reshape(-1, REACH + 1)
     differs = seen != (patterns if len(histories) == 1 else patterns[(groups // SLOTS)[group_of]])
@@ -125,7 +123,7 @@ def occurrences(
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _pattern(history: Sequence[int]) -> list[int]:
+def pattern_of(history: Sequence[int]) -> list[int]:
     """Return a window that ends with the last tokens of a text. Its first item and its follower equal no token."""
     last = history[1 - REACH :]
     return [*[_NO_TOKEN] * (REACH - len(last)), *last, _NO_TOKEN]

@@ -1,7 +1,7 @@
-"""What followed a run of tokens in known code: the memory's answer for one run and for one row."""
+"""What followed runs of tokens in known code: the memory's answer."""
 
-from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import attrs
 import numpy as np
@@ -13,6 +13,8 @@ GROUP_SHIFT = TOKEN_BITS + PLACE_BITS
 
 RUNS = (1, 2, 3, 5, 8, 12)
 """The lengths of the runs of tokens that the memory knows."""
+SLOTS = len(RUNS)
+"""Groups of a row: group `row * SLOTS + slot` is of the run RUNS[slot]."""
 PLACES = (1 << PLACE_BITS) - 1
 _TOKENS = (1 << TOKEN_BITS) - 1
 
@@ -25,28 +27,26 @@ class Place:
     position: int
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class Followers:
-    """The tokens that followed one run. Not to be changed; a frozen class would take longer to make.
+    """The tokens that followed one run.
 
     run: the length of the run in tokens, one of RUNS.
     tokens: int64 [n], the different followers, smallest first.
     counts: int64 [n], how often each followed, among the latest occurrences that are looked at.
-    total: the sum of the counts.
     places: int64 [n], the latest place of each token, in the numbering of the index.
     """
 
     run: int
     tokens: NDArray[np.int64]
     counts: NDArray[np.int64]
-    total: int
     places: NDArray[np.int64]
     _locate: Callable[[int], Place] = attrs.field(repr=False)
 
     @property
-    def top(self) -> int:
-        """Index of the most frequent token; of several the one seen last."""
-        return int(((self.counts << PLACE_BITS) | self.places).argmax())
+    def total(self) -> int:
+        """How often any token followed."""
+        return int(self.counts.sum())
 
     @property
     def newest(self) -> int:
@@ -63,31 +63,73 @@ class Followers:
         return self._locate(int(self.places[index]))
 
 
-def count_followers(codes: NDArray[np.int64], rows: int, locate: Callable[[int], Place]) -> list[list[Followers]]:
-    """Count occurrences by row, run and follower. Returns the Followers of each row, longest run last.
+@attrs.frozen(eq=False)
+class FollowerCounts:
+    """What followed the last tokens of n rows: an entry for each row, run and follower, sorted by these three.
 
-    codes: int64 [n], any order, overwritten: (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place. Group
-    `row * len(RUNS) + r` is of the run RUNS[r].
+    groups: int64 [entries], `row * SLOTS + slot`.
+    tokens, counts, places: int64 [entries], as in Followers.
     """
-    found: list[list[Followers]] = [[] for _ in range(rows)]
-    if not len(codes):
-        return found
-    codes.sort()
-    names = codes >> PLACE_BITS  # of row, run and follower
-    (changes,) = (names[1:] != names[:-1]).nonzero()
-    bounds = np.empty(len(changes) + 2, np.int64)
-    bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(codes)
-    counts = bounds[1:] - bounds[:-1]
-    newest = codes[bounds[1:] - 1]
-    tokens, places = (newest >> PLACE_BITS) & _TOKENS, newest & PLACES
-    groups = (newest >> GROUP_SHIFT).tolist()
-    first = 0
-    while first < len(groups):
-        group = groups[first]
-        last = bisect_right(groups, group, first)
-        total = int(bounds[last]) - int(bounds[first])
-        part = slice(first, last)
-        runs = found[group // len(RUNS)]
-        runs.append(Followers(RUNS[group % len(RUNS)], tokens[part], counts[part], total, places[part], locate))
-        first = last
-    return found
+
+    rows: int
+    groups: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    places: NDArray[np.int64]
+    _locate: Callable[[int], Place] = attrs.field(repr=False)
+
+    @classmethod
+    def count(cls, codes: NDArray[np.int64], rows: int, locate: Callable[[int], Place]) -> "FollowerCounts":
+        """Count occurrences, each a number (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place.
+
+        codes: int64 [n], any order, overwritten.
+        """
+        codes.sort()
+        names = codes >> PLACE_BITS  # of row, run and follower
+        (changes,) = (names[1:] != names[:-1]).nonzero()
+        bounds = np.empty(len(changes) + 2, np.int64)
+        bounds[0], bounds[1:-1], bounds[-1] = 0, changes + 1, len(codes)
+        if not len(codes):
+            bounds = bounds[:1]
+        newest = codes[bounds[1:] - 1]
+        tokens, counts = (newest >> PLACE_BITS) & _TOKENS, bounds[1:] - bounds[:-1]
+        return cls(rows, newest >> GROUP_SHIFT, tokens, counts, newest & PLACES, locate)
+
+    @classmethod
+    def nothing(cls, rows: int) -> "FollowerCounts":
+        """Return the counts of rows without followers."""
+        return cls.count(np.zeros(0, np.int64), rows, _locate_nothing)
+
+    @classmethod
+    def joined(cls, parts: Sequence["FollowerCounts"]) -> "FollowerCounts":
+        """Return the rows of all parts, of one index, one after the other."""
+        firsts = np.cumsum([0, *(part.rows for part in parts)]).tolist()
+        return cls(
+            rows=firsts[-1],
+            groups=np.concatenate([part.groups + SLOTS * first for part, first in zip(parts, firsts, strict=False)]),
+            tokens=np.concatenate([part.tokens for part in parts]),
+            counts=np.concatenate([part.counts for part in parts]),
+            places=np.concatenate([part.places for part in parts]),
+            locate=parts[0]._locate,
+        )
+
+    def row(self, row: int) -> list[Followers]:
+        """Return what followed each run of a row, the longest run last."""
+        bounds = self.groups.searchsorted(range(row * SLOTS, (row + 1) * SLOTS + 1)).tolist()
+        parts = [(run, slice(first, stop)) for run, (first, stop) in zip(RUNS, pairwise(bounds), strict=True)]
+        return [
+            Followers(run, self.tokens[part], self.counts[part], self.places[part], self._locate)
+            for run, part in parts
+            if part.start < part.stop
+        ]
+
+    def only(self, row: int, tokens: NDArray[np.int64]) -> "FollowerCounts":
+        """Return these counts without those followers of a row that are not among `tokens`."""
+        kept = (self.groups // SLOTS != row) | np.isin(self.tokens, tokens)
+        return attrs.evolve(
+            self, groups=self.groups[kept], tokens=self.tokens[kept], counts=self.counts[kept], places=self.places[kept]
+        )
+
+
+def _locate_nothing(place: int) -> Place:
+    raise ValueError(f"there is no place {place}; no row has followers")

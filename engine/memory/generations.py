@@ -6,7 +6,6 @@ slice while further files arrive, so that no file waits for a sort of everything
 
 from collections.abc import Callable
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidates, occurrences, windows_of
-from engine.memory.followers import PLACES, TOKEN_BITS, Followers, Place, count_followers
+from engine.memory.followers import PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
 from engine.memory.generations import Generations, Keys
 from engine.memory.run_hashes import RunHashes
 
@@ -116,33 +116,31 @@ class RunIndex:
 
         without: a file that does not count.
         """
-        return self.followers_of_rows([history], without)[0]
+        return self.followers_of_rows([history], without).row(0)
 
-    def followers_of_rows(
-        self, histories: Sequence[Sequence[int]], without: int | None = None
-    ) -> list[list[Followers]]:
-        """Return `followers` of each history. Several together take less time than one after the other."""
-        if not histories:
-            return []
+    def followers_of_rows(self, histories: Sequence[Sequence[int]], without: int | None = None) -> FollowerCounts:
+        """Return what `followers` gives for each history. Several together take less time than one after the other."""
         hidden = None if without is None else self._extents.get(without)
         places = range(0) if hidden is None else hidden.places
         if len(histories) <= MOST_ROWS:
             return self._look_up(histories, places)
         parts = (histories[first : first + MOST_ROWS] for first in range(0, len(histories), MOST_ROWS))
-        return [row for part in parts for row in self._look_up(part, places)]
+        return FollowerCounts.joined([self._look_up(part, places) for part in parts])
 
     def tokens_before(self, place: Place) -> NDArray[np.int32]:
         """Return the tokens of a file up to a place. Raises KeyError for a file that is not known."""
         start = self._extents[place.file].start
         return self._array[start : start + place.position].copy()
 
-    def _look_up(self, histories: Sequence[Sequence[int]], hidden: range) -> list[list[Followers]]:
+    def _look_up(self, histories: Sequence[Sequence[int]], hidden: range) -> FollowerCounts:
         looked_at = self._most_places
         while True:
             candidates = find_candidates(self._hashes, self._generations.arrays, histories, looked_at)
+            if not len(candidates.places):
+                return FollowerCounts.nothing(len(histories))
             codes = occurrences(candidates, self._windows, histories, hidden, self._most_places)
             if codes is not None:
-                return count_followers(codes, len(histories), self._locate)
+                return FollowerCounts.count(codes, len(histories), self._locate)
             looked_at *= 4
 
     def _locate(self, place: int) -> Place:

@@ -1,20 +1,17 @@
 """The model's predictions mixed with what followed the same tokens in known code."""
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.fill.predictions import Predictions
-from engine.memory.followers import RUNS, TOKEN_BITS, Followers
+from engine.memory.followers import SLOTS, TOKEN_BITS
 from engine.memory.gate import MemoryGate
 from engine.memory.row_memory import SCOPES, RowFollowers
 from engine.memory.row_statistics import Statistics
 
 MOST_NAMED = 32
 """Followers of a row that are mixed."""
-_SLOT = {run: slot for slot, run in enumerate(RUNS)}
 
 
 @attrs.frozen(eq=False)
@@ -33,10 +30,10 @@ class Mixture:
     _gate: MemoryGate
 
     @classmethod
-    def of(cls, rows: Sequence[RowFollowers], gate: MemoryGate, most: int = MOST_NAMED) -> "Mixture":
+    def of(cls, found: RowFollowers, gate: MemoryGate, most: int = MOST_NAMED) -> "Mixture":
         """Return the mixture of rows. `most`: the most followers of a row that are mixed."""
-        statistics = Statistics.of(rows)
-        named, shares = _shares(rows, statistics, gate.run_weights(statistics), most)
+        statistics = Statistics.of(found)
+        named, shares = _shares(found, statistics, gate.run_weights(statistics), most)
         return cls(named, shares, statistics, gate)
 
     def mix(self, predictions: Predictions) -> Predictions:
@@ -65,55 +62,29 @@ class Mixture:
         )
 
 
-def restrict(row: RowFollowers, tokens: NDArray[np.int64]) -> RowFollowers:
-    """Return a row with only those followers that are among `tokens`, sorted. For a query's compatible tokens."""
-    return RowFollowers(*([kept for runs in scope if (kept := _only(runs, tokens))] for scope in row.scopes))
-
-
-def _only(followers: Followers, tokens: NDArray[np.int64]) -> Followers | None:
-    kept = np.isin(followers.tokens, tokens)
-    if not kept.any():
-        return None
-    counts = followers.counts[kept]
-    return attrs.evolve(
-        followers,
-        tokens=followers.tokens[kept],
-        counts=counts,
-        total=int(counts.sum()),
-        places=followers.places[kept],
-    )
-
-
 def _shares(
-    rows: Sequence[RowFollowers], statistics: Statistics, run_weights: NDArray[np.float32], most: int
+    found: RowFollowers, statistics: Statistics, run_weights: NDArray[np.float32], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return Mixture.named and Mixture.shares."""
-    parts: list[Followers] = []
-    owners: list[tuple[int, int, int]] = []
-    for number, row in enumerate(rows):
-        for scope, runs in enumerate(row.scopes):
-            for followers in runs:
-                parts.append(followers)
-                owners.append((number, scope, _SLOT[followers.run]))
-    if not parts:
-        return np.zeros((len(rows), 0), np.int64), np.zeros((len(rows), 0, SCOPES), np.float32)
-    number, scope, slot = np.array(owners).T
-    sizes = [len(followers.tokens) for followers in parts]
-    factor = run_weights[number, scope, slot] / statistics.totals[number, scope, slot]
-    shares = np.concatenate([followers.counts for followers in parts]) * factor.repeat(sizes)
-    codes = (number.repeat(sizes) << TOKEN_BITS) | np.concatenate([followers.tokens for followers in parts])
+    if not found:
+        return np.zeros((len(found), 0), np.int64), np.zeros((len(found), 0, SCOPES), np.float32)
+    factors = (run_weights / np.maximum(statistics.totals, 1)).swapaxes(0, 1).reshape(SCOPES, -1)
+    shares = np.concatenate(
+        [counts.counts * factors[scope][counts.groups] for scope, counts in enumerate(found.scopes)]
+    )
+    codes = np.concatenate([(counts.groups // SLOTS << TOKEN_BITS) | counts.tokens for counts in found.scopes])
     names, name_of = np.unique(codes, return_inverse=True)
-    by_scope = np.zeros((len(names), SCOPES), np.float32)
-    np.add.at(by_scope, (name_of, scope.repeat(sizes)), shares)
+    name_of[len(found.file.tokens) :] += len(names)
+    by_scope = np.bincount(name_of, shares, SCOPES * len(names)).astype(np.float32).reshape(SCOPES, -1).T
     row_of, token_of = names >> TOKEN_BITS, names & ((1 << TOKEN_BITS) - 1)
     # The gate asks for the probability of each scope's top, so the tops come first.
     is_top = (statistics.tops[row_of] == token_of[:, None]).any(1)
     order = np.lexsort((-by_scope.sum(1) - 2 * is_top, row_of))
     row_of = row_of[order]
-    column = np.arange(len(order)) - np.searchsorted(row_of, row_of)
+    column = np.arange(len(order)) - row_of.searchsorted(row_of)
     kept = column < most
     row_of, column, order = row_of[kept], column[kept], order[kept]
-    shape = (len(rows), int(column.max()) + 1)
+    shape = (len(found), int(column.max()) + 1)
     named, kept_shares = np.zeros(shape, np.int64), np.zeros((*shape, SCOPES), np.float32)
     named[row_of, column] = token_of[order]
     kept_shares[row_of, column] = by_scope[order]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.memory.file_scan import BELOW, FileScan
-from engine.memory.followers import Followers, Place
-from engine.memory.index import MOST_PLACES, RunIndex
+from engine.memory.followers import FollowerCounts, Place
+from engine.memory.index import RunIndex
 
 SCOPES = 2
 """This file and the other files of the workspace."""
@@ -20,17 +20,26 @@ Part = Literal["above", "below", "workspace"]
 
 @attrs.frozen(eq=False)
 class RowFollowers:
-    """What followed the last tokens of a row: the Followers of each run that occurs, in this file and in the others."""
+    """What followed the last tokens of rows, in this file and in the other files of the workspace."""
 
-    file: list[Followers]
-    workspace: list[Followers]
+    file: FollowerCounts
+    workspace: FollowerCounts
 
     @property
-    def scopes(self) -> tuple[list[Followers], list[Followers]]:
+    def scopes(self) -> tuple[FollowerCounts, FollowerCounts]:
         return self.file, self.workspace
 
+    def __len__(self) -> int:
+        return self.file.rows
+
     def __bool__(self) -> bool:
-        return bool(self.file or self.workspace)
+        """Whether any row has followers."""
+        return bool(len(self.file.groups) or len(self.workspace.groups))
+
+    def only(self, row: int, tokens: Sequence[int]) -> "RowFollowers":
+        """Return these followers with a row that has none but `tokens`. For a query's compatible tokens."""
+        named = np.asarray(tokens, np.int64)
+        return RowFollowers(self.file.only(row, named), self.workspace.only(row, named))
 
 
 @attrs.frozen(eq=False)
@@ -65,23 +74,22 @@ class RowMemory:
         self._scan, self._known, self._edited = scan, known, edited
 
     def followers(self, history: Sequence[int]) -> RowFollowers:
-        """Return what followed the last tokens of `history`."""
-        return self.followers_of_rows([history])[0]
+        """Return what followed the last tokens of `history`, as one row."""
+        return self.followers_of_rows([history])
 
-    def followers_of_rows(self, histories: Sequence[Sequence[int]]) -> list[RowFollowers]:
-        """Return `followers` of each history, in less time than one after the other."""
-        in_file = [self._scan.followers(history, MOST_PLACES) for history in histories]
-        known: list[list[Followers]] = [[] for _ in histories]
-        if self._known is not None:
-            known = self._known.index.followers_of_rows(histories, self._edited)
-        return [RowFollowers(*row) for row in zip(in_file, known, strict=True)]
+    def followers_of_rows(self, histories: Sequence[Sequence[int]]) -> RowFollowers:
+        """Return one row a history. Several together take less time than one after the other."""
+        in_file = self._scan.followers_of_rows(histories)
+        if self._known is None:
+            return RowFollowers(in_file, FollowerCounts.nothing(len(histories)))
+        return RowFollowers(in_file, self._known.index.followers_of_rows(histories, self._edited))
 
-    def where_from(self, row: RowFollowers, token: int) -> Source | None:
-        """Return where `token` followed the longest run, this file first; None if it never did."""
+    def where_from(self, found: RowFollowers, row: int, token: int) -> Source | None:
+        """Return where `token` followed the longest run of a row, this file first; None if it never did."""
         best: Source | None = None
-        for scope, found in enumerate(row.scopes):
-            for followers in found:
-                index = int(np.searchsorted(followers.tokens, token))
+        for scope, counts in enumerate(found.scopes):
+            for followers in counts.row(row):
+                index = int(followers.tokens.searchsorted(token))
                 if index == len(followers.tokens) or followers.tokens[index] != token:
                     continue
                 if best is None or followers.run > best.run:

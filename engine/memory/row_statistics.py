@@ -1,17 +1,16 @@
 """What the gate looks at: numbers about the followers of each row, and what the model thinks of them."""
 
-from collections.abc import Sequence
-
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import RUNS, Followers
+from engine.memory.followers import PLACE_BITS, RUNS, SLOTS, FollowerCounts
 from engine.memory.row_memory import SCOPES, RowFollowers
 
-FEATURES = 3 + SCOPES * (9 + 2 * len(RUNS)) + 1
+FEATURES = 3 + SCOPES * (9 + 2 * SLOTS) + 1
 """Numbers for each row."""
-_SLOT = {run: slot for slot, run in enumerate(RUNS)}
+_LENGTHS = np.array(RUNS)
+_ORDER = np.arange(1, SLOTS + 1)
 _LEAST = 1e-6
 
 Floats = NDArray[np.float32]
@@ -40,25 +39,11 @@ class Statistics:
         return self.tops >= 0
 
     @classmethod
-    def of(cls, rows: Sequence[RowFollowers]) -> "Statistics":
+    def of(cls, found: RowFollowers) -> "Statistics":
         """Return the statistics of rows."""
-        shape = (len(rows), SCOPES, len(RUNS))
-        totals, kinds, top_counts = (np.zeros(shape, np.float32) for _ in range(3))
-        tops, newest = np.full(shape[:2], -1), np.zeros(shape[:2], np.bool_)
-        longest = np.zeros(shape[:2], np.float32)
-        for number, row in enumerate(rows):
-            for scope, runs in enumerate(row.scopes):
-                if not runs:
-                    continue
-                last = runs[-1]
-                top = int(last.tokens[last.top])
-                tops[number, scope], newest[number, scope] = top, last.top == last.newest
-                longest[number, scope] = last.run
-                for followers in runs:
-                    place = number, scope, _SLOT[followers.run]
-                    totals[place], kinds[place] = followers.total, len(followers.tokens)
-                    top_counts[place] = count_of(followers, top)
-        return cls(totals, kinds, top_counts, tops, newest, longest)
+        scopes = [_of_scope(counts) for counts in found.scopes]
+        names = (field.name for field in attrs.fields(cls))
+        return cls(*(np.stack([getattr(scope, name) for scope in scopes], 1) for name in names))
 
     def features(self, first: NDArray[np.int64], highest: Floats, of_tops: Floats) -> Floats:
         """Return the gate's input [n, FEATURES].
@@ -67,9 +52,10 @@ class Statistics:
         of_tops: fp32 [n, 2], the model's probabilities of `tops`; anything where there is none.
         """
         here = self.present
-        totals = np.take_along_axis(self.totals, _last_slot(self.totals), 2)[:, :, 0]
-        kinds = np.take_along_axis(self.kinds, _last_slot(self.totals), 2)[:, :, 0]
-        tops = np.take_along_axis(self.top_counts, _last_slot(self.totals), 2)[:, :, 0]
+        longest = _last_slot(self.totals)[:, :, None]
+        totals = np.take_along_axis(self.totals, longest, 2)[:, :, 0]
+        kinds = np.take_along_axis(self.kinds, longest, 2)[:, :, 0]
+        tops = np.take_along_axis(self.top_counts, longest, 2)[:, :, 0]
         shares = self.top_counts / np.maximum(self.totals, 1)
         scopes = [
             here,
@@ -91,13 +77,35 @@ class Statistics:
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def count_of(followers: Followers, token: int) -> int:
-    """Return how often `token` followed."""
-    index = int(followers.tokens.searchsorted(token))
-    return int(followers.counts[index]) if index < len(followers.tokens) and followers.tokens[index] == token else 0
+def counts_of(counts: FollowerCounts, tokens: NDArray[np.int64]) -> Floats:
+    """Return how often a token of each row followed each run, fp32 [n, 6]. tokens: [n]."""
+    table = np.zeros(counts.rows * SLOTS, np.float32)
+    (same,) = (counts.tokens == tokens[counts.groups // SLOTS]).nonzero()
+    table[counts.groups[same]] = counts.counts[same]
+    return table.reshape(-1, SLOTS)
+
+
+def _of_scope(counts: FollowerCounts) -> Statistics:
+    """Return the statistics of one scope, without the axis of scopes."""
+    cells = counts.rows * SLOTS
+    totals = np.bincount(counts.groups, counts.counts, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
+    kinds = np.bincount(counts.groups, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
+    longest_slot = _last_slot(totals)
+    tops, newest = np.full(counts.rows, -1), np.zeros(counts.rows, np.bool_)
+    (longest,) = (counts.groups % SLOTS == longest_slot[counts.groups // SLOTS]).nonzero()
+    if len(longest):
+        # The entries of each row are neighbours; of the most frequent ones the latest wins.
+        rows, places = counts.groups[longest] // SLOTS, counts.places[longest]
+        starts = np.concatenate(([0], (rows[1:] != rows[:-1]).nonzero()[0] + 1))
+        scores = (counts.counts[longest] << PLACE_BITS) | places
+        best = np.maximum.reduceat(scores, starts)
+        of_best = (scores == best.repeat(np.append(starts[1:], len(rows)) - starts)).nonzero()[0]
+        tops[rows[starts]] = counts.tokens[longest[of_best]]
+        newest[rows[starts]] = np.maximum.reduceat(places, starts) == places[of_best]
+    lengths = np.where(totals.any(1), _LENGTHS[longest_slot], 0).astype(np.float32)
+    return Statistics(totals, kinds, counts_of(counts, tops), tops, newest, lengths)
 
 
 def _last_slot(totals: Floats) -> NDArray[np.int64]:
-    """Return the index of the longest run that occurs, [n, 2, 1]; 0 where none does."""
-    last: NDArray[np.int64] = (np.arange(1, len(RUNS) + 1) * (totals > 0)).max(2, keepdims=True) - 1
-    return np.maximum(last, 0)
+    """Return the slot of the longest run that occurs, for totals [..., 6]; 0 where none does."""
+    return np.asarray((_ORDER * (totals > 0)).argmax(-1), np.int64)

@@ -57,10 +57,9 @@ class RunHashes:
 
         All places of the run are between the two.
         """
-        sums, distance, keys = 0, 0, list[int]()
-        for token in history[: -_FARTHEST - 1 : -1]:
-            sums += (token + 1) * _FACTORS[distance]
-            distance += 1
+        sums, keys = 0, list[int]()
+        for distance, token in enumerate(history[: -_FARTHEST - 1 : -1], 1):
+            sums += (token + 1) * _FACTORS[distance - 1]
             if distance in _TAGS:
                 key = _TAGS[distance] | ((sums & _WORD) >> _HASH_SHIFT) & self._mask
                 keys += (key, key | PLACES)

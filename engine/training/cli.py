@@ -27,6 +27,7 @@ from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.gpu import app as gpu_app
 from engine.training.link_fit import fit_link
+from engine.training.memory import train_gate
 from engine.training.tokenizer import train_tokenizer
 from engine.training.train import train
 
@@ -198,6 +199,28 @@ def train_link(
         typer.echo(
             f"tokens {gain.low} to {gain.high} after the anchor: {gain.alone:.3f} nats alone, {gain.linked:.3f} linked"
         )
+
+
+@app.command("memory")
+def train_memory(
+    model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
+    work: WorkOption = Path("runs/small"),
+    target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path("memory.safetensors"),
+    minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
+) -> None:
+    """Train the gate that mixes the model's predictions with what is known of the workspace."""
+    report = train_gate(model_name, work / "corpus", target, minutes)
+    for name, nats in (("train", report.train), ("held out", report.held_out)):
+        typer.echo(
+            f"{name}, {nats.rows} rows, nats a token: {nats.model:.3f} model alone, {nats.file:.3f} with this file, "
+            f"{nats.workspace:.3f} with the other files, {nats.both:.3f} with both"
+        )
+    for each in report.bins:
+        typer.echo(
+            f"probability {each.low:.1f} to {each.high:.1f}: {each.count} rows, mean {each.confidence:.3f}, "
+            f"right {each.right:.3f}"
+        )
+    typer.echo(f"calibration error {report.calibration_error:.4f}, first choice right {report.right:.3f}")
 
 
 @app.command("tokens")

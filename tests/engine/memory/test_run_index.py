@@ -101,9 +101,9 @@ def test_rows_together_are_answered_as_rows_alone(
     index = RunIndex()
     changed(index, changes)
     together = index.followers_of_rows(histories)
-    assert len(together) == len(histories)
-    for history, row in zip(histories, together, strict=True):
-        alone = index.followers(history)
+    assert together.rows == len(histories)
+    for number, history in enumerate(histories):
+        row, alone = together.row(number), index.followers(history)
         assert [each.run for each in row] == [each.run for each in alone]
         assert [each.places.tolist() for each in row] == [each.places.tolist() for each in alone]
 
@@ -111,8 +111,9 @@ def test_rows_together_are_answered_as_rows_alone(
 def test_many_rows_are_answered() -> None:
     index = RunIndex()
     index.add(0, array([1, 2, 3, 1, 2, 4]))
-    rows = index.followers_of_rows([[1, 2]] * 1000)
-    assert {tuple(row[1].tokens.tolist()) for row in rows} == {(3, 4)}
+    found = index.followers_of_rows([[1, 2]] * 1000)
+    assert found.rows == 1000
+    assert {tuple(found.row(row)[1].tokens.tolist()) for row in range(1000)} == {(3, 4)}
 
 
 def test_large_generations_answer_while_they_are_merged() -> None:

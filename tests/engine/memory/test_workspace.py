@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.memory.followers import Followers
+from engine.memory.followers import FollowerCounts
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.row_memory import RowMemory
 from engine.memory.workspace import Status, WorkspaceMemories
@@ -14,8 +14,9 @@ ROOM = 10_000_000
 CODE = [10, 11, 12, 13, 14, 15]
 
 
-def followers_of(runs: list[Followers]) -> dict[int, list[int]]:
-    return {followers.run: followers.tokens.tolist() for followers in runs}
+def followers_of(found: FollowerCounts) -> dict[int, list[int]]:
+    """Return the followers of each run of a single row."""
+    return {followers.run: followers.tokens.tolist() for followers in found.row(0)}
 
 
 @pytest.fixture
@@ -51,9 +52,10 @@ def test_the_edited_file_answers_with_the_code_around_the_cursor() -> None:
     rows = WorkspaceMemories(ROOM).rows("/a", "one.py", above=[1, 2, 3, 1, 2], below=[1, 2, 4])
     row = rows.followers([1, 2])
     assert followers_of(row.file) == {1: [3, 4], 2: [3, 4]}
-    assert row.file[1].counts.tolist() == [1, 1]
-    assert row.file[1].tokens[row.file[1].newest] == 3  # above the cursor, so nearer
-    assert not row.workspace
+    of_two = row.file.row(0)[1]
+    assert of_two.counts.tolist() == [1, 1]
+    assert of_two.tokens[of_two.newest] == 3  # above the cursor, so nearer
+    assert not row.workspace.row(0)
 
 
 def test_no_run_crosses_from_the_code_below_to_the_code_above() -> None:
@@ -71,9 +73,9 @@ def test_a_scan_finds_what_an_index_finds(above: list[int], below: list[int], en
     history = (above + below)[:end]
     row = memories.rows("/a", "new.py", above, below).followers(history)
     assert followers_of(row.file) == followers_of(row.workspace)
-    for in_file, indexed in zip(row.file, row.workspace, strict=True):
+    for in_file, indexed in zip(row.file.row(0), row.workspace.row(0), strict=True):
         assert in_file.counts.tolist() == indexed.counts.tolist()
-        assert (in_file.total, in_file.top, in_file.newest) == (indexed.total, indexed.top, indexed.newest)
+        assert (in_file.total, in_file.newest) == (indexed.total, indexed.newest)
         assert in_file.latest.position == indexed.latest.position
 
 
@@ -97,7 +99,7 @@ def test_memory_stays_within_its_bound() -> None:
     most, random = 30_000_000, np.random.default_rng(0)
     memories = WorkspaceMemories(most)
     for number in range(700):
-        memories.learn(f"/{number % 3}", f"{number % 290}.py", random.integers(0, 8000, 2000))
+        memories.learn(f"/{number % 3}", f"{number % 290}.py", random.integers(0, 8000, 2000).tolist())
         assert memories.bytes <= most
     tokens = sum(memories.status(f"/{number}").tokens for number in range(3))
     assert tokens * BYTES_A_TOKEN > 0.9 * most
@@ -124,7 +126,7 @@ def test_a_file_larger_than_the_bound_is_not_learned() -> None:
 
 
 def source(rows: RowMemory, history: list[int], token: int) -> tuple[str, str, list[int], int, int, int]:
-    found = rows.where_from(rows.followers(history), token)
+    found = rows.where_from(rows.followers(history), 0, token)
     assert found is not None
     return found.path, found.part, found.tokens_before.tolist(), found.run, found.count, found.total
 
@@ -134,4 +136,4 @@ def test_a_token_names_the_place_that_it_was_seen_at(memories: WorkspaceMemories
     assert source(rows, [10, 11], 12) == ("one.py", "workspace", [10, 11], 2, 1, 2)
     assert source(rows, [7, 11], 12) == ("", "above", [5, 11], 1, 1, 2)
     assert source(rows, [7, 11], 99) == ("", "below", [11], 1, 1, 2)
-    assert rows.where_from(rows.followers([10, 11]), 1234) is None
+    assert rows.where_from(rows.followers([10, 11]), 0, 1234) is None

@@ -1,0 +1,189 @@
+"""Rows that the gate of the memory learns from: holes cut into packages, each package a workspace.
+
+The file with the hole is left out of the workspace. The model does not change, so its predictions are computed once.
+"""
+
+import hashlib
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.corpus.languages import MARKUP, File
+from engine.fill.stream import StreamPass
+from engine.memory.file_scan import FileScan
+from engine.memory.followers import RUNS
+from engine.memory.index import RunIndex
+from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_statistics import Statistics, counts_of
+from engine.models.embedded.layout import Limits, lay_out
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.embedded.token_healing import unfinished
+from engine.models.predict import NEVER
+from engine.training.collator import LineEncoder
+
+HOLES_A_FILE = 4
+FILES_A_PACKAGE = 12
+MOST_CHARACTERS = 2_000_000
+"""Of a package; the files after these are left out."""
+PREFIX_ROWS = 40
+"""Rows above the cursor that are learned from, the last ones."""
+FEWEST_TOKENS = 300
+FEWEST_FILES = 5
+"""A smaller package is no workspace."""
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Rows with a known next token, the target; n of them.
+
+    statistics: of the followers. first, highest, of_tops: see Statistics.features.
+    target: fp32 [n], the model's probability of the target. target_counts: fp32 [n, SCOPES, runs], the target's counts.
+    """
+
+    statistics: Statistics
+    first: NDArray[np.int64]
+    highest: NDArray[np.float32]
+    of_tops: NDArray[np.float32]
+    target: NDArray[np.float32]
+    target_counts: NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+        """Return the rows of all parts."""
+        columns = ([getattr(part, field.name) for part in parts] for field in attrs.fields(cls)[1:])
+        inner = ([getattr(part.statistics, field.name) for part in parts] for field in attrs.fields(Statistics))
+        return cls(Statistics(*map(np.concatenate, inner)), *map(np.concatenate, columns))
+
+    def only(self, scope: int) -> "Rows":
+        """Return the rows as they would be if only one scope were known."""
+        statistics = self.statistics
+        known = np.arange(SCOPES) == scope
+        changed = Statistics(
+            totals=statistics.totals * known[:, None],
+            kinds=statistics.kinds * known[:, None],
+            top_counts=statistics.top_counts * known[:, None],
+            tops=np.where(known, statistics.tops, -1),
+            newest=statistics.newest & known,
+            longest=statistics.longest * known,
+        )
+        return attrs.evolve(self, statistics=changed, target_counts=self.target_counts * known[:, None])
+
+    def features(self) -> NDArray[np.float32]:
+        return self.statistics.features(self.first, self.highest, self.of_tops)
+
+
+def packages(files: Sequence[File]) -> Iterator[list[File]]:
+    """Yield the files of each package with at least FEWEST_FILES.
+
+    A corpus keeps the files of a package together, in the order of their paths' hashes.
+    """
+    part: list[File] = []
+    last = ("", b"")
+    for file in files:
+        key = (file.path.split("/")[0], hashlib.sha1(file.path.encode()).digest())
+        if key[0] != last[0] or key[1] < last[1]:
+            if len(part) >= FEWEST_FILES:
+                yield part
+            part = []
+        part.append(file)
+        last = key
+    if len(part) >= FEWEST_FILES:
+        yield part
+
+
+@attrs.frozen(eq=False)
+class HoleRows:
+    """Rows above and in one hole: their followers, the model's probabilities [n, vocabulary], and the next tokens."""
+
+    followers: RowFollowers
+    probabilities: NDArray[np.float32]
+    targets: NDArray[np.int64]
+
+
+class HoleReader:
+    """Cuts holes into the files of a workspace and runs the model over them, laid out as the engine does."""
+
+    def __init__(self, model: EmbeddedModel, seed: int) -> None:
+        self._model, self._rng = model, random.Random(seed)
+        self._encode = LineEncoder(model.tokenizer)
+        self._never = [token for token in attrs.astuple(model.card.marks) if token != model.end]
+
+    def read(self, files: Sequence[File], most_files: int = FILES_A_PACKAGE) -> Iterator[HoleRows]:
+        """Yield holes of random files of a workspace."""
+        index, room = RunIndex(), MOST_CHARACTERS
+        known: list[tuple[int, File]] = []
+        for number, file in enumerate(files):
+            room -= len(file.text)
+            if room < 0:
+                break
+            tokens = self._encode(file.text)
+            index.add(number, np.array(tokens, np.int32))
+            if len(tokens) >= FEWEST_TOKENS and file.language not in MARKUP:
+                known.append((number, file))
+        for number, file in self._rng.sample(known, min(most_files, len(known))):
+            for _ in range(HOLES_A_FILE):
+                yield self._hole(index, number, file)
+
+    @torch.inference_mode()
+    def _hole(self, index: RunIndex, number: int, file: File) -> HoleRows:
+        """Cut the rest of a line, or up to three lines."""
+        rng, marks, card = self._rng, self._model.card.marks, self._model.card
+        start = rng.randrange(len(file.text) // 8, len(file.text))
+        stop = start
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            stop = file.text.find("\n", stop + 1)
+            stop = len(file.text) if stop < 0 else stop
+        start -= len(unfinished(self._model.tokenizer, file.text[:start]))
+        prefix, suffix = file.text[:start], file.text[stop:]
+        above, middle = self._encode(prefix), self._encode(file.text[start:stop])
+        middle = [*middle, marks.end][: card.shape.canvas_tokens]
+        room = card.shape.context_tokens - card.shape.canvas_tokens - 1
+        limits = Limits(room, below=card.below_tokens, tail=card.tail_tokens)
+        layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, [])
+        stream = [*layout.tokens, marks.middle, *middle[:-1]]
+        # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.
+        rows = min(PREFIX_ROWS, max(0, layout.prefix.stop - layout.prefix.start - 1))
+        prefix_rows = range(layout.prefix.stop - 1 - rows, layout.prefix.stop - 1)
+        middle_rows = range(len(layout.tokens), len(stream))
+        ends = [*range(len(above) - rows, len(above)), *[len(above)] * len(middle_rows)]
+        histories = [above[max(0, end - RUNS[-1]) : end] for end in ends[:rows]]
+        histories += [[*above[-RUNS[-1] :], *middle[:count]] for count in range(len(middle_rows))]
+        scan = FileScan(above, self._encode(suffix))
+        followers = RowFollowers(
+            scan.followers_of_rows(histories, ends), index.followers_of_rows(histories, without=number)
+        )
+        wanted = [*prefix_rows, *middle_rows]
+        logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
+        logits[:, self._never] = NEVER
+        return HoleRows(followers, logits.softmax(-1).numpy(), np.array([*above[len(above) - rows :], *middle]))
+
+
+def rows_of(hole: HoleRows) -> Rows:
+    """Return what the gate learns from a hole."""
+    statistics, first = Statistics.of(hole.followers), hole.probabilities.argmax(1)
+    numbers = np.arange(len(first))
+    target_counts = np.stack([counts_of(counts, hole.targets) for counts in hole.followers.scopes], 1)
+    return Rows(
+        statistics=statistics,
+        first=first,
+        highest=hole.probabilities[numbers, first],
+        of_tops=hole.probabilities[numbers[:, None], statistics.tops],
+        target=hole.probabilities[numbers, hole.targets],
+        target_counts=target_counts,
+    )
+
+
+def collect(reader: HoleReader, workspaces: Iterable[Sequence[File]], minutes: float) -> Rows:
+    """Return the rows of random holes in each workspace, until `minutes` are over."""
+    parts: list[Rows] = []
+    started = time.monotonic()
+    for files in workspaces:
+        parts += map(rows_of, reader.read(files))
+        if time.monotonic() - started > 60 * minutes:
+            break
+    return Rows.joined(parts)

@@ -1,0 +1,92 @@
+"""What the gate is trained on, and that it comes out as it was trained."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+
+from engine.corpus.languages import File
+from engine.memory.followers import SLOTS
+from engine.memory.row_memory import SCOPES
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.load import load
+from engine.training.memory import TorchGate, TrainingBatch, fit, judge, measure
+from engine.training.memory_rows import FEWEST_FILES, HoleReader, Rows, packages, rows_of
+
+FUNCTION = """
+def {name}(self, first_value, second_value):
+    if first_value is None:
+        raise ValueError("no first value")
+    self.total += first_value * second_value
+    return self.total
+"""
+
+
+def package(name: str, files: int) -> list[File]:
+    """Return files in the order of a corpus: by the hashes of their paths."""
+    names = sorted(
+        (f"{name}/{file}.py" for file in range(files)), key=lambda path: hashlib.sha1(path.encode()).digest()
+    )
+    text = "".join(FUNCTION.format(name=f"compute_{number}") for number in range(8))
+    return [File(path, "python", f"# {path}\n{text}") for path in names]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    model = load("embedded")
+    assert isinstance(model, EmbeddedModel)
+    return Rows.joined([rows_of(hole) for hole in HoleReader(model, 0).read(package("a", 6), 3)])
+
+
+def test_the_packages_of_a_corpus_are_separated() -> None:
+    first, second, small = package("package", 9), package("package", 8), package("other", FEWEST_FILES - 1)
+    shifted = [File(file.path.replace("/", "/x"), file.language, file.text) for file in first]
+    assert list(packages([*second, *small])) == [second]
+    parts = list(packages([*first, *small, *shifted]))
+    assert parts[0] == first
+    assert sum(map(len, parts)) <= len(first) + len(shifted)
+
+
+def test_code_that_the_workspace_repeats_is_expected(rows: Rows) -> None:
+    of_longest = rows.target_counts.max(2)
+    assert (of_longest[:, 1] > 0).mean() > 0.7
+    assert rows.statistics.present[:, 1].mean() > 0.9
+    assert np.isfinite(rows.features()).all()
+    assert ((rows.target >= 0) & (rows.target <= 1)).all()
+
+
+def test_a_scope_that_is_left_out_counts_nothing(rows: Rows) -> None:
+    alone = rows.only(0)
+    assert not alone.statistics.present[:, 1].any()
+    assert not alone.target_counts[:, 1].any()
+    assert (alone.statistics.totals[:, 0] == rows.statistics.totals[:, 0]).all()
+
+
+def test_a_gate_learns_to_believe_a_workspace_that_repeats_itself(rows: Rows) -> None:
+    gate = fit(rows, seed=0, steps=100)
+    nats = measure(gate, rows)
+    assert nats.both < min(nats.file, nats.workspace) + 0.05
+    assert max(nats.file, nats.workspace) < nats.model
+
+
+def test_the_exported_gate_mixes_as_the_trained_one(rows: Rows) -> None:
+    torch.manual_seed(0)
+    trained = TorchGate(TrainingBatch.of(rows).features)
+    with torch.no_grad():
+        expected = trained(TrainingBatch.of(rows)).numpy()
+    gate, statistics = trained.export(), rows.statistics
+    weights = gate.weights(rows.features(), statistics.present)
+    of_runs = gate.run_weights(statistics)
+    assert of_runs.shape == (len(expected), SCOPES, SLOTS)
+    shares = (of_runs * rows.target_counts / np.maximum(statistics.totals, 1)).sum(-1)
+    assert weights[:, 0] * rows.target + (weights[:, 1:] * shares).sum(-1) == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
+    model = load("embedded")
+    assert isinstance(model, EmbeddedModel)
+    gate = fit(rows, seed=0, steps=100).export()
+    judged = judge(HoleReader(model, 1), gate, [package("b", 6)], most_files=1)
+    assert sum(each.right for each in judged) > 0.7 * len(judged)
+    assert all(0 <= each.confidence <= 1 for each in judged)
