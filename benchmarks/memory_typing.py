@@ -1,7 +1,7 @@
 """What the memory of the workspace is worth while typing: hidden packages typed back, with and without it.
 
 Run it as `python benchmarks/memory_typing.py --corpus runs/small/corpus`. The workspace of a task is its package
-without its own file. Word completion, which every editor has, types the same lines. """
+without its own file. Word completion, which every editor has, types the same lines."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.protocol.messages import RuleName
 from engine.schedule.scheduler import Scheduler
-from engine.training.memory import packages
+from engine.training.memory_rows import packages
 from lsp_server.settings import Settings
 
 LANGUAGES = ("python", "typescript", "go", "javascript", "rust", "java")

@@ -6,9 +6,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import Followers
+from engine.memory.followers import FollowerCounts
 from engine.memory.gate import MemoryGate
-from engine.memory.mixture import Mixture, restrict
+from engine.memory.mixture import Mixture
 from engine.memory.row_memory import RowFollowers, RowMemory
 
 LEAST_RUN = 3
@@ -26,49 +26,46 @@ class GatedMemory:
         self._memory, self._gate, self._line_breaks, self._end = memory, gate, line_breaks, end
 
     def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> Mixture:
-        first, *others = self._memory.followers_of_rows(histories)
-        # Typed text is never a line's end, so the first row's tokens keep their names while there is some.
-        first = restrict(first, np.sort(np.asarray(compatible, np.int64))) if len(compatible) else self._with_end(first)
-        return Mixture.of([first, *(self._with_end(row) for row in others)], self._gate)
+        found = self._memory.followers_of_rows(histories)
+        # Typed text is never a line's end, so tokens keep their names while there is some.
+        return Mixture.of(found.only(0, compatible) if len(compatible) else self._with_end(found), self._gate)
 
     def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
-        """Return the followers of the longest run, one after the other, while that run is LEAST_RUN tokens or
-        longer."""
-        written, tokens = list(history), []
-        for _ in range(most):
-            row = self._with_end(self._memory.followers(written))
-            runs = max(row.scopes, key=lambda scope: scope[-1].run if scope else 0)
-            if not runs or runs[-1].run < LEAST_RUN:
+        """Return the most frequent followers, one after the other, while the longest run has LEAST_RUN tokens or more."""
+        written, tokens = list(history), list[tuple[int, float]]()
+        while len(tokens) < most:
+            found = self._with_end(self._memory.followers(written))
+            runs = [counts.row(0)[-1] for counts in found.scopes if len(counts.groups)]
+            best = max(runs, key=lambda followers: followers.run, default=None)
+            if best is None or best.run < LEAST_RUN:
                 break
-            best = runs[-1]
-            token = int(best.tokens[best.top])
-            tokens.append((token, float(best.counts[best.top] / best.total)))
-            if token == self._end:
+            index = int(np.lexsort((best.places, best.counts))[-1])
+            tokens.append((int(best.tokens[index]), float(best.counts[index] / best.total)))
+            if tokens[-1][0] == self._end:
                 break
-            written.append(token)
+            written.append(tokens[-1][0])
         return tokens
 
-    def _with_end(self, row: RowFollowers) -> RowFollowers:
+    def _with_end(self, found: RowFollowers) -> RowFollowers:
+        """Return followers with the end token in place of those that break the line, where that ends the fill."""
         if not len(self._line_breaks):
-            return row
-        return RowFollowers(*([self._ended(followers) for followers in runs] for runs in row.scopes))
+            return found
+        return RowFollowers(*(self._ended(counts) for counts in found.scopes))
 
-    def _ended(self, followers: Followers) -> Followers:
-        breaks = np.isin(followers.tokens, self._line_breaks)
-        if not breaks.any():
-            return followers
-        return renamed(followers, np.where(breaks, self._end, followers.tokens))
+    def _ended(self, counts: FollowerCounts) -> FollowerCounts:
+        breaks = np.isin(counts.tokens, self._line_breaks)
+        return renamed(counts, np.where(breaks, self._end, counts.tokens)) if breaks.any() else counts
 
 
-def renamed(followers: Followers, tokens: NDArray[np.int64]) -> Followers:
-    """Return followers under other tokens [n]. Those that get the same token are counted together."""
-    names, index = np.unique(tokens, return_inverse=True)
-    counts, places = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    np.add.at(counts, index, followers.counts)
-    np.maximum.at(places, index, followers.places)
+def renamed(counts: FollowerCounts, tokens: NDArray[np.int64]) -> FollowerCounts:
+    """Return followers under other tokens [entries]. Those of a run that get the same token are counted together."""
+    order = np.lexsort((tokens, counts.groups))
+    groups, tokens = counts.groups[order], tokens[order]
+    firsts = np.flatnonzero(np.append(True, (groups[1:] != groups[:-1]) | (tokens[1:] != tokens[:-1])))
     return attrs.evolve(
-        followers,
-        tokens=names,
-        counts=counts,
-        places=places,
+        counts,
+        groups=groups[firsts],
+        tokens=tokens[firsts],
+        counts=np.add.reduceat(counts.counts[order], firsts),
+        places=np.maximum.reduceat(counts.places[order], firsts),
     )
