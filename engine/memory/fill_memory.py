@@ -31,7 +31,7 @@ class GatedMemory:
         return Mixture.of(found.only(0, compatible) if len(compatible) else self._with_end(found), self._gate)
 
     def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
-        """Return the most frequent followers, one after the other, while the longest run has LEAST_RUN tokens or more."""
+        """Return the most frequent followers one by one, while the longest run has LEAST_RUN tokens or more."""
         written, tokens = list(history), list[tuple[int, float]]()
         while len(tokens) < most:
             found = self._with_end(self._memory.followers(written))
