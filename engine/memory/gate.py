@@ -12,6 +12,8 @@ from engine.memory.followers import RUNS
 from engine.memory.row_memory import SCOPES
 from engine.memory.row_statistics import FEATURES, Statistics
 
+GATE_FILE = "memory.safetensors"
+"""The name of a gate's file in the folder of the weights that it was trained for."""
 HIDDEN = 32
 _NEVER = np.float32(-1e9)
 

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fill.predictions import Predictions
-from engine.memory.followers import SLOTS, TOKEN_BITS
+from engine.memory.followers import SLOTS, TOKEN_BITS, FollowerCounts
 from engine.memory.gate import MemoryGate
 from engine.memory.row_memory import SCOPES, RowFollowers
 from engine.memory.row_statistics import Statistics
@@ -32,8 +32,9 @@ class Mixture:
     @classmethod
     def of(cls, found: RowFollowers, gate: MemoryGate, most: int = MOST_NAMED) -> "Mixture":
         """Return the mixture of rows. `most`: the most followers of a row that are mixed."""
-        statistics = Statistics.of(found)
-        named, shares = _shares(found, statistics, gate.run_weights(statistics), most)
+        counts = found.joined
+        statistics = Statistics.of(counts)
+        named, shares = _shares(counts, statistics, gate.run_weights(statistics), most)
         return cls(named, shares, statistics, gate)
 
     def mix(self, predictions: Predictions) -> Predictions:
@@ -63,19 +64,17 @@ class Mixture:
 
 
 def _shares(
-    found: RowFollowers, statistics: Statistics, run_weights: NDArray[np.float32], most: int
+    counts: FollowerCounts, statistics: Statistics, run_weights: NDArray[np.float32], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return Mixture.named and Mixture.shares."""
-    if not found:
-        return np.zeros((len(found), 0), np.int64), np.zeros((len(found), 0, SCOPES), np.float32)
-    factors = (run_weights / np.maximum(statistics.totals, 1)).swapaxes(0, 1).reshape(SCOPES, -1)
-    shares = np.concatenate(
-        [counts.counts * factors[scope][counts.groups] for scope, counts in enumerate(found.scopes)]
-    )
-    codes = np.concatenate([(counts.groups // SLOTS << TOKEN_BITS) | counts.tokens for counts in found.scopes])
-    names, name_of = np.unique(codes, return_inverse=True)
-    name_of[len(found.file.tokens) :] += len(names)
-    by_scope = np.bincount(name_of, shares, SCOPES * len(names)).astype(np.float32).reshape(SCOPES, -1).T
+    """Return Mixture.named and Mixture.shares. counts: the scopes joined."""
+    number = len(run_weights)
+    if not len(counts.groups):
+        return np.zeros((number, 0), np.int64), np.zeros((number, 0, SCOPES), np.float32)
+    factors = (run_weights / np.maximum(statistics.totals, 1)).swapaxes(0, 1).reshape(-1)
+    scope, row = np.divmod(counts.groups // SLOTS, number)
+    names, name_of = np.unique((row << TOKEN_BITS) | counts.tokens, return_inverse=True)
+    shares = np.bincount(scope * len(names) + name_of, counts.counts * factors[counts.groups], SCOPES * len(names))
+    by_scope = shares.astype(np.float32).reshape(SCOPES, -1).T
     row_of, token_of = names >> TOKEN_BITS, names & ((1 << TOKEN_BITS) - 1)
     # The gate asks for the probability of each scope's top, so the tops come first.
     is_top = (statistics.tops[row_of] == token_of[:, None]).any(1)
@@ -84,7 +83,7 @@ def _shares(
     column = np.arange(len(order)) - row_of.searchsorted(row_of)
     kept = column < most
     row_of, column, order = row_of[kept], column[kept], order[kept]
-    shape = (len(found), int(column.max()) + 1)
+    shape = (number, int(column.max()) + 1)
     named, kept_shares = np.zeros(shape, np.int64), np.zeros((*shape, SCOPES), np.float32)
     named[row_of, column] = token_of[order]
     kept_shares[row_of, column] = by_scope[order]

@@ -36,6 +36,11 @@ class RowFollowers:
         """Whether any row has followers."""
         return bool(len(self.file.groups) or len(self.workspace.groups))
 
+    @property
+    def joined(self) -> FollowerCounts:
+        """All counts in one: row `scope * len(self) + row` is of that scope."""
+        return FollowerCounts.joined(self.scopes)
+
     def only(self, row: int, tokens: Sequence[int]) -> "RowFollowers":
         """Return these followers with a row that has none but `tokens`. For a query's compatible tokens."""
         named = np.asarray(tokens, np.int64)

@@ -1,11 +1,13 @@
 """What the gate looks at: numbers about the followers of each row, and what the model thinks of them."""
 
+from typing import TypeVar
+
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.memory.followers import PLACE_BITS, RUNS, SLOTS, FollowerCounts
-from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_memory import SCOPES
 
 FEATURES = 3 + SCOPES * (9 + 2 * SLOTS) + 1
 """Numbers for each row."""
@@ -14,6 +16,7 @@ _ORDER = np.arange(1, SLOTS + 1)
 _LEAST = 1e-6
 
 Floats = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @attrs.frozen(eq=False)
@@ -39,11 +42,22 @@ class Statistics:
         return self.tops >= 0
 
     @classmethod
-    def of(cls, found: RowFollowers) -> "Statistics":
-        """Return the statistics of rows."""
-        scopes = [_of_scope(counts) for counts in found.scopes]
-        names = (field.name for field in attrs.fields(cls))
-        return cls(*(np.stack([getattr(scope, name) for scope in scopes], 1) for name in names))
+    def of(cls, counts: FollowerCounts) -> "Statistics":
+        """Return the statistics of rows whose scopes are joined (RowFollowers.joined)."""
+        cells = counts.rows * SLOTS
+        totals = np.bincount(counts.groups, counts.counts, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
+        kinds = np.bincount(counts.groups, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
+        longest = _last_slot(totals)
+        tops, newest = _tops(counts, longest)
+        lengths = np.where(totals.any(1), _LENGTHS[longest], 0).astype(np.float32)
+        return cls(
+            totals=_by_scope(totals),
+            kinds=_by_scope(kinds),
+            top_counts=_by_scope(counts_of(counts, tops)),
+            tops=_by_scope(tops),
+            newest=_by_scope(newest),
+            longest=_by_scope(lengths),
+        )
 
     def features(self, first: NDArray[np.int64], highest: Floats, of_tops: Floats) -> Floats:
         """Return the gate's input [n, FEATURES].
@@ -85,25 +99,28 @@ def counts_of(counts: FollowerCounts, tokens: NDArray[np.int64]) -> Floats:
     return table.reshape(-1, SLOTS)
 
 
-def _of_scope(counts: FollowerCounts) -> Statistics:
-    """Return the statistics of one scope, without the axis of scopes."""
-    cells = counts.rows * SLOTS
-    totals = np.bincount(counts.groups, counts.counts, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
-    kinds = np.bincount(counts.groups, minlength=cells).astype(np.float32).reshape(-1, SLOTS)
-    longest_slot = _last_slot(totals)
+def _by_scope(column: NDArray[Number]) -> NDArray[Number]:
+    """Return a column [2 * n, ...] of joined scopes as [n, 2, ...]."""
+    return column.reshape(SCOPES, -1, *column.shape[1:]).swapaxes(0, 1)
+
+
+def _tops(counts: FollowerCounts, longest: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return for each row the most frequent follower of its longest run, and whether it is the newest as well.
+
+    longest: int64 [n], the slot of the longest run. Of followers that are equally frequent the newer one is taken.
+    """
     tops, newest = np.full(counts.rows, -1), np.zeros(counts.rows, np.bool_)
-    (longest,) = (counts.groups % SLOTS == longest_slot[counts.groups // SLOTS]).nonzero()
-    if len(longest):
-        # The entries of each row are neighbours; of the most frequent ones the latest wins.
-        rows, places = counts.groups[longest] // SLOTS, counts.places[longest]
-        starts = np.concatenate(([0], (rows[1:] != rows[:-1]).nonzero()[0] + 1))
-        scores = (counts.counts[longest] << PLACE_BITS) | places
-        best = np.maximum.reduceat(scores, starts)
-        of_best = (scores == best.repeat(np.append(starts[1:], len(rows)) - starts)).nonzero()[0]
-        tops[rows[starts]] = counts.tokens[longest[of_best]]
-        newest[rows[starts]] = np.maximum.reduceat(places, starts) == places[of_best]
-    lengths = np.where(totals.any(1), _LENGTHS[longest_slot], 0).astype(np.float32)
-    return Statistics(totals, kinds, counts_of(counts, tops), tops, newest, lengths)
+    (entries,) = (counts.groups % SLOTS == longest[counts.groups // SLOTS]).nonzero()
+    if not len(entries):
+        return tops, newest
+    rows, places = counts.groups[entries] // SLOTS, counts.places[entries]
+    starts = np.concatenate(([0], (rows[1:] != rows[:-1]).nonzero()[0] + 1))
+    scores = (counts.counts[entries] << PLACE_BITS) | places
+    best = np.maximum.reduceat(scores, starts)
+    tops_of = (scores == best.repeat(np.append(starts[1:], len(rows)) - starts)).nonzero()[0]
+    tops[rows[starts]] = counts.tokens[entries[tops_of]]
+    newest[rows[starts]] = np.maximum.reduceat(places, starts) == places[tops_of]
+    return tops, newest
 
 
 def _last_slot(totals: Floats) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from engine.evaluation.rows import write_rows
 from engine.evaluation.strategies import DENOISE, VERIFY
 from engine.evaluation.summary import speeds, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, speed_table
+from engine.memory.gate import GATE_FILE
 from engine.models import load as registry
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.card import write_card
@@ -205,7 +206,7 @@ def train_link(
 def train_memory(
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
-    target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path("memory.safetensors"),
+    target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path(GATE_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
 ) -> None:
     """Train the gate that mixes the model's predictions with what is known of the workspace."""

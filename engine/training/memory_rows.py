@@ -165,7 +165,7 @@ class HoleReader:
 
 def rows_of(hole: HoleRows) -> Rows:
     """Return what the gate learns from a hole."""
-    statistics, first = Statistics.of(hole.followers), hole.probabilities.argmax(1)
+    statistics, first = Statistics.of(hole.followers.joined), hole.probabilities.argmax(1)
     numbers = np.arange(len(first))
     target_counts = np.stack([counts_of(counts, hole.targets) for counts in hole.followers.scopes], 1)
     return Rows(

@@ -1,19 +1,23 @@
 """What the gate is trained on, and that it comes out as it was trained."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import engine
 from engine.corpus.languages import File
 from engine.memory.followers import SLOTS
+from engine.memory.gate import GATE_FILE, MemoryGate
 from engine.memory.row_memory import SCOPES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.training.memory import TorchGate, TrainingBatch, fit, judge, measure
 from engine.training.memory_rows import FEWEST_FILES, HoleReader, Rows, packages, rows_of
 
+WEIGHTS = Path(engine.__file__).parent / "weights"
 FUNCTION = """
 def {name}(self, first_value, second_value):
     if first_value is None:
@@ -90,3 +94,11 @@ def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
     judged = judge(HoleReader(model, 1), gate, [package("b", 6)], most_files=1)
     assert sum(each.right for each in judged) > 0.7 * len(judged)
     assert all(0 <= each.confidence <= 1 for each in judged)
+
+
+def test_the_shipped_gate_lowers_the_loss(rows: Rows) -> None:
+    gate = MemoryGate.load(WEIGHTS / GATE_FILE)
+    weights = gate.weights(rows.features(), rows.statistics.present)
+    shares = gate.run_weights(rows.statistics) * rows.target_counts / np.maximum(rows.statistics.totals, 1)
+    mixed = weights[:, 0] * rows.target + (weights[:, 1:] * shares.sum(-1)).sum(-1)
+    assert np.log(mixed).mean() > np.log(rows.target).mean() + 0.4

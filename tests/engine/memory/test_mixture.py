@@ -75,7 +75,7 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
     mixture = Mixture.of(rows, gate)
     before = predictions_of(probabilities, top, mixture.named)
     mixed = mixture.mix(before)
-    statistics = Statistics.of(rows)
+    statistics = Statistics.of(rows.joined)
     of_tops = np.take_along_axis(probabilities, np.maximum(statistics.tops, 0), 1)
     features = statistics.features(before.tokens[:, 0], before.probabilities[:, 0], of_tops)
     weights = gate.weights(features, statistics.present)
