@@ -7,7 +7,7 @@ from engine.fill.interface import Filling, FillTask
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamModel
 
-DEFAULT = FillStrategy("threshold", 4)
+DEFAULT = FillStrategy("verify")
 """Best at equal milliseconds on held-out holes with the shipped weights. `midspan train eval` measures it, and the
 model card has the table."""
 
