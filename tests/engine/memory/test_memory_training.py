@@ -67,6 +67,7 @@ def test_a_scope_that_is_left_out_counts_nothing(rows: Rows) -> None:
     assert (alone.statistics.totals[:, 0] == rows.statistics.totals[:, 0]).all()
 
 
+@pytest.mark.slow
 def test_a_gate_learns_to_believe_a_workspace_that_repeats_itself(rows: Rows) -> None:
     gate = fit(rows, seed=0, steps=100)
     nats = measure(gate, rows)
