@@ -108,9 +108,14 @@ class Generations:
 
     def rewrite(self, change: Sieve) -> None:
         """Replace each array by `change` of it, which stays sorted."""
-        while self._merge is not None:
-            self._work(1, RATIO, lambda keys: keys)
-        self._arrays = [changed for keys in self._arrays if len(changed := change(keys))]
+        if self._merge is not None:  # What is merged is larger than all that is not.
+            self._arrays[self._merging()] = np.concatenate((self._merge.older, self._merge.merged))
+            self._merge = None
+        for index, keys in enumerate(self._arrays):
+            # In pieces that fit the processor's cache, which takes half the time.
+            pieces = [change(keys[first : first + AT_ONCE]) for first in range(0, len(keys), AT_ONCE)]
+            self._arrays[index] = np.concatenate([keys[:0], *pieces])
+        self._arrays = [keys for keys in self._arrays if len(keys)]
 
     def _newest_are_small(self) -> bool:
         if len(self._arrays) < 2 or len(self._arrays[-1]) + len(self._arrays[-2]) > SMALL:

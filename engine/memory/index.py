@@ -23,6 +23,8 @@ _BYTES_A_FILE = 250
 _REMOVED_SHARE = 4
 """The array is rewritten when one position of this many is of a removed file."""
 
+_GONE = (1 << 32) - 1
+
 
 @attrs.frozen
 class _Extent:
@@ -165,7 +167,7 @@ class RunIndex:
     def _compact(self) -> None:
         """Drop removed files from the array and from the keys."""
         old = self._array
-        moved = np.zeros(self._end - REACH, np.uint32)  # by place: how far its file moves to the front
+        moved = np.full(self._end - REACH, _GONE, np.uint32)  # by place: how far its file moves to the front
         files = [(file, extent) for file, extent in self._extents.items()]
         self._array = np.full(
             max(int(_SPARE * (REACH + self.tokens + len(files))), _SHORTEST_ARRAY), SEPARATOR, np.int32
@@ -183,10 +185,10 @@ class RunIndex:
             self._files.append(file)
 
         def move(keys: Keys) -> Keys:
-            places = _places(keys)
-            kept = old[places + REACH] != SEPARATOR
-            kept_keys: Keys = keys[kept] - moved[places[kept]]
-            return kept_keys
+            distances = moved[_places(keys)]
+            known = distances != _GONE
+            kept: Keys = keys[known] - distances[known]
+            return kept
 
         self._generations.rewrite(move)
 

@@ -127,6 +127,14 @@ def test_large_generations_answer_while_they_are_merged() -> None:
         if step % 10 == 9:
             history = files[int(random.choice(list(files)))][1000:1100]
             check(index, files, history, MOST_PLACES, None)
+    rebuilt = RunIndex()
+    for file, tokens in files.items():
+        rebuilt.add(file, array(tokens))
+    histories = [tokens[100:112] for tokens in files.values()]
+    found, expected = index.followers_of_rows(histories), rebuilt.followers_of_rows(histories)
+    assert found.groups.tolist() == expected.groups.tolist()
+    assert found.tokens.tolist() == expected.tokens.tolist()
+    assert found.counts.tolist() == expected.counts.tolist()
 
 
 def test_a_settled_index_answers_as_before() -> None:
