@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test check lint types bench quality editors clean
+.PHONY: help setup run test test-avx2 check lint types bench quality editors clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
 	@echo "make run     fill holes in three sample files, and tell how to hook up an editor"
 	@echo "make test    linter, types, import rules and all tests"
+	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
 	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
@@ -50,6 +51,12 @@ PARALLEL := -n $(JOBS) --dist loadfile
 test: lint
 	$(PYTEST) $(PARALLEL) tests --ignore=tests/editors
 	$(PYTEST) tests/editors
+	@$(MAKE) --no-print-directory test-avx2
+
+# What depends on the processor's instructions, as on one that has only AVX2.
+test-avx2: setup
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(PYTEST) $(PARALLEL) \
+		tests/engine/fill tests/engine/schedule tests/engine/models/embedded tests/engine/training
 
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors

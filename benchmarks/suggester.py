@@ -13,9 +13,8 @@ from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_at
 from lsp_server.settings import Settings
-from lsp_server.suggest.plan import plan
-from lsp_server.suggest.present import present
-from lsp_server.suggest.reuse import Reuse
+from lsp_server.suggest.history import Reuse
+from lsp_server.suggest.pipeline import plan, present
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32

@@ -1,19 +1,73 @@
 """What became of each offer: shown, accepted whole or in part, dismissed. Each is counted once."""
 
+import asyncio
+import logging
+from contextlib import suppress
+
 import attrs
 
-from engine.usage_file import Tally
+from engine.errors import MidspanError
+from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
 from lsp_server.engine_link.status import Counts
-from lsp_server.ledger import Ledger
 from lsp_server.messages import OfferTag
 
+_logger = logging.getLogger(__name__)
+
+_FLUSH_S = 5.0
 _MAX_OFFERS = 256
 _MAX_CHARACTERS = 100_000
 
 
+class Ledger:
+    """Counts that wait to be written to the user's statistics file, so that no key press waits for the disk.
+
+    They are appended to `file` every few seconds. If that fails, one line is logged.
+    """
+
+    def __init__(self, file: StatisticsFile) -> None:
+        self._file = file
+        self._waiting: Tallies = {}
+        self._closing = asyncio.Event()
+        self._flushing: asyncio.Task[None] | None = None
+        self._warned = False
+
+    def add(self, language: str, tally: Tally) -> None:
+        """Add `tally` to today's counts of a language, by its id."""
+        self._put({row_of_today(language): tally})
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def close(self) -> None:
+        """Write the waiting counts."""
+        self._closing.set()
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing})
+
+    def _put(self, tallies: Tallies) -> None:
+        for row, tally in tallies.items():
+            self._waiting[row] = self._waiting.get(row, Tally()) + tally
+
+    async def _flush(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_S):
+                await self._closing.wait()
+        self._flushing = None
+        tallies, self._waiting = self._waiting, {}
+        try:
+            await asyncio.to_thread(self._file.append, tallies)
+        except MidspanError as error:
+            # Keep them for the next time: a full disk may have room by then.
+            self._put(tallies)
+            if not self._warned:
+                self._warned = True
+                _logger.warning("nothing is counted for `midspan stats`: %s", error)
+        else:
+            self._warned = False
+
+
 @attrs.define
 class _OfferState:
-    """`taken` is how many characters of the offer's text were accepted so far."""
+    """`taken`: how many characters of the offer's text the user has accepted so far."""
 
     shown: bool = False
     accepted: bool = False
@@ -81,7 +135,7 @@ class Offers:
             self._ledger.add(tag.language, Tally(shown=1))
 
     def _count_characters(self, state: _OfferState, tag: OfferTag, characters: int) -> None:
-        # An editor may report parts first and then the whole: no character is counted twice.
+        # An editor may report parts and then the whole. No character counts twice.
         end = tag.start + characters
         new = end - max(tag.start, state.taken)
         state.taken = max(state.taken, end)

@@ -22,8 +22,7 @@ from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard, as_log_line
 from lsp_server.engine_link.work_progress import WorkProgress
-from lsp_server.ledger import Ledger
-from lsp_server.offers import Offers
+from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync

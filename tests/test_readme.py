@@ -24,7 +24,7 @@ def test_every_setting_stands_in_readme_with_its_default() -> None:
 
 
 def test_every_link_in_the_documents_leads_somewhere() -> None:
-    for document in ROOT.glob("*.md"):
+    for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")):
         for link in re.findall(r"\]\(([^)]+)\)", document.read_text()):
             path, _, heading = link.partition("#")
             target = document.parent / path if path else document

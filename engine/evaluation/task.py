@@ -14,7 +14,7 @@ Seen = Literal["both sides", "above only"]
 
 PREFIX_CHARACTERS = 6000
 SUFFIX_CHARACTERS = 3000
-"""The language server sends as much (lsp_server/hole/window.py)."""
+"""The language server sends as much (lsp_server/hole/hole.py)."""
 MAX_TOKENS = 64
 """The language server's default."""
 _TRIES = 400

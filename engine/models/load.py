@@ -1,4 +1,4 @@
-"""Model names to loaded families."""
+"""From a model's name to a loaded model."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from engine.models.quantization.released import refuse_quantized
 
 def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
-    one of precision.name.PRECISION_SETTINGS, which the embedded family does without.
+    one of precision_names.PRECISION_SETTINGS; the embedded model ignores it.
 
     Raises ModelError with one line that a user can act on.
     """

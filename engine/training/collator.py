@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from engine.corpus.holes import TrainingHole, as_edited
 from engine.models.embedded.layout import Limits, SpecialTokens, lay_out
 from engine.models.embedded.ngram_lookup import Hints
-from engine.models.embedded.token_healing import Agreement, unfinished
+from engine.models.embedded.token_healing import CompatibleTokens, unfinished
 from engine.models.stock.token_bytes import TokenBytes
 from engine.training import packed_batch
 from engine.training.batch import Batch
@@ -84,7 +84,7 @@ class Collator:
     def __init__(self, config: Config, tokenizer: Tokenizer, special_tokens: SpecialTokens, seed: int) -> None:
         self._holes, self._objective, self._special_tokens = config.holes, config.objective, special_tokens
         self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
-        self._agreement = Agreement(TokenBytes(tokenizer).bytes)
+        self._compatible = CompatibleTokens(TokenBytes(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
         lengths = config.objective.canvas_lengths
@@ -103,7 +103,7 @@ class Collator:
             stream = self._lay_out(hole, typed)
             lookup = BatchLookup(stream.tokens, self._special_tokens, self._buckets)
             if typed:
-                lookup.narrow(stream.middle, np.array(self._agreement.tokens(typed.encode())))
+                lookup.narrow(stream.middle, np.array(self._compatible.of(typed.encode())))
             _write_stream(packed[:, row], stream, lookup)
             self._write_canvases(packed[:, row, self._length :], stream, lookup)
         return packed

@@ -151,7 +151,7 @@ def _list(folder: Path) -> None:
 
 
 def _mixed(files: list[File], shares: Mapping[str, float], size: int) -> Iterator[list[File]]:
-    """Yield all files in groups of neighbours, each time from the language that lags furthest behind its share."""
+    """Yield all files in groups of neighbours, each time from the language that is furthest below its share."""
     rng, groups = random.Random(0), {name: _groups(files, name, size) for name, share in shares.items() if share}
     for pending in groups.values():
         rng.shuffle(pending)

@@ -16,7 +16,7 @@ from engine.training.batch import Batch
 from engine.training.batched_muon import BatchedMuon
 from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
 from engine.training.config import Config, Optimizer
-from engine.training.int8 import use_int8
+from engine.training.int8 import products_are_exact, use_int8
 from engine.training.link_loss import link_loss
 from engine.training.loader import Source
 from engine.training.muon import Muon
@@ -77,7 +77,10 @@ class Run:
         if (work / NEWEST).exists():
             self.progress = restore(work / NEWEST, self.network, self.chain)
         if config.optimizer.int8 and self.device.type == "cpu":
-            use_int8(self.network, compiled)
+            if products_are_exact():
+                use_int8(self.network, compiled)
+            else:
+                print("this processor's int8 products overflow (it has no VNNI); training in fp32", flush=True)
         if compiled:
             self.network.trunk = torch.compile(self.network.trunk, dynamic=False)  # type: ignore[method-assign]
         self.source = Source(config, work)

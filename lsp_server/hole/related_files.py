@@ -8,9 +8,12 @@ import attrs
 
 from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
-from lsp_server.hole.recent_edits import RecentEdits
-from lsp_server.hole.window import normalize_newlines
+from lsp_server.hole.hole import normalize_newlines
 
+_MAX_EDITED_LINES = 6
+"""Edited lines that are kept for each document; the oldest are dropped."""
+_SAME_PLACE = 12
+"""Edits at most this many lines apart count as one."""
 _AROUND = 15
 """Lines above and below an edited line."""
 _HEAD = 40
@@ -19,9 +22,47 @@ _NAMED_BY_FOLDER = frozenset({"__init__", "__main__", "index", "main", "mod", "l
 """Files whose folder's name says more than their own."""
 
 
+@attrs.define
+class RecentEdits:
+    """The lines that the user edited last in each document, and which document was edited last.
+
+    Line numbers start at 0, and move when lines are added or removed above them.
+    """
+
+    _lines: dict[str, list[int]] = attrs.field(factory=dict)
+
+    def note(self, uri: str, first: int, removed: int, inserted: int) -> None:
+        """Note an edit that begins in line `first`. `removed` and `inserted` count its line breaks."""
+        last_touched = first + removed
+        moved = [
+            line + inserted - removed if line > last_touched else min(line, first + inserted)
+            for line in self._lines.pop(uri, [])
+        ]
+        edited = first + inserted
+        kept = [line for line in moved if abs(line - edited) > _SAME_PLACE]
+        # Now the last key again: the dict keeps the documents in the order of their last edits.
+        self._lines[uri] = [*kept, edited][-_MAX_EDITED_LINES:]
+
+    def see(self, uri: str) -> None:
+        """Note that a document was opened: the user looks at it but has edited nothing yet."""
+        self._lines[uri] = self._lines.pop(uri, [])
+
+    def forget(self, uri: str) -> None:
+        """Drop a closed document."""
+        self._lines.pop(uri, None)
+
+    def lines(self, uri: str) -> list[int]:
+        """Return the edited lines, the latest first."""
+        return self._lines.get(uri, [])[::-1]
+
+    def newest_first(self) -> list[str]:
+        """Return the documents by their last edit, or by when they were opened, the latest first."""
+        return list(self._lines)[::-1]
+
+
 @attrs.frozen
 class OtherFile:
-    """An open file besides the one that is filled. `edited_lines` come latest first."""
+    """An open file other than the one with the hole. `edited_lines` come latest first."""
 
     path: str
     language: str
@@ -31,7 +72,7 @@ class OtherFile:
 
 @attrs.frozen
 class _Selection:
-    """The snippets that were chosen while the other documents had these versions."""
+    """The snippets chosen for a document while the other documents had these versions."""
 
     versions: tuple[tuple[str, int], ...]
     room: int
@@ -41,7 +82,7 @@ class _Selection:
 class RelatedFiles:
     """Chooses snippets for a document, and keeps the choice until another document changes.
 
-    The engine reuses the snippets that it has read, as long as they stay the same.
+    The engine reuses what it has read of the snippets as long as they stay the same.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -55,7 +96,7 @@ class RelatedFiles:
         self._selections.pop(uri, None)
 
     def forget_selections(self) -> None:
-        """Choose again at the next request, as the settings may allow other files now."""
+        """Choose again at the next request: the settings may allow different files now."""
         self._selections.clear()
 
     def around(self, snapshot: Snapshot, room: int, path_of: Callable[[OpenDocument], str | None]) -> list[Snippet]:
@@ -81,8 +122,8 @@ class RelatedFiles:
 def snippets(text: str, language: str, others: Iterable[OtherFile], room: int) -> list[Snippet]:
     """Return snippets of `others`, at most `room` characters in all, the most useful first.
 
-    `others` come latest first. Files that `text` names (usually by an import) come before files of the same language,
-    and those before all others; equals keep their order.
+    `others` come latest first. Files that `text` names (usually in an import) come first, then files of the same
+    language, then the rest. Within each group the order stays.
     """
     words = set(re.findall(r"\w+", text))
     ranked = sorted(others, key=lambda other: (_name_of(other.path) not in words, other.language != language))
@@ -101,7 +142,7 @@ def _name_of(path: str) -> str:
 
 
 def _excerpt(other: OtherFile, room: int) -> str:
-    """Return a file's text, or the lines around its edits and its head when it is too long; "" when nothing fits."""
+    """Return a file's text; if it is too long, the lines around its edits and its first lines; "" if nothing fits."""
     if len(other.text) <= room:
         return other.text
     lines = other.text.splitlines(keepends=True)

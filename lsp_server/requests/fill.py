@@ -13,8 +13,7 @@ from engine.protocol.messages import Progress, RuleName
 from lsp_server.documents.store import Snapshot, offset_at, position_at
 from lsp_server.messages import FillParams, FillProgress, FillResult
 from lsp_server.requests.session import Session
-from lsp_server.suggest.plan import Plan
-from lsp_server.suggest.present import present
+from lsp_server.suggest.pipeline import Plan, present
 
 
 async def fill_request(session: Session, params: FillParams, send: Callable[[FillProgress], None]) -> FillResult:

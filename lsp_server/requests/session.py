@@ -13,11 +13,11 @@ from lsp_server.documents.notebooks import Notebooks, as_script
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
-from lsp_server.hole.context_budget import context_budget_of
+from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
 from lsp_server.offers import Offers
 from lsp_server.settings import Settings
-from lsp_server.suggest.plan import Plan, plan
+from lsp_server.suggest.pipeline import Plan, plan
 from lsp_server.workspace.memory import WorkspaceMemory
 
 

@@ -18,10 +18,9 @@ from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.messages import OfferTag
 from lsp_server.requests.session import Session
-from lsp_server.suggest.dismissal import Dismissals
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.present import present
-from lsp_server.suggest.reuse import Reuse
+from lsp_server.suggest.history import Dismissals, Reuse
+from lsp_server.suggest.pipeline import present
 
 _logger = logging.getLogger(__name__)
 

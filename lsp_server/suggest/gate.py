@@ -1,13 +1,26 @@
 """The gate hides what the model does not believe in. It shows a whole suggestion, the start of its line, or nothing."""
 
+import re
+
 import attrs
 
-from engine.protocol.confidence import first_line_confidence
+from engine.protocol.confidence import FEWEST_CHARACTERS, confident_until, first_line_confidence
 from engine.protocol.messages import Candidate
 from lsp_server.hole.hole import Hole
+from lsp_server.languages.brackets import balance
 from lsp_server.languages.language import Language
 from lsp_server.settings import Settings
-from lsp_server.suggest.line_start import confident_start
+from lsp_server.suggest.shape import without_what_follows
+
+# A number, a name with the sign before it, a run of operators, or any other mark. A hyphen between letters may be part
+# of a name (CSS, HTML, shell). So a start cannot end at such a hyphen, even if it is a minus.
+_UNIT = re.compile(
+    r"\d\w*(?:\.\d\w*|(?<=[eE])[+-]\d+)*"
+    r"|[$@#]?\w[\w$]*(?:-[^\W\d][\w$]*)*"
+    r"|[^\w\s()\[\]{}\"'`,;]+?(?=[$@#]?\w|[\s()\[\]{}\"'`,;]|$)"
+    r"|\S"
+)
+_PAIRED = frozenset("()[]{}\"'`")
 
 
 @attrs.frozen
@@ -34,3 +47,39 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
         return Presented(text, is_start=False, confidence=confidence)
     start = "" if settings.whole_lines else confident_start(candidate, text, hole, language, settings.gate)
     return Presented(start, is_start=True, confidence=confidence) if start else None
+
+
+def confident_start(candidate: Candidate, text: str, hole: Hole, language: Language, threshold: float) -> str:
+    """Return the longest start of `text`'s first line whose confidence reaches `threshold`, or "".
+
+    `text` is `candidate` after shaping. A start ends after a name, a number or a mark. It does not end in a string that
+    it opened itself, with the sign of a comment, or with the text that follows the cursor. Where a word follows the
+    cursor immediately there is no start, as it would become part of that word.
+    """
+    line = text.partition("\n")[0].rstrip()
+    indent = len(line) - len(line.lstrip())
+    begin = candidate.text.find(line[indent:])
+    if begin < 0 or re.match(r"\w", hole.line_after):
+        return ""
+    limit = indent + confident_until(candidate, begin, threshold) - begin
+    ends = [unit.end() for unit in _UNIT.finditer(line) if indent + FEWEST_CHARACTERS <= unit.end() <= limit]
+    starts = (line[:end] for end in reversed(ends))
+    return next((start for start in starts if _can_end(start, hole, language)), "")
+
+
+def _can_end(start: str, hole: Hole, language: Language) -> bool:
+    ends_with_mark = start[-1] not in _PAIRED and not re.match(r"\w", start[-1])
+    if ends_with_mark and hole.line_after.lstrip().startswith(start[-1]):
+        return False
+    if start.endswith(language.line_comments) or without_what_follows(start, hole, language) != start:
+        return False
+    return not _ends_in_own_string(start, hole, language)
+
+
+def _ends_in_own_string(start: str, hole: Hole, language: Language) -> bool:
+    """Return whether `start` ends in a string that it opened: half a string helps nobody, and its quote stays open."""
+    quote = balance(hole.line_before, language).quote
+    if hole.cursor_context in ("string", "comment") and not quote:
+        return False  # There, a quote may be an apostrophe.
+    inside = balance(start, language, quote)
+    return bool(inside.quote) and (not quote or inside.quote_closed is not None)

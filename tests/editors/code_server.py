@@ -62,7 +62,7 @@ def what_is_missing() -> str | None:
 
 
 def package_extension() -> Path:
-    """Package the extension as it stands in the tree and return the .vsix."""
+    """Package the extension as it is in the tree and return the .vsix."""
     run = subprocess.run(
         ["npm", "run", "--silent", "package"], cwd=EXTENSION, env=_with_node(), capture_output=True, text=True
     )

@@ -23,7 +23,7 @@ def ready_line() -> str:
 
 @pytest.fixture(scope="module")
 def neovim_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """Return the server's settings, and end their engine behind the module's last test."""
+    """Return the server's settings, and end their engine after the module's last test."""
     with engine_home(tmp_path_factory.mktemp("runtime"), Path("embedded")):
         yield {
             "model": "embedded",
@@ -60,7 +60,7 @@ def in_neovim(neovim_settings: dict[str, Any], tmp_path: Path) -> Iterator[Calla
 
 @pytest.fixture
 def neovim(in_neovim: Callable[..., "Neovim"]) -> "Neovim":
-    """Return a Neovim that is ready, in insert mode behind the list's dash."""
+    """Return a Neovim that is ready, in insert mode after the list's dash."""
     neovim = in_neovim()
     neovim.until_ready()
     neovim.keys("GA")

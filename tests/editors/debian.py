@@ -1,7 +1,7 @@
 """Programs of a newer Debian, unpacked into a folder of their own. The system stays as it is; nobody need be root.
 
 apt resolves and verifies as usual, but with a sources list, lists, a cache and an empty package status of its own, so
-that it brings every library along, the C library too. The unpacked programs are then told to use those.
+that it brings every library along, the C library too. The unpacked programs are then patched to use those.
 """
 
 import os

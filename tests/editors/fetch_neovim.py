@@ -31,7 +31,7 @@ PROGRAMS = (
 
 
 def fetch() -> None:
-    """Leave programs that run in .editors/debian. Fetched once; a folder that was moved is made anew.
+    """Leave programs that run in .editors/debian. Fetched once; a folder that was moved is made again.
 
     Raises FetchError.
     """

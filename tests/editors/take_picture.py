@@ -31,7 +31,7 @@ class Circle:
 def total_area(shapes: list[Circle]) -> float:
     return sum(shape.area() for shape in shapes)
 '''
-# The picture is taken at the first suggestion behind the shortest part of it.
+# The picture is taken at the first suggestion after the shortest part of it.
 TYPED, SHORTEST = "return 2 * math.pi * self.radius", len("return 2 * ")
 
 
@@ -62,7 +62,7 @@ def main() -> None:
                 if shown.strip() and number >= SHORTEST:
                     break
             if not shown:
-                sys.exit(f"the model {model} suggests nothing behind {TYPED!r}; no picture was taken")
+                sys.exit(f"the model {model} suggests nothing after {TYPED!r}; no picture was taken")
             workbench.screenshot(picture)
             print(f"{picture.name} shows {shown!r}")
         finally:

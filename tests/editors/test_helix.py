@@ -43,7 +43,7 @@ def helix(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def item(screen: str) -> str | None:
-    """Return the text of the menu's only item. Helix writes the item's kind behind it."""
+    """Return the text of the menu's only item. Helix writes the item's kind after it."""
     rows = [line.rstrip() for line in screen.split("\n") if line.rstrip().endswith(" text")]
     return rows[0].removesuffix("text").strip(" ~") if rows else None
 

@@ -99,7 +99,7 @@ def test_a_dismissed_suggestion_does_not_come_back_until_the_text_changes(neovim
 
     neovim.keys("<C-e>")
     neovim.eventually(lambda: neovim.ghost() is None, "the suggestion stays")
-    neovim.eventually(lambda: neovim.report()["dismissed"] == 1, "the server is not told")
+    neovim.eventually(lambda: neovim.report()["dismissed"] == 1, "the server does not know")
 
     neovim.after_answer(lambda: neovim.keys("<Left>"))
     assert neovim.after_answer(lambda: neovim.keys("<Right>")) is None

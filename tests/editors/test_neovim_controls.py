@@ -15,7 +15,7 @@ Open = Callable[..., Neovim]
 
 
 def silent(neovim: Neovim) -> bool:
-    """Type three letters and return whether nothing is suggested behind any."""
+    """Type three letters and return whether nothing is suggested after any."""
     return not any(neovim.after_answer(partial(neovim.type, char)) for char in "abc")
 
 

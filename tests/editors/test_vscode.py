@@ -97,7 +97,7 @@ def test_a_word_can_be_accepted(vscode: Workbench) -> None:
     assert vscode.ghost() in ("", ghost.removeprefix(taken))
 
 
-def test_escape_dismisses_and_is_told_to_the_server(vscode: Workbench) -> None:
+def test_escape_dismisses_and_is_messages_to_the_server(vscode: Workbench) -> None:
     dismissed = count(vscode, "dismissed")
     vscode.open("escape.txt", "The quick brown fox jumps over|\n")
     typed, _ = type_until_ghost(vscode, SENTENCE)
@@ -192,10 +192,10 @@ def test_a_killed_engine_is_shown_and_comes_back(vscode: Workbench) -> None:
     type_until_ghost(vscode, SENTENCE)
 
 
-def test_a_wrong_setting_is_told_once_and_clearly(vscode: Workbench) -> None:
+def test_a_wrong_setting_is_messages_once_and_clearly(vscode: Workbench) -> None:
     vscode.server.configure({"midspan.budgetMs": "fast"})
-    told = eventually(lambda: [line for line in vscode.notifications() if "budgetMs" in line], "the message")
-    assert told == [
+    messages = eventually(lambda: [line for line in vscode.notifications() if "budgetMs" in line], "the message")
+    assert messages == [
         'Midspan: the setting midspan.budgetMs is "fast"; allowed is a whole number from 20 to 5000; 150 is used'
     ]
 
@@ -212,7 +212,7 @@ def test_the_selection_is_filled(vscode: Workbench) -> None:
     assert vscode.saved("selection.txt") == "The quick brown\nThe end.\n"
 
 
-def test_a_wrong_server_path_is_told_and_can_be_mended(vscode: Workbench) -> None:
+def test_a_wrong_server_path_is_messages_and_can_be_mended(vscode: Workbench) -> None:
     vscode.server.configure({"midspan.server.path": "/no/such/midspan-lsp"})
     vscode.wait_for_status("error")
     assert [line for line in vscode.notifications() if "path" in line] == [

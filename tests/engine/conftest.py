@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import msgpack
 import pytest
+from embedded_models import load_embedded
 from engine_process import end, poll
 from masked_canvases import load_tiny
 from models_command import ModelsCommand, models_command
@@ -20,7 +21,6 @@ from engine.client.launcher import EngineOptions, connect_or_start
 from engine.fill.interface import Model
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.remote.backend import RemoteBackend
 from engine.schedule.scheduler import Scheduler
@@ -105,11 +105,7 @@ async def scheduler(family: Model) -> AsyncIterator[Scheduler]:
 @pytest.fixture(scope="module")
 def embedded(tiny_model: Path) -> EmbeddedModel:
     """In fp32 on every processor."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.models.embedded.load.processor_has_bf16", lambda: False)
-        family = load(str(tiny_model), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedModel)
-    return family
+    return load_embedded(tiny_model, "fp32")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""DiffusionGemma as a family of the engine: clamped-canvas infilling on the released layers."""
+"""A loaded DiffusionGemma: infilling on canvases with a clamped end, on the released layers."""
 
 from collections.abc import Sequence
 
@@ -24,9 +24,9 @@ from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 DEFAULT = FillStrategy("entropy", 8)
-"""Few steps for short fills; the temperature falls over as many as there are. The checkpoint's own are 48."""
+"""Few steps, for short fills. The temperature falls over them. The checkpoint's own number is 48."""
 STEPS_A_PASS = 2
-"""On a GPU, where looking at a result waits for all that is queued. On a CPU nothing is queued, and it is one."""
+"""On a GPU, where reading a result waits for everything queued. A CPU takes one step a pass."""
 
 
 class DiffusionGemmaModel:
@@ -93,7 +93,7 @@ class DiffusionGemmaModel:
         return results_of([next(remaining) if item.canvases else [] for item in canvas_passes])
 
     def _read(self, passes: Sequence[CanvasPass]) -> None:
-        """Write the keys and values of what the passes append behind their contexts."""
+        """Write the keys and values of the appended tokens after the contexts."""
         if not passes:
             return
         tokens: list[int] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,7 +25,7 @@ class ContextAttention:
     def __init__(
         self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], dtype: torch.dtype, device: torch.device
     ) -> None:
-        self._contexts, self._device = contexts, device
+        self._contexts, self._device, self._dtype = contexts, device, dtype
         self._counts = [item.rows for item in passes]
         self._starts = [len(context.tokens) for context in contexts]
         in_blocks = dtype == torch.bfloat16 and device.type == "cpu"
@@ -35,18 +36,19 @@ class ContextAttention:
         ]
 
     def _mask(self, start: int, append: int, canvas: int, capacity: int) -> Tensor | None:
-        """Return which keys each row sees, bool [rows, keys] in whole blocks, or None where all rows see all keys."""
+        """Return what to add to each row's scores, [rows, keys] in whole blocks: 0 for a key that it sees, else -inf.
+
+        None where all rows see all keys.
+        """
         rows = append + canvas
         if self._query_block == 1 and (append == 0 or rows == 1):
             return None
-        keys = min(_whole(start + rows, self._key_block), capacity)
-        visible = torch.zeros(_whole(rows, self._query_block), keys, dtype=torch.bool, device=self._device)
-        visible[:rows, : start + rows] = torch.ones(rows, start + rows, dtype=torch.bool, device=self._device).tril(
-            start
-        )
-        visible[append:rows, : start + rows] = True
-        visible[rows:, 0] = True  # A row that saw nothing would be NaN.
-        return visible
+        seen = np.ones(_whole(rows, self._query_block), np.int64)  # A padding row that saw nothing would be NaN.
+        seen[:append] = np.arange(start + 1, start + 1 + append)
+        seen[append:rows] = start + rows
+        keys = np.arange(min(_whole(start + rows, self._key_block), capacity))
+        mask = np.where(keys < seen[:, None], np.float32(0), np.float32(-np.inf))
+        return torch.from_numpy(mask).to(self._device, self._dtype)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Return the mixed values of all rows, [rows, heads, head_width] as queries, keys and values are."""

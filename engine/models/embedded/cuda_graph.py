@@ -1,4 +1,4 @@
-"""Passes of the embedded family as captured steps: all that a step is told goes to the device in one copy."""
+"""Passes of the embedded model as captured steps. All inputs of a step go to the device in one copy."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ from engine.models.embedded.rows import FIELDS, PackedRows, rows_of
 from engine.models.stock.key_values import KeyValues
 
 MOST_SLOTS = 16
-"""What the scheduler runs together at most, candidates aside; a larger batch takes the plain way."""
+"""The most holes that the scheduler runs together. A larger batch, as with several candidates, runs uncaptured."""
 MOST_ROWS = 128
-"""Of one hole. What has more reads a context, and its launches no longer count."""
+"""The most rows of one hole. A pass with more reads a context, and its launches no longer count."""
 LEAST_ROWS = 8
 
 
@@ -33,7 +33,8 @@ class StreamStep:
     def fill(
         self, rows: PackedRows, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]
     ) -> None:
-        """Take the rows of passes that stand in slots `places`. Padding sees all rows of its slot and is token 0."""
+        """Take the rows of passes, whose contexts are in slots `places`. Padding is token 0 and sees all rows of its
+        slot."""
         bucket = self._bucket
         fields = np.zeros((FIELDS, bucket.slots, bucket.rows), np.int64)
         begins = np.zeros((bucket.slots, bucket.rows), np.int64)
@@ -49,8 +50,8 @@ class StreamStep:
             ends[place, item.rows :] = start + bucket.rows
             wanted[place, : len(item.wanted)] = [place * bucket.rows + row for row in item.wanted]
             at += item.rows
-        told = np.concatenate([part.ravel() for part in (fields, begins, ends, lengths, wanted)])
-        self._numbers.copy_(torch.from_numpy(told))
+        numbers = np.concatenate([part.ravel() for part in (fields, begins, ends, lengths, wanted)])
+        self._numbers.copy_(torch.from_numpy(numbers))
 
     def compute(self) -> Tensor:
         bucket = self._bucket
@@ -68,7 +69,7 @@ class StreamStep:
 
 
 class CapturedStreams:
-    """Runs passes as captured steps where they fit a bucket."""
+    """Runs passes as captured steps, if they fit a bucket."""
 
     def __init__(self, network: Network, device: torch.device) -> None:
         shape = network.shape
@@ -80,7 +81,7 @@ class CapturedStreams:
         self._graphs: Graphs[StreamStep] = Graphs(device, self._slots.forget)
 
     def run(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], rows: PackedRows) -> list[Tensor] | None:
-        """Return each pass's logits [wanted, vocabulary] on the device; None where no graph serves these passes."""
+        """Return each pass's logits [wanted, vocabulary] on the device; None if no graph serves these passes."""
         starts = [len(context.tokens) for context in contexts]
         bucket = self._bucket(passes, starts)
         if bucket is None:

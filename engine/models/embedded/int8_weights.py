@@ -1,4 +1,4 @@
-"""Weights on disk: int8 with one scale a row, half a bf16 file and no loss that can be measured."""
+"""Weights on disk: int8 with one scale a row. Half the size of bf16, without a measurable loss."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 SCALE = ".scale"
 SMALL = 1 << 16
-"""Matrices of fewer weights stay fp32: they save nothing, and rows of unlike columns would lose precision."""
+"""Smaller matrices stay fp32: int8 would save nothing, and lose precision in rows of unlike columns."""
 
 
 def pack(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return each large matrix [out, in] as int8 with its scales [out] beside it, and the rest in fp32."""
+    """Return each large matrix [out, in] as int8 with its scales [out], and the rest in fp32."""
     packed: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim != 2 or weight.numel() < SMALL:
@@ -24,7 +24,7 @@ def pack(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the fp32 weights of what `pack` wrote."""
+    """Return the fp32 weights that `pack` was given, but for rounding."""
     weights: dict[str, Tensor] = {}
     for name, stored in packed.items():
         if not name.endswith(SCALE):

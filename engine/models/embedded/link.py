@@ -1,11 +1,10 @@
 """A link between neighbours of a canvas: what a canvas row predicts once the token that it hides is known.
 
-A row of masks predicts the next position's token without knowing what its own position became, so tokens that are
-chosen side by side do not fit each other. The link corrects such a row: from the row as the trunk left it, and from
-what the trunk would have been given had the chosen token stood there (its embedding, n-grams and hint: network.entry),
-two small matrices make an addition to the row, and the head reads it anew. So a canvas can be chosen from its start on,
-each token after the one before it, for a small part of what a pass costs (compare Hydra's heads, arXiv 2402.05109).
-"""
+A row of masks predicts the next position's token without knowing the token of its own position, so tokens chosen side
+by side do not fit each other. The link corrects such a row. Its input is the row from the trunk, and what the trunk
+would have got if the chosen token had been there (its embedding, n-grams and hint: network.entry). Two small matrices
+turn that into an addition to the row, and the head reads the row again. So a canvas can be chosen from its start on,
+each token after the one before it, for a small part of what a pass costs (compare Hydra's heads, arXiv 2402.05109)."""
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +12,7 @@ from torch.nn import functional as F
 
 
 class Link(nn.Module):
-    """The two matrices; without any training they add nothing."""
+    """The two matrices. Before training they add nothing."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
 from engine.models.embedded.network import Network
 from engine.models.embedded.rows import PackedRows
-from engine.models.embedded.token_healing import Agreement, unfinished
+from engine.models.embedded.token_healing import CompatibleTokens, unfinished
 from engine.models.predict import predict
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.token_bytes import TokenBytes
@@ -70,7 +70,7 @@ class EmbeddedModel:
             dtype=str(self._dtype).removeprefix("torch."),
         )
         self._token_bytes = TokenBytes(tokenizer)
-        self._agreement = Agreement(self._token_bytes.bytes)
+        self._compatible = CompatibleTokens(self._token_bytes.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         # Not on a GPU: each linked token would have to be waited for.
         link = network.link if device.type == "cpu" else None
@@ -165,7 +165,7 @@ class EmbeddedModel:
         return _Ran(logits, wanted_rows)
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
-        return self._agreement.tokens(typed)
+        return self._compatible.of(typed)
 
     def bytes_of(self, token: int) -> bytes:
         return self._token_bytes.bytes[token]

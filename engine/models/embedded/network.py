@@ -1,13 +1,12 @@
 """The embedded model's network: one small transformer that reads causally and denoises canvases bidirectionally.
 
-Pre-norm blocks with rotary positions, normalized queries and keys, squared-ReLU feed-forward, no biases. Rows of two
-kinds go through the same weights: stream rows, which see the rows before them, and canvas rows, which see the stream up
-to their anchor and all of their own canvas. Which row sees which is the caller's business: `attend` is passed in.
+Pre-norm blocks with rotary positions, normalized queries and keys, squared-ReLU feed-forward, no biases. Two kinds of
+rows go through the same weights. Stream rows see the rows before them. Canvas rows see the stream up to their anchor
+and all of their own canvas. The caller decides which row sees which: it passes `attend`.
 
-Beside its token a row is told what lookup.py found for it: hashed n-grams, which have embeddings of their own (as in
-BLT, arXiv 2412.09871), and a token that may come next, which enters twice: as an embedding, and as an addition to that
-token's logit whose size the row decides (after pointer networks, arXiv 1506.03134).
-"""
+Besides its token a row gets what ngram_lookup.py finds for it: hashed n-grams, which have embeddings of their own (as
+in BLT, arXiv 2412.09871), and a hint, a token that may come next. The hint enters twice: as an embedding, and as an
+addition to its logit, whose size the row decides (after pointer networks, arXiv 1506.03134)."""
 
 from collections.abc import Callable
 
@@ -25,7 +24,7 @@ Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 @attrs.frozen
 class Shape:
-    """The sizes of the network, as they stand in config.json."""
+    """The sizes of the network, as in config.json."""
 
     vocabulary: int
     width: int
@@ -37,7 +36,7 @@ class Shape:
     gram_width: int
     rope_base: float = 10_000.0
     feed_forward: int = 4
-    link_width: int = 0  # of link.Link's hidden rows; 0 for none
+    link_width: int = 0  # hidden width of link.Link; 0 for no link
 
     @property
     def head_width(self) -> int:
@@ -46,7 +45,7 @@ class Shape:
 
 @attrs.frozen
 class Rows:
-    """What goes into the network, all int64 and of one shape [...] but for grams [..., 2]; see lookup.Hints."""
+    """The input of the network, int64. All have the same shape [...], grams [..., 2]. See ngram_lookup.Hints."""
 
     tokens: Tensor
     positions: Tensor
@@ -56,9 +55,9 @@ class Rows:
 
 
 def rms_norm(rows: Tensor) -> Tensor:
-    """Scale each row to unit mean square; there is no learned gain, the next matrix has one.
+    """Scale each row to unit mean square, without a learned gain: the next matrix has one.
 
-    F.rms_norm is several operations on a CPU and takes three times as long over the few rows of a pass.
+    F.rms_norm takes three times as long on a CPU, for the few rows of a pass.
     """
     norm: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
     scaled: Tensor = rows / (norm * rows.shape[-1] ** -0.5).clamp(min=1e-6)
@@ -95,7 +94,7 @@ class Block(nn.Module):
     def forward(self, layer: int, rows: Tensor, cosine: Tensor, sine: Tensor, attend: Attend) -> Tensor:
         """Return rows [..., width] after this layer; `attend` gets queries, keys, values [..., heads, head_width]."""
         qkv = self.qkv(rms_norm(rows)).unflatten(-1, (3, self.heads, self.head_width))
-        # Queries and keys together: with few rows a pass is bound by the number of calls.
+        # Queries and keys together: few rows are bound by the number of calls.
         query, key = rotate(rms_norm(qkv[..., :2, :, :]), cosine, sine).unbind(dim=-3)
         rows = rows + self.out(attend(layer, query, key, qkv[..., 2, :, :]).flatten(-2))
         added: Tensor = self.down(F.relu(self.up(rms_norm(rows))).square())
@@ -103,7 +102,7 @@ class Block(nn.Module):
 
 
 class Network(nn.Module):
-    """Token rows in, one prediction of the NEXT position's token out, for stream and canvas rows alike."""
+    """Token rows in, one prediction of the NEXT position's token out, for stream rows and canvas rows alike."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -124,15 +123,17 @@ class Network(nn.Module):
         self.reset_tables()
 
     def reset_tables(self) -> None:
-        """Compute the rotary tables anew, in fp32, where the weights are; fills may run past the context's length."""
+        """Compute the rotary tables in fp32, on the weights' device. Fills may run past the context's length."""
         device = self.embed.weight.device
         tables = rope_tables(self.shape, self.shape.context_tokens + POSITIONS_BEYOND)
         self.cosine, self.sine = (table.to(device) for table in tables)
 
     def entry(self, inputs: Rows) -> Tensor:
-        """Return what the first layer gets, normalized rows [..., width]."""
+        """Return the input of the first layer, normalized rows [..., width]."""
         buckets = self.shape.gram_buckets
-        table = torch.arange(0, 2 * buckets, buckets, device=inputs.grams.device)  # a tensor of numbers would sync CUDA
+        table = torch.arange(
+            0, 2 * buckets, buckets, device=inputs.grams.device
+        )  # torch.tensor of numbers would synchronize CUDA
         rows = self.embed(inputs.tokens) + self.hint(inputs.hints) * self.strength(inputs.strengths)
         return rms_norm(rows + self.gram_out(self.gram(inputs.grams + table).flatten(-2)))
 
@@ -156,9 +157,9 @@ class Network(nn.Module):
         return added
 
     def initialize(self) -> None:
-        """Start the weights: residual outputs and head at zero, so that every layer begins as the identity.
+        """Set the weights before training: residual outputs and head are zero, so every layer begins as the identity.
 
-        The first guess of how much a hint is worth grows with the length of the run that it follows from.
+        The first guess of what a hint is worth grows with the length of its run.
         """
         width = self.shape.width
         for table in (self.embed, self.hint, self.gram):

@@ -1,11 +1,10 @@
-"""What the text itself says about each row, before any weight is asked: its n-grams, and what followed them last time.
+"""What the text itself says about each row, without any weights: its n-grams, and what followed them last time.
 
-Code repeats itself, and a small model that has to learn how to copy spends most of its training on that. So every row
-is told which token followed the latest earlier occurrence of the longest run of tokens that ends at it (prompt lookup,
-as drafting does it, here as an input), and every row of a canvas how that occurrence went on. Rows also get hashes of
-the two and the three tokens that end at them, under which the network keeps an embedding each: what usually follows
-those is then a matter of looking it up. All of it depends only on tokens at or before the row, so it can be cached as
-keys and values are.
+Code repeats itself. A small model that must learn to copy spends most of its training on that. So every row gets a
+hint: the token that followed the latest earlier occurrence of the longest run of tokens that ends at the row (prompt
+lookup, used for drafts elsewhere, is an input here). A canvas row gets how that occurrence went on. Rows also get
+hashes of their last two and last three tokens; the network has an embedding for each hash, so it can look up what
+usually follows. All of this depends only on tokens at or before the row, so it can be cached as keys and values are.
 """
 
 import attrs
@@ -17,19 +16,19 @@ from engine.models.embedded.layout import SpecialTokens
 Ids = NDArray[np.int64]
 
 RUNS = (1, 2, 3, 4, 6, 8)
-"""Lengths of the runs that are looked for."""
+"""The lengths of runs that are looked for."""
 REACHES = (2, 6)
-"""Up to which distances behind the anchor a canvas row counts as near, and as middling; the rest is far."""
+"""The largest distance from the anchor at which a canvas row is near, and middling. Beyond it is far."""
 STRENGTHS = (len(RUNS) + 1) * (2 + len(REACHES))
-"""How many kinds of hint there are: by length of run, for stream rows and for near, middling and far canvas rows."""
+"""How many kinds of hint there are: each length of run, for stream rows and for near, middling and far canvas rows."""
 
 
 @attrs.frozen
 class Hints:
-    """For n rows: the token expected next, the kind of that expectation, and the hashes of the row's n-grams.
+    """For n rows: the hinted token, the kind of the hint, and the hashes of the row's n-grams.
 
-    tokens, strengths: int64 [n]; a row without an expectation has the token 0 and a strength that says so
-    grams: int64 [n, 2], under 0 to `buckets` - 1; 0 where the row's text is unknown or too short
+    tokens, strengths: int64 [n]; a row without a hint has the token 0 and the kind for "no hint"
+    grams: int64 [n, 2], from 0 to `buckets` - 1; 0 where the row's text is unknown or too short
     """
 
     tokens: Ids
@@ -42,17 +41,16 @@ class Hints:
 
 
 class Lookup:
-    """The hints of one stream's rows, and of canvases behind any of them.
+    """The hints of one stream's rows, and of a canvas after any of them.
 
-    The rest of the cursor's line stands between code above and middle but is no part of what was written up to the
-    cursor: the rows after <tail> get no hint, <middle> gets that of the last row above, and runs go on over the gap.
-    Only rows from `since` on are looked up.
-    """
+    The rest of the cursor's line comes between the code above and <middle>, but is not part of the text before the
+    cursor. So rows after <tail> get no hint, <middle> gets the hint of the last row above, and runs continue across the
+    gap. Only rows from `since` on are looked up."""
 
-    def __init__(self, stream: list[int] | Ids, marks: SpecialTokens, buckets: int, since: int = 0) -> None:
+    def __init__(self, stream: list[int] | Ids, special: SpecialTokens, buckets: int, since: int = 0) -> None:
         tokens = np.asarray(stream, np.int64)
-        self._mask, self._buckets, self._since = marks.mask, buckets, since
-        tail, middle = _last(tokens, marks.tail), _last(tokens, marks.middle)
+        self._mask, self._buckets, self._since = special.mask, buckets, since
+        tail, middle = _last(tokens, special.tail), _last(tokens, special.middle)
         tail = len(tokens) if tail is None else tail
         self._text = tokens[:tail] if middle is None else np.concatenate((tokens[:tail], tokens[middle + 1 :]))
         self._index = np.arange(len(tokens))
@@ -68,16 +66,17 @@ class Lookup:
         self._narrowed, self._narrow_match = -1, (0, 0)
 
     def narrow(self, row: int, compatible_tokens: Ids) -> None:
-        """Tell one row only of occurrences that went on with a token that agrees with what is typed (see healing.py).
+        """Hint one row only at occurrences that went on with a compatible token (see token_healing.py).
 
-        Hints of a canvas behind that row go on from there.
+        Hints of a canvas after that row go on from there.
         """
         at = int(self._index[row])
         if at >= 0:
             self._narrowed, self._narrow_match = row, _narrow(self._text[: at + 1], compatible_tokens)
 
     def _match(self, row: int) -> tuple[int, int]:
-        """Return where the earlier run like the one at a row ends, and its number in RUNS, or 0."""
+        """Return where the earlier occurrence of a row's run ends, and the run's number in RUNS counted from 1, or
+        0."""
         at = self._index[row]
         return self._narrow_match if row == self._narrowed else (int(self._found[at]), int(self._length[at]))
 
@@ -94,7 +93,7 @@ class Lookup:
         return Hints(tokens, strengths, np.where((at >= 0)[:, None], self._grams[at], 0))
 
     def canvas(self, anchor: int, canvas: list[int] | Ids) -> Hints:
-        """Return the hints of a canvas [n] of tokens and masks that stands behind row `anchor` of the stream."""
+        """Return the hints of a canvas [n] of tokens and masks that comes after row `anchor` of the stream."""
         shown = np.asarray(canvas, np.int64)
         at = self._index[anchor]
         found, length = self._match(anchor)
@@ -114,8 +113,8 @@ class Lookup:
 
 
 def _narrow(text: Ids, compatible_tokens: Ids) -> tuple[int, int]:
-    """Return where the latest earlier occurrence of the longest run at the end of a text [n] ends that went on with one
-    of the `compatible_tokens` tokens [m], and that run's number in RUNS counted from 1, or 0."""
+    """Return where the latest earlier occurrence of the longest run at the end of a text [n] ends, and the run's number
+    in RUNS counted from 1, or 0. Only occurrences that went on with one of `compatible_tokens` [m] count."""
     ends = np.flatnonzero(np.isin(text[1:], compatible_tokens))
     found = (0, 0)
     for run in range(1, RUNS[-1] + 1):
@@ -128,28 +127,28 @@ def _narrow(text: Ids, compatible_tokens: Ids) -> tuple[int, int]:
     return found
 
 
-def _last(tokens: Ids, mark: int) -> int | None:
-    places = np.flatnonzero(tokens == mark)
+def _last(tokens: Ids, token: int) -> int | None:
+    places = np.flatnonzero(tokens == token)
     return int(places[-1]) if len(places) else None
 
 
 FACTOR, SPREAD, SHIFT = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 29
-"""How runs are hashed, modulo 2**64; trained weights are looked up under these hashes."""
+"""How runs are hashed, modulo 2**64. Trained weights are looked up under these hashes: do not change them."""
 _FACTOR, _SPREAD, _SHIFT = np.uint64(FACTOR), np.uint64(SPREAD), np.uint64(SHIFT)
 _FEW = 4
-"""Up to how many rows are searched for one by one; more are sorted."""
+"""Up to this many rows are searched for one by one. More are sorted."""
 
 
 def _look_up(text: Ids, first: int, buckets: int) -> tuple[Ids, Ids, Ids]:
-    """Return, for each place of a text [n], where the latest earlier run like the one that ends there ends [n], that
-    run's number in RUNS counted from 1, or 0 [n], and the grams [n, 2]; matches only for places from `first` on."""
+    """Return, for each position of a text [n]: where the latest earlier occurrence of its run ends [n], the run's
+    number in RUNS counted from 1, or 0 [n], and the grams [n, 2]. Occurrences only for positions from `first` on."""
     size = len(text)
     found, length, grams = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, 2), np.int64)
     keys = values = text.astype(np.uint64)
     for run in range(1, RUNS[-1] + 1):
         if run > size:
             break
-        if run > 1:  # keys[i] stands for the run that starts at i
+        if run > 1:  # keys[i] is the hash of the run that starts at i
             keys = keys[:-1] * _FACTOR + values[run - 1 :]
             keys ^= keys >> _SHIFT
         if run in (2, 3):

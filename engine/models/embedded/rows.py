@@ -1,4 +1,4 @@
-"""The rows of several passes of the embedded family, one behind the other, as the host lays them out."""
+"""The rows of several passes, concatenated, as the CPU prepares them."""
 
 from collections.abc import Sequence
 
@@ -18,32 +18,33 @@ FIELDS = 6
 
 @attrs.frozen
 class PackedRows:
-    """`numbers` int64 [FIELDS, rows]: a network.Rows before it goes to the device."""
+    """`numbers`, int64 [FIELDS, rows]: network.Rows before they go to the device."""
 
     numbers: NDArray[np.int64]
 
     @classmethod
     def of(
-        cls, passes: Sequence[StreamPass], starts: Sequence[int], marks: SpecialTokens, buckets: int
+        cls, passes: Sequence[StreamPass], starts: Sequence[int], special: SpecialTokens, buckets: int
     ) -> "PackedRows":
-        """Return the rows of `passes`, which stand behind `starts` tokens of their contexts."""
-        found: list[Hints] = []
+        """Return the rows of `passes`, which come after `starts` tokens of their contexts."""
+        parts: list[Hints] = []
         for item, start in zip(passes, starts, strict=True):
             stream = [*item.context.tokens, *item.append]
             anchor = len(stream) - 1
-            lookup = Lookup(stream, marks, buckets, min(start, anchor))
+            lookup = Lookup(stream, special, buckets, min(start, anchor))
             if item.query.compatible_tokens:
                 lookup.narrow(anchor, np.array(item.query.compatible_tokens))
             hints = lookup.stream()
-            found.append(hints if start <= anchor else hints.part(slice(1, None)))  # nothing to append: only the anchor
+            # Without rows to append, the lookup still gives the anchor's, which the context has already.
+            parts.append(hints if start <= anchor else hints.part(slice(1, None)))
             if item.canvas:
-                found.append(lookup.canvas(anchor, item.canvas))
+                parts.append(lookup.canvas(anchor, item.canvas))
         numbers = (
             np.array([token for item in passes for token in (*item.append, *item.canvas)], np.int64),
             np.concatenate([np.arange(start, start + item.rows) for item, start in zip(passes, starts, strict=True)]),
-            np.concatenate([hints.tokens for hints in found]),
-            np.concatenate([hints.strengths for hints in found]),
-            *np.concatenate([hints.grams for hints in found]).T,
+            np.concatenate([hints.tokens for hints in parts]),
+            np.concatenate([hints.strengths for hints in parts]),
+            *np.concatenate([hints.grams for hints in parts]).T,
         )
         return cls(np.stack(numbers))
 

@@ -1,10 +1,9 @@
-"""Token healing: a fill begins where the last piece before the cursor does, and must begin with what is typed of it.
+"""Token healing: a fill begins where the last piece before the cursor begins, and must start with its typed text.
 
-A model has read `self` as one token a thousand times, and `sel` followed by `f` hardly ever. So the piece that the
-cursor stands in or behind (a word with the space before it, a run of marks) is taken off the prefix, and the fill's
-first tokens are those that agree with it. What is typed of a word no longer changes the context, only which tokens may
-come. Training cuts its holes in the same way (training/collator.py).
-"""
+A model has read `self` as one token a thousand times, but `sel` followed by `f` hardly ever. So the piece at the cursor
+(a word with the space before it, or a run of punctuation) is cut off the prefix, and the first tokens of the fill must
+be compatible with it. While a word is typed the context stays as it is; only the compatible tokens change. Training
+cuts its holes in the same way (training/collator.py)."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -12,14 +11,14 @@ from collections.abc import Sequence
 from tokenizers import Tokenizer
 
 LONGEST = 24
-"""Characters of a piece beyond which it is left where it is: no token is longer, so it ends in one of its own."""
+"""Characters of a piece. A longer one stays in the prefix: no token is longer, so it ends in a token of its own."""
 _WINDOW = 256
 
 
 def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
-    """Return the end of a prefix that its next token may begin with: the last piece of its line, or "".
+    """Return the end of a prefix that the next token may begin with: the last piece of its line, or "".
 
-    A newline with indentation behind it is whole, for an editor has written that; at the start of a line the
+    A newline followed by indentation is finished, because an editor wrote that. At the very start of a line the
     indentation may still come.
     """
     line = prefix[-_WINDOW:]
@@ -31,18 +30,18 @@ def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
     return "" if indented or len(line) - start > LONGEST else line[start:]
 
 
-class Agreement:
-    """Tells which tokens may stand where something is typed already: `pieces` are the bytes of each token."""
+class CompatibleTokens:
+    """Finds the tokens that may come where something is typed already. `token_bytes` are the bytes of each token."""
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._token_of = {piece: token for token, piece in enumerate(pieces) if piece}
-        self._pieces = sorted(self._token_of)
-        self._tokens = [self._token_of[piece] for piece in self._pieces]
+    def __init__(self, token_bytes: Sequence[bytes]) -> None:
+        self._token_of = {text: token for token, text in enumerate(token_bytes) if text}
+        self._texts = sorted(self._token_of)
+        self._tokens = [self._token_of[text] for text in self._texts]
 
-    def tokens(self, typed: bytes) -> list[int]:
-        """Return the tokens that begin with `typed`, and those with which it begins."""
+    def of(self, typed: bytes) -> list[int]:
+        """Return the tokens that begin with `typed`, and those that `typed` begins with."""
         length = len(typed)
         starts = [typed[:end] for end in range(1, length) if typed[:end] in self._token_of]
-        first = bisect_left(self._pieces, typed)
-        stop = bisect_right(self._pieces, typed, key=lambda piece: piece[:length])
+        first = bisect_left(self._texts, typed)
+        stop = bisect_right(self._texts, typed, key=lambda text: text[:length])
         return [*(self._token_of[start] for start in starts), *self._tokens[first:stop]]

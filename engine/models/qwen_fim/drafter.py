@@ -1,4 +1,4 @@
-"""What drafting asks of a drafter."""
+"""The interface of a drafter."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,14 +9,14 @@ from tokenizers import Tokenizer
 from engine.protocol.messages import Fill
 
 ROOM = 64
-"""Tokens that a drafter keeps free behind its context, for what is written already and for the draft."""
+"""Tokens that a drafter keeps free after its context, for the written text and the draft."""
 
 
 @attrs.define(eq=False)
 class Unfinished:
-    """A hole, the `text` that is written in it so far, and how many tokens of a draft are asked for.
+    """A hole with the `text` written in it so far. `length` is how many tokens of a draft are wanted.
 
-    One object stays the same through a fill, so that a drafter can keep what it has read of it.
+    It is one object throughout a fill, so a drafter can keep what it has read under it.
     """
 
     fill: Fill
@@ -25,20 +25,20 @@ class Unfinished:
 
     @property
     def moved(self) -> Fill:
-        """The hole as it is now: what is written has become part of the prefix."""
+        """The hole with the written text as part of its prefix."""
         return attrs.evolve(self.fill, prefix=self.fill.prefix + self.text, max_tokens=ROOM)
 
 
 class Drafter(Protocol):
-    """Guesses how holes go on, in one pass for all of them together."""
+    """Guesses how holes go on, all of them in one pass."""
 
     name: str
     tokenizer: Tokenizer
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
-        """Return for each hole at most `length` of the drafter's own tokens, up to where it would end the fill."""
+        """Return for each hole at most `length` of the drafter's own tokens, up to the end that it predicts."""
         ...
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string a token, together the text."""
+        """Return one text a token; together they are the text."""
         ...

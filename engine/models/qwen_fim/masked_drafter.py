@@ -1,4 +1,4 @@
-"""Drafts of a masked family: masks between what is written and the suffix."""
+"""Drafts of a masked model: masks between the written text and the suffix."""
 
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -13,26 +13,26 @@ from engine.models.qwen_fim.drafter import ROOM, Unfinished
 
 @attrs.define
 class _DraftState:
-    """A hole's sides, how many characters of what is written are in them, and how often they were looked at."""
+    """The surroundings of a hole, how many characters of the written text are in them, and the drafts made so far."""
 
-    sides: SurroundingCache
+    surroundings: SurroundingCache
     written: int
     drafts: int = 0
 
 
 class MaskedDrafter:
-    """Implements drafter.Drafter. The sides are read for a hole's first draft and every few drafts after it; the others
-    cost the rows of what was written since, and of the draft.
+    """Implements drafter.Drafter. The surroundings are read for a hole's first draft, and again every few drafts. The
+    other drafts cost the rows of the text written since, and of the draft.
 
-    A draft has as many masks as are asked for, and the suffix behind them: whether so many tokens are missing is not
-    found out first, as it is where such a family fills a hole by itself.
+    A draft has as many masks as were asked for, with the suffix after them. It does not find out first how many tokens
+    are missing, as a fill of such a model does.
     """
 
     def __init__(self, model: MaskedModel) -> None:
         self.name, self.tokenizer = model.info.name, model.tokenizer
         self._model, self._traits = model, model.traits
         self._ends = {model.end, *model.traits.special.padding, model.traits.special.expand}
-        self._places: WeakKeyDictionary[Unfinished, _DraftState] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[Unfinished, _DraftState] = WeakKeyDictionary()
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
         drafts = []
@@ -43,23 +43,24 @@ class MaskedDrafter:
         return drafts
 
     def _pass(self, hole: Unfinished) -> MaskedPass:
-        place, written = self._place(hole)
+        state, written = self._state(hole)
         middle = [*written, *[self._traits.special.mask] * hole.length]
-        rows = [place.sides.row_of(at, self._traits.shifted) for at in range(len(written), len(middle))]
-        reads_sides = place.drafts % self._traits.refresh_steps == 0
-        place.drafts += 1
-        return MaskedPass(place.sides, [middle], rows, reads_sides)
+        rows = [state.surroundings.row_of(at, self._traits.shifted) for at in range(len(written), len(middle))]
+        reads_surrounding = state.drafts % self._traits.refresh_steps == 0
+        state.drafts += 1
+        return MaskedPass(state.surroundings, [middle], rows, reads_surrounding)
 
-    def _place(self, hole: Unfinished) -> tuple[_DraftState, list[int]]:
-        """Return a hole's place with the tokens written in it; once it is full, they become part of the prefix."""
-        place = self._places.get(hole)
-        if place is not None:
-            written = self.tokenizer.encode(hole.text[place.written :], add_special_tokens=False).ids
+    def _state(self, hole: Unfinished) -> tuple[_DraftState, list[int]]:
+        """Return a hole's state with the tokens written since. Once these fill the room, they become part of the
+        prefix."""
+        state = self._states.get(hole)
+        if state is not None:
+            written = self.tokenizer.encode(hole.text[state.written :], add_special_tokens=False).ids
             if len(written) + hole.length <= ROOM:
-                return place, written
-        sides = self._traits.surroundings(self._model.lay_out(hole.moved), ROOM)
-        place = self._places[hole] = _DraftState(sides, len(hole.text))
-        return place, []
+                return state, written
+        surroundings = self._traits.surroundings(self._model.lay_out(hole.moved), ROOM)
+        state = self._states[hole] = _DraftState(surroundings, len(hole.text))
+        return state, []
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         return self._model.texts_of(tokens)

@@ -15,15 +15,15 @@ _CACHE_BYTES = 64 * 1024 * 1024
 
 @attrs.frozen
 class _Stream:
-    """A hole's tokens up to and with <middle>, and how many characters of what is written are among them."""
+    """A hole's tokens up to <middle> and after it, and how many characters of the written text they hold."""
 
     tokens: list[int]
     written: int
 
 
 class StreamDrafter:
-    """Implements drafter.Drafter. Contexts go back to the cache after each draft, and the next one of the same hole, or
-    of the next keystroke, finds all in them but the last few tokens."""
+    """Implements drafter.Drafter. Contexts go back to the cache after each draft. The next draft of the hole, or of the
+    next keystroke, finds all but the last few tokens there."""
 
     def __init__(self, model: EmbeddedModel) -> None:
         self.name, self.tokenizer = model.info.name, model.tokenizer
@@ -49,7 +49,8 @@ class StreamDrafter:
         return StreamPass(context, unread, [self._model.mask] * (hole.length - 1), range(anchor, anchor + hole.length))
 
     def _tokens(self, hole: Unfinished) -> list[int]:
-        """Return all tokens before the draft; once they fill the window, what is written becomes part of the prefix."""
+        """Return all tokens before the draft. Once they fill the window, the written text becomes part of the
+        prefix."""
         stream = self._streams.get(hole)
         if stream is not None:
             tokens = [*stream.tokens, *self._encode(hole.text[stream.written :])]

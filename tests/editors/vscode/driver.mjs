@@ -75,7 +75,7 @@ const methods = {
   },
 };
 
-/** Runs in the page. What was on the screen before the key does not count unless it is drawn anew. */
+/** Runs in the page. What was on the screen before the key does not count unless it is drawn again. */
 function watchForGhost({ selector, timeoutMs }) {
   const seen = new Promise(resolve => {
     const before = new Set(document.querySelectorAll(selector));

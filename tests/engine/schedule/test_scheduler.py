@@ -8,11 +8,11 @@ from pathlib import Path
 
 import attrs
 import pytest
+from embedded_models import PRECISIONS, load_embedded
 from scheduler_client import answer
 
 from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
-from engine.models.load import load
 from engine.protocol.messages import Fill, Progress, RuleName
 from engine.schedule.backend import CancelledFill
 from engine.schedule.scheduler import Scheduler
@@ -22,9 +22,9 @@ SUFFIX = "\n    return total\n"
 HOLE = Fill(id=1, prefix=PREFIX, suffix=SUFFIX, path="a/b.py", extent="lines", max_tokens=24, budget_ms=60_000.0)
 
 
-@pytest.fixture(scope="module")
-def family(tiny_model: Path) -> Model:
-    return load(str(tiny_model), threads=1, device="cpu")
+@pytest.fixture(scope="module", params=PRECISIONS)
+def family(tiny_model: Path, request: pytest.FixtureRequest) -> Model:
+    return load_embedded(tiny_model, str(request.param))
 
 
 def prefixes(count: int) -> list[Fill]:

@@ -10,7 +10,7 @@ import torch
 from small_run import drawn_holes, small_config, source_files
 
 from engine.models.embedded.ngram_lookup import Lookup
-from engine.models.embedded.token_healing import Agreement, unfinished
+from engine.models.embedded.token_healing import CompatibleTokens, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import packed_batch
 from engine.training.batch_lookup import BatchLookup
@@ -41,14 +41,14 @@ def test_canvas_rows_equal_those_of_the_engine(tiny_model: Path) -> None:
     special_tokens = special_tokens_of(tokenizer)
     holes = drawn_holes(config, 12)
     batch = Collator(config, tokenizer, special_tokens, 0).batch(holes, 48)
-    rows, agreement = batch.inputs, Agreement(TokenBytes(tokenizer).bytes)
+    rows, compatible = batch.inputs, CompatibleTokens(TokenBytes(tokenizer).bytes)
     for row, hole in enumerate(holes):
         tokens = batch.tokens[row, :96]
         stream: list[int] = tokens[tokens != special_tokens.pad].tolist()
         lookup, middle = Lookup(stream, special_tokens, 64), stream.index(special_tokens.middle)
         assert int(batch.anchors[row, 0]) == middle
         if typed := unfinished(tokenizer, hole.prefix):
-            lookup.narrow(middle, np.array(agreement.tokens(typed.encode())))
+            lookup.narrow(middle, np.array(compatible.of(typed.encode())))
         assert rows.hints[row, : len(stream)].tolist() == lookup.stream().tokens.tolist()
         assert rows.strengths[row, : len(stream)].tolist() == lookup.stream().strengths.tolist()
         for owner in batch.owners[row].unique():  # type: ignore[no-untyped-call]

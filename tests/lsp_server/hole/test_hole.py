@@ -1,14 +1,15 @@
-"""The hole: the text around the cursor and how far a fill may go, also in code that does not parse."""
+"""The hole: how much text the model sees around the cursor, and how far a fill may go, also in code that is broken."""
 
 from itertools import pairwise
 
+import attrs
 import pytest
 from lsprotocol import types
 from marked import at_cursor, hole_at, opened
 
+from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, offset_at
-from lsp_server.hole.context_budget import NEAR
-from lsp_server.hole.hole import cut_hole
+from lsp_server.hole.hole import NEAR, context_budget_of, cut_hole
 
 UTF16 = types.PositionEncodingKind.Utf16
 
@@ -124,3 +125,25 @@ def test_a_hole_is_cut_at_once_after_an_edit() -> None:
     snapshot = documents.snapshot("file:///a.py")
     assert snapshot is not None
     assert cut_hole(snapshot, 13).cursor_context == "body"
+
+
+SMALL = ModelInfo("small", "embedded", "Apache-2.0", 1, 384, 32, "absorbing", "cpu", "float32")
+LARGE = attrs.evolve(SMALL, name="large", context_tokens=262_144)
+
+
+def test_a_model_with_a_short_context_gets_the_near_text_and_no_other_file() -> None:
+    assert context_budget_of(SMALL) == NEAR
+    assert NEAR.related == 0
+
+
+def test_a_model_with_a_long_context_gets_the_whole_file_and_others() -> None:
+    budget = context_budget_of(LARGE)
+
+    assert budget.prefix > 500_000
+    assert budget.related == 48_000
+    assert sum(attrs.astuple(budget)) <= 3 * LARGE.context_tokens
+
+
+@pytest.mark.parametrize(("tokens", "reading"), [(8_000, 0), (0, 8_000), (100_000, 8_000), (8_000, 100_000)])
+def test_the_smaller_of_the_users_and_the_models_limit_counts(tokens: int, reading: int) -> None:
+    assert context_budget_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == context_budget_of(LARGE, 8_000)

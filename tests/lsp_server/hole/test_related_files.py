@@ -1,35 +1,10 @@
-"""What a model reads besides the hole's own file: how much, and which parts of which other open files."""
+"""What a model reads besides the hole's own file: which parts of which other open files."""
 
-import attrs
-import pytest
-
-from engine.protocol.messages import ModelInfo, Snippet
+from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, OpenDocument
-from lsp_server.hole.context_budget import NEAR, context_budget_of
-from lsp_server.hole.recent_edits import RecentEdits
-from lsp_server.hole.related_files import OtherFile, RelatedFiles, snippets
+from lsp_server.hole.related_files import OtherFile, RecentEdits, RelatedFiles, snippets
 
-SMALL = ModelInfo("small", "embedded", "Apache-2.0", 1, 384, 32, "absorbing", "cpu", "float32")
-LARGE = attrs.evolve(SMALL, name="large", context_tokens=262_144)
 FULL_OF_LINES = "".join(f"line_{number} = {number}\n" for number in range(2000))
-
-
-def test_a_model_with_a_short_context_gets_the_near_text_and_no_other_file() -> None:
-    assert context_budget_of(SMALL) == NEAR
-    assert NEAR.related == 0
-
-
-def test_a_model_with_a_long_context_gets_the_whole_file_and_others() -> None:
-    budget = context_budget_of(LARGE)
-
-    assert budget.prefix > 500_000
-    assert budget.related == 48_000
-    assert sum(attrs.astuple(budget)) <= 3 * LARGE.context_tokens
-
-
-@pytest.mark.parametrize(("tokens", "reading"), [(8_000, 0), (0, 8_000), (100_000, 8_000), (8_000, 100_000)])
-def test_the_smaller_of_the_users_and_the_models_limit_counts(tokens: int, reading: int) -> None:
-    assert context_budget_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == context_budget_of(LARGE, 8_000)
 
 
 def test_edited_lines_move_with_the_lines_above_them() -> None:

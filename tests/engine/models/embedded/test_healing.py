@@ -19,7 +19,7 @@ from engine.fill.stream import StreamPass
 from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.ngram_lookup import Lookup
-from engine.models.embedded.token_healing import LONGEST, Agreement, unfinished
+from engine.models.embedded.token_healing import LONGEST, CompatibleTokens, unfinished
 from engine.models.predict import predict
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.confidence import confidence_between
@@ -81,7 +81,7 @@ def test_agreeing_tokens_begin_with_what_is_typed_or_are_its_beginning(tiny_mode
     compatible_tokens = [
         at for at, piece in enumerate(pieces) if piece and (piece.startswith(known) or known.startswith(piece))
     ]
-    assert sorted(Agreement(pieces).tokens(known)) == compatible_tokens
+    assert sorted(CompatibleTokens(pieces).of(known)) == compatible_tokens
 
 
 @pytest.mark.parametrize("way", WAYS)

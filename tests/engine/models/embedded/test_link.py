@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
+from embedded_models import PRECISIONS, load_embedded
 from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
@@ -15,7 +16,6 @@ from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink, last_row
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network, Rows
 from engine.models.embedded.ngram_lookup import Lookup
-from engine.models.load import load
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -50,15 +50,17 @@ def network(config: Config) -> Network:
     return network
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=PRECISIONS)
 def family(
-    config: Config, network: Network, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+    config: Config,
+    network: Network,
+    tiny_model: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> EmbeddedModel:
     folder = tmp_path_factory.mktemp("linked")
     export(config, network, tiny_model / "tokenizer.json", folder)
-    family = load(str(folder), threads=1, device="cpu")
-    assert isinstance(family, EmbeddedModel)
-    return family
+    return load_embedded(folder, str(request.param))
 
 
 def batch_of(config: Config, tiny_model: Path) -> Batch:
@@ -102,17 +104,17 @@ def test_one_row_on_the_processor_is_the_networks(config: Config, network: Netwo
     assert link is not None
     rows, canvas = torch.randn(5, config.model.width), torch.randn(5, config.model.vocabulary)
     hints = Lookup(stream, MARKS, config.model.gram_buckets).stream().part(slice(-1, None))
-    told = [torch.from_numpy(part) for part in (hints.tokens, hints.strengths, hints.grams)]
+    inputs = [torch.from_numpy(part) for part in (hints.tokens, hints.strengths, hints.grams)]
     with torch.no_grad():
-        entry = network.entry(Rows(torch.tensor(stream[-1:]), torch.tensor([0]), *told))
-        wanted = network.logits(link(rows, entry.expand(5, -1)), told[0].expand(5), told[1].expand(5))
+        entry = network.entry(Rows(torch.tensor(stream[-1:]), torch.tensor([0]), *inputs))
+        wanted = network.logits(link(rows, entry.expand(5, -1)), inputs[0].expand(5), inputs[1].expand(5))
     host = NumpyLink(network, link, MARKS, [])
     for row, logits, expected in zip(rows, canvas, wanted, strict=True):
         found = torch.from_numpy(host.logits(row.numpy(), logits.numpy(), stream))
         likeliest = set(logits.topk(CANDIDATES).indices.tolist()) | {int(hints.tokens[0])}
-        anew = torch.tensor([token in likeliest for token in range(config.model.vocabulary)])
-        assert torch.allclose(found[anew], expected[anew], atol=1e-3)
-        assert torch.equal(found[~anew], logits[~anew])
+        recomputed = torch.tensor([token in likeliest for token in range(config.model.vocabulary)])
+        assert torch.allclose(found[recomputed], expected[recomputed], atol=1e-3)
+        assert torch.equal(found[~recomputed], logits[~recomputed])
 
 
 def test_only_the_link_learns_from_its_loss(config: Config, network: Network, tiny_model: Path) -> None:
@@ -124,7 +126,7 @@ def test_only_the_link_learns_from_its_loss(config: Config, network: Network, ti
     network.zero_grad()
 
 
-def test_linked_rows_are_told_what_the_stream_holds(config: Config, tiny_model: Path) -> None:
+def test_linked_rows_are_inputs_what_the_stream_holds(config: Config, tiny_model: Path) -> None:
     batch = batch_of(config, tiny_model)
     pairs = link_loss.every(batch)
     assert len(pairs.row) > 20
@@ -165,6 +167,6 @@ def test_a_link_can_be_learnt_alone(config: Config, run_folder: Path) -> None:
     assert all(torch.equal(found[name], weight) for name, weight in before.items())
 
 
-def test_a_config_without_a_link_is_told_so(run_folder: Path) -> None:
+def test_a_config_without_a_link_is_inputs_so(run_folder: Path) -> None:
     with pytest.raises(ConfigError, match="link_width"):
         fit_link(attrs.evolve(small_config(), model=attrs.evolve(small_config().model, link_width=0)), run_folder, 1, 0)

@@ -1,19 +1,20 @@
-"""The first half of the pipeline: from a cursor in a document to the fill that the engine is asked for."""
+"""The pipeline: `plan` turns a cursor into a request for the engine, and `present` its answer into texts to show."""
 
 from collections.abc import Sequence
 
 import attrs
 
-from engine.protocol.messages import Fill, ModelInfo, Snippet
+from engine.protocol.messages import Fill, Filled, ModelInfo, Snippet
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.context_budget import context_budget_of
-from lsp_server.hole.hole import Hole, cut_hole
+from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.settings import Settings
+from lsp_server.suggest.gate import Presented, gated
+from lsp_server.suggest.shape import shape
 
 
 @attrs.frozen
 class Plan:
-    """A hole in `snapshot`, the request for the engine, and the settings by which its answer is presented."""
+    """A hole in `snapshot`, the request for the engine, and the settings that decide how its answer is presented."""
 
     snapshot: Snapshot
     hole: Hole
@@ -58,3 +59,17 @@ def plan(
         memory=settings.memory,
     )
     return Plan(snapshot, hole, fill, settings)
+
+
+def present(plan: Plan, filled: Filled) -> list[Presented]:
+    """Shape the candidates of `filled`, hide what the gate does not believe, and return what remains, best first.
+
+    Equal texts are returned once. With a gate of 0, each candidate is returned whole, unless shaping removes all of it.
+    """
+    presented: dict[str, Presented] = {}
+    for candidate in filled.candidates:
+        shaped = shape(candidate.text, plan.hole, plan.snapshot, plan.settings.max_lines)
+        result = gated(candidate, shaped, plan.hole, plan.snapshot.language, plan.settings) if shaped else None
+        if result is not None:
+            presented.setdefault(result.text, result)
+    return list(presented.values())

@@ -1,0 +1,140 @@
+"""The history of suggestions: typing along one shows its rest, and a dismissed one stays hidden."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from lsp_server.documents.store import Snapshot
+from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import BRACKETS
+
+_LINES_ABOVE = 3
+_MAX_CHARACTERS = 400
+_MAX_PLACES = 64
+
+
+@attrs.frozen
+class _LastSuggestions:
+    """The texts that were suggested last at a cursor, and the document's text before and after it."""
+
+    before: str
+    after: str
+    texts: tuple[str, ...]
+
+
+class Reuse:
+    """Remembers the last suggestions of each document, and shows their rest without asking the engine again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, _LastSuggestions] = {}
+
+    def remember(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
+        """Note that `texts` were suggested at `offset`. They replace the document's earlier ones."""
+        text = snapshot.text
+        self._last[snapshot.uri] = _LastSuggestions(text[:offset], text[offset:], tuple(texts))
+
+    def forget(self, uri: str) -> None:
+        """Drop the suggestions of a document."""
+        self._last.pop(uri, None)
+
+    def follow(self, snapshot: Snapshot, offset: int) -> list[str]:
+        """Return what is left of the suggestions if the user only typed along them, or deleted that again, else [].
+
+        The text before their place and after the cursor must be unchanged, except for brackets and quotes that the
+        editor closed by itself. Then a suggestion ends where it would close them.
+        """
+        last = self._last.get(snapshot.uri)
+        text = snapshot.text
+        if last is None or not text.startswith(last.before) or not text.endswith(last.after):
+            return []
+        start, end = len(last.before), len(text) - len(last.after)
+        if not start <= offset <= end:
+            return []
+        typed, closed = text[start:offset], text[offset:end]
+        rests: list[str] = []
+        for suggestion in last.texts:
+            if suggestion.startswith(typed):
+                rest = suggestion[len(typed) :]
+                if closed:
+                    rest = _up_to_closed(rest, typed, closed, snapshot)
+                if rest and rest not in rests:
+                    rests.append(rest)
+        return rests
+
+
+@attrs.frozen
+class _Surroundings:
+    """The text right before a cursor, with the lines above, and the rest of the cursor's line.
+
+    The line number is not part of it, so lines added or removed further up do not end a dismissal. The cursor's line
+    alone would not do: all empty lines are equal.
+    """
+
+    before: str
+    after: str
+
+
+class Dismissals:
+    """Remembers where the user dismissed suggestions. Nothing is suggested there until the text around it changes.
+
+    A change on the cursor's line, or in the three lines above, ends a dismissal; undoing the change brings it back. A
+    user who types along a dismissed suggestion does not get its rest either, only another text or a longer one.
+    """
+
+    def __init__(self) -> None:
+        self._dismissed: dict[str, dict[_Surroundings, frozenset[str]]] = {}
+
+    def note(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
+        """Note that the user dismissed `texts` at `offset`."""
+        dismissed = self._dismissed.setdefault(snapshot.uri, {})
+        dismissed[_surroundings(snapshot, offset)] = frozenset(texts)
+        if len(dismissed) > _MAX_PLACES:
+            del dismissed[next(iter(dismissed))]
+
+    def holds(self, snapshot: Snapshot, offset: int) -> bool:
+        """Return whether a suggestion was dismissed at `offset`, and the text there is still the same."""
+        dismissed = self._dismissed.get(snapshot.uri)
+        return dismissed is not None and _surroundings(snapshot, offset) in dismissed
+
+    def refuse(self, snapshot: Snapshot, offset: int, text: str) -> bool:
+        """Return whether `text` at `offset` is the rest of a dismissed suggestion that the user typed along."""
+        dismissed = self._dismissed.get(snapshot.uri, {})
+        line_start = snapshot.source.lines.start(snapshot.source.lines.at(offset))
+        return any(
+            snapshot.text[start:offset] + text in dismissed.get(_surroundings(snapshot, start, offset), ())
+            for start in range(line_start, offset if dismissed else line_start)
+        )
+
+    def forget(self, uri: str) -> None:
+        """Drop a closed document."""
+        self._dismissed.pop(uri, None)
+
+
+def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str:
+    """Return `rest` up to where it closes what `closed` already closes; "" when the editor did not insert `closed`.
+
+    A start of a line may close nothing: then all of it fits inside. The Return key between two braces puts the closing
+    brace on a line of its own.
+    """
+    language = snapshot.language
+    opened = balance(typed, language)
+    if closed.lstrip() != opened.quote + opened.closing() or not closed.strip():
+        return ""
+    inside = balance(rest, language, opened.quote)
+    if opened.quote:
+        return rest[: inside.quote_closed]
+    if not inside.unmatched:
+        return rest
+    if inside.unmatched[0].char != BRACKETS[opened.opened[-1].char]:
+        return ""
+    inner = rest[: inside.unmatched[0].index]
+    return inner if closed[0] == closed.lstrip()[0] else inner.rstrip()
+
+
+def _surroundings(snapshot: Snapshot, offset: int, typed_to: int | None = None) -> _Surroundings:
+    """Return the text around `offset`. `typed_to` is the cursor, if the user has typed since then."""
+    source = snapshot.source
+    line = source.lines.at(offset)
+    start = max(source.lines.start(max(line - _LINES_ABOVE, 0)), offset - _MAX_CHARACTERS)
+    cursor = offset if typed_to is None else typed_to
+    return _Surroundings(source.text[start:offset], source.text[cursor : source.line_end(line)][:_MAX_CHARACTERS])

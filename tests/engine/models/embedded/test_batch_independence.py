@@ -1,0 +1,80 @@
+"""What else is in the batch changes no answer, in fp32 and in bf16."""
+
+import random
+from pathlib import Path
+
+import attrs
+import pytest
+import torch
+from embedded_models import PRECISIONS, load_embedded
+from fill_tasks import run_to_end, started
+from sources import source_paths
+
+from engine.fill.strategy import FillStrategy
+from engine.fill.stream import StreamPass
+from engine.models.embedded.model import EmbeddedModel
+from engine.protocol.messages import Fill
+
+TOKENS = [random.Random(3).randrange(20, 400) for _ in range(150)]
+TOLERANCE = {"fp32": 1e-4, "bf16": 0.0}
+"""fp32 products round by their number of rows, some millionths. bf16 attention runs in blocks, so nothing may
+differ."""
+
+
+@pytest.fixture(scope="module", params=PRECISIONS)
+def precision(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path, precision: str) -> EmbeddedModel:
+    return load_embedded(tiny_model, precision)
+
+
+def read(model: EmbeddedModel, rows: int, canvas: int = 0) -> StreamPass:
+    """Return a pass of some rows over a context of its own."""
+    context = model.new_context()
+    model.logits([StreamPass(context, TOKENS[:100], [], [])])
+    return StreamPass(context, TOKENS[100 : 100 + rows], [model.mask] * canvas, range(rows + canvas))
+
+
+def test_the_logits_of_a_pass_do_not_depend_on_the_other_passes(model: EmbeddedModel, precision: str) -> None:
+    sizes = [(1, 0), (3, 4), (9, 0), (1, 8), (30, 2)]
+    together = model.logits([read(model, *size) for size in sizes])
+    for size, logits in zip(sizes, together, strict=True):
+        (alone,) = model.logits([read(model, *size)])
+        assert float((alone - logits).abs().max()) <= TOLERANCE[precision]
+
+
+def test_a_row_read_with_others_after_it_is_the_row_read_last(model: EmbeddedModel, precision: str) -> None:
+    (whole,) = model.logits([read(model, 20)])
+    for rows in (1, 2, 5, 17):
+        (part,) = model.logits([read(model, rows)])
+        assert float((part - whole[:rows]).abs().max()) <= TOLERANCE[precision]
+
+
+def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_answers(precision: str) -> None:
+    shipped = load_embedded("embedded", precision)
+    draw = random.Random(11)
+    for path in source_paths()[:8]:
+        text = path.read_text()
+        cursor = draw.randrange(len(text) // 4, len(text) * 3 // 4)
+        fill = Fill(
+            id=1,
+            prefix=text[:cursor],
+            suffix=text[cursor:],
+            path=path.name,
+            extent="lines",
+            max_tokens=24,
+            budget_ms=6e5,
+        )
+        texts = []
+        for rule in ("left-to-right", "verify"):
+            filling = run_to_end(shipped, started(shipped, attrs.evolve(fill), FillStrategy(rule)))
+            texts.append(filling.answer().text)
+        assert texts[0] == texts[1]
+
+
+def test_masked_keys_that_were_never_written_do_not_spread(model: EmbeddedModel) -> None:
+    (logits,) = model.logits([read(model, 3, 2)])
+    assert bool(torch.isfinite(logits).all())
