@@ -76,11 +76,12 @@ class Editor:
         `pull` answers its workspace/configuration requests.
         """
         await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
-        self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(
-            lambda params: self.registered.extend(registration.method for registration in params.registrations)
-        )
-        watched = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
-        workspace = types.WorkspaceClientCapabilities(did_change_watched_files=watched if folders else None)
+        workspace = types.WorkspaceClientCapabilities()
+        if folders:
+            self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(
+                lambda params: self.registered.extend(registration.method for registration in params.registrations)
+            )
+            workspace.did_change_watched_files = types.DidChangeWatchedFilesClientCapabilities(True)
         if pull is not None:
             self.client.set_configuration(pull, section="midspan")
             workspace.configuration = True

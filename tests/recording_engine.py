@@ -39,7 +39,7 @@ class RecordingEngine:
 
     async def start(self) -> None:
         """Accept clients, with an empty memory."""
-        self.memory = RecordingMemory(self.memory.file_s)
+        self.memory = RecordingMemory(self.memory.file_s, self.memory.max_files)
         make_private(self._paths.directory)
         lock = EngineLock.acquire(self._paths.lock)
         assert lock is not None

@@ -8,6 +8,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.protocol.messages import MemoryStatus
+
 
 def characters(text: str) -> list[int]:
     """Return one token a character."""
@@ -18,10 +20,12 @@ def characters(text: str) -> list[int]:
 class RecordingMemory:
     """Implements file_queue.FileMemory. `texts` has the text of each file of each workspace.
 
-    `learned` has each file that ever entered, and a file takes `file_s` seconds to enter.
+    `learned` has each file that ever entered. A file takes `file_s` seconds to enter. A workspace with more than
+    `max_files` loses the oldest.
     """
 
     file_s: float = 0.0
+    max_files: int = 100_000
     texts: dict[str, dict[str, str]] = attrs.field(factory=dict)
     learned: list[tuple[str, str]] = attrs.field(factory=list)
     threads: set[str] = attrs.field(factory=set)
@@ -30,14 +34,17 @@ class RecordingMemory:
         time.sleep(self.file_s)
         self.threads.add(threading.current_thread().name)
         self.learned.append((workspace, path))
-        self.texts.setdefault(workspace, {})[path] = "".join(chr(token) for token in tokens.tolist())
+        files = self.texts.setdefault(workspace, {})
+        files[path] = "".join(chr(token) for token in tokens.tolist())
+        if len(files) > self.max_files:
+            del files[next(iter(files))]
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         files = self.texts.get(workspace, {})
         for path in list(files) if paths is None else paths:
             files.pop(path, None)
 
-    def status(self, workspace: str) -> tuple[int, int, int]:
+    def status(self, workspace: str) -> MemoryStatus:
         files = self.texts.get(workspace, {})
         tokens = sum(map(len, files.values()))
-        return len(files), tokens, tokens * 4
+        return MemoryStatus(workspace, len(files), tokens, tokens * 4)

@@ -15,6 +15,17 @@ from engine.protocol.messages import Forget, Learn, MemoryStatus
 Tokenize = Callable[[str], Sequence[int] | NDArray[np.int32]]
 
 
+class MemorySize(Protocol):
+    """How much is known of a workspace; `bytes` is the memory that it holds."""
+
+    @property
+    def files(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+
 class FileMemory(Protocol):
     """What the queue writes to: memory.workspace.WorkspaceMemories. Used on the worker thread only."""
 
@@ -24,8 +35,8 @@ class FileMemory(Protocol):
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         """Drop these files of a workspace, or all of them."""
 
-    def status(self, workspace: str) -> tuple[int, int, int]:
-        """Return the number of files and of tokens of a workspace, and the bytes that they take."""
+    def status(self, workspace: str) -> MemorySize:
+        """Count what is known of a workspace."""
         ...
 
 
@@ -38,8 +49,8 @@ class NoMemory:
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         pass
 
-    def status(self, workspace: str) -> tuple[int, int, int]:
-        return 0, 0, 0
+    def status(self, workspace: str) -> MemorySize:
+        return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
 
 
 @attrs.define(eq=False)
@@ -126,8 +137,8 @@ class FileQueue:
 
     def status(self, workspace: str) -> MemoryStatus:
         """Count what the memory of a workspace has, on the worker thread."""
-        files, tokens, used = self.memory.status(workspace)
-        return MemoryStatus(workspace, files, tokens, used)
+        size = self.memory.status(workspace)
+        return MemoryStatus(workspace, size.files, size.tokens, size.bytes)
 
     def settle(self) -> None:
         """End the futures of what is done. Call this after each `work`."""

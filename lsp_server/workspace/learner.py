@@ -31,6 +31,10 @@ _GATHER_S = 0.1
 _MANY_CHANGES = 100
 """So many changed files get a progress bar of their own."""
 _REPORT_S = 0.2
+_CHECK_FILES = 64
+"""After so many files the engine is asked whether it still has room."""
+_CHECK_SLACK = 8
+"""So many files may be missing: open documents are learned at the same time."""
 
 
 class Bar(Protocol):
@@ -66,7 +70,10 @@ class FolderLearner:
         """The files that the engine has, with the hash of the text that it got."""
         self._unread: deque[str] = deque()
         self._changed: dict[str, None] = {}
-        self._cancelled = False
+        self._sending = 0
+        """Files that the engine has not yet learned."""
+        self._only_changes = False
+        """Whether the user has cancelled the reading, or the engine has no room for more."""
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._start(self._run())
@@ -116,7 +123,7 @@ class FolderLearner:
         with opened as bar:
             while self._unread:
                 if bar is not None and bar.cancelled:
-                    self._cancelled = True
+                    self._only_changes = True
                     self._unread.clear()
                     return
                 if bar is not None and time.monotonic() - reported >= _REPORT_S:
@@ -126,6 +133,9 @@ class FolderLearner:
                 started = time.perf_counter()
                 await self._learn([self._unread.popleft() for _ in range(count)])
                 done += count
+                if done % _CHECK_FILES < count and await self._is_full():
+                    self._only_changes = True
+                    self._unread.clear()
                 await self._around.pace.rest(time.perf_counter() - started)
                 if self._wake.is_set():
                     await self._examine()
@@ -138,12 +148,21 @@ class FolderLearner:
         changed, self._changed = self._changed, {}
         known = {*self._known, *self._unread}
         found = await asyncio.to_thread(examine, self.folder, changed, known, self._rules, self.near)
-        if self._cancelled:
+        if self._only_changes:
             found = attrs.evolve(found, present=[path for path in found.present if path in changed])
         gone, first = set(found.gone), set(found.present)
         await self._forget(gone)
         waiting = [path for path in self._unread if path not in gone and path not in first]
         self._unread = deque([*found.present, *waiting])
+
+    async def _is_full(self) -> bool:
+        """Return whether the engine forgets files for new ones. The nearest came first, so they would go first."""
+        learned = len(self._known) - self._sending
+        status = await self._client.memory_status(self.folder)
+        is_full = status.files < learned - _CHECK_SLACK
+        if is_full:
+            _logger.info("the memory is full with %d files; midspan.memoryMegabytes makes room for more", status.files)
+        return is_full
 
     async def _learn(self, paths: list[str]) -> None:
         texts = await asyncio.to_thread(lambda: [read_text(self.folder, path) for path in paths])
@@ -164,6 +183,7 @@ class FolderLearner:
         if self._known.get(path) == digest:
             return
         self._known[path] = digest
+        self._sending += 1
         try:
             await self._client.learn(Learn(self.folder, path, text, language))
         except EngineUnavailable:
@@ -171,6 +191,8 @@ class FolderLearner:
         except MidspanError as error:
             self._known.pop(path, None)
             _logger.debug("the engine did not learn a file: %s", error)
+        finally:
+            self._sending -= 1
 
     async def _forget(self, paths: Iterable[str]) -> None:
         known = [path for path in paths if self._known.pop(path, None) is not None]

@@ -294,6 +294,20 @@ async def test_a_cancelled_reading_stops_and_changes_are_still_learned(
     await editor.stop()
 
 
+async def test_a_workspace_that_is_too_large_is_learned_until_the_memory_is_full(
+    engine: RecordingEngine, project: Path, settings: dict[str, Any]
+) -> None:
+    write(project, {f"many/f{number}.py": "x = 1\n" for number in range(400)})
+    engine.memory.max_files = 50
+    editor = Editor()
+    await editor.start(settings, folders=[project])
+    await work_on(editor, project / "main.py")
+    await eventually(lambda: bars(editor) and bars(editor)[0][-1].kind == "end")
+    assert len(engine.memory.learned) < 100, "the files near to the document were forgotten for those far away"
+    assert any("the memory is full" in line.message for line in editor.client.log_messages)
+    await editor.stop()
+
+
 async def test_an_engine_that_dies_while_it_learns_harms_nobody(
     engine: RecordingEngine, project: Path, settings: dict[str, Any]
 ) -> None:
