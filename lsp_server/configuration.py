@@ -1,8 +1,17 @@
 """The current settings, and the user's on/off switch, which overrides them."""
 
-import attrs
+import asyncio
+import logging
 
-from lsp_server.settings import Settings, SettingsReading, read_settings
+import attrs
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from lsp_server.settings import SECTION, Settings, SettingsReading, read_settings
+
+_logger = logging.getLogger(__name__)
+_CONFIGURATION_TIMEOUT_S = 3.0
 
 
 @attrs.define
@@ -42,3 +51,20 @@ class Configuration:
         enabled = not self.toggled.get(language, default)
         self.toggled[language] = enabled
         return enabled
+
+
+async def pulled_settings(server: LanguageServer) -> object:
+    """Ask the editor for the settings. None if it does not answer, or has none."""
+    params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+    pending = asyncio.ensure_future(server.workspace_configuration_async(params))
+    # An editor that never answers must not keep the engine from starting.
+    await asyncio.wait({pending}, timeout=_CONFIGURATION_TIMEOUT_S)
+    if not pending.done():
+        _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
+        return None
+    try:
+        answer = pending.result()
+    except JsonRpcException as error:
+        _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
+        return None
+    return answer[0] if answer else None

@@ -17,7 +17,7 @@ from engine.protocol.messages import Status
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import log
 from lsp_server import messages as wire
-from lsp_server.configuration import Configuration
+from lsp_server.configuration import Configuration, pulled_settings
 from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard, as_log_line
@@ -31,7 +31,7 @@ from lsp_server.requests.inline_completion import InlineCompletions
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
-from lsp_server.settings import SECTION, SettingsReading, setting_names
+from lsp_server.settings import SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
 from lsp_server.workspace.watch import FileWatch
 
@@ -41,7 +41,6 @@ RESTART_ENGINE = "midspan.restartEngine"
 SHOW_STATUS = "midspan.status"
 TOGGLE = "midspan.toggle"
 DISMISSED = "midspan.dismissed"
-_CONFIGURATION_TIMEOUT_S = 3.0
 _STATUS_TIMEOUT_S = 2.0
 
 
@@ -107,7 +106,7 @@ class MidspanServer(LanguageServer):
         layer = pushed
         workspace = self.client_capabilities.workspace
         if workspace is not None and workspace.configuration:
-            layer = await self._pull_configuration()
+            layer = await pulled_settings(self)
         self.apply(self.session.configuration.update(layer))
         await self.completion_switch.follow(self.session.configuration.settings.completion_items)
         await self.file_watch.follow(self.session.configuration.settings.memory == "workspace")
@@ -133,21 +132,6 @@ class MidspanServer(LanguageServer):
 
     def _warn(self, line: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Midspan: {line}"))
-
-    async def _pull_configuration(self) -> object:
-        params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
-        pending = asyncio.ensure_future(self.workspace_configuration_async(params))
-        # An editor that never answers must not keep the engine from starting.
-        await asyncio.wait({pending}, timeout=_CONFIGURATION_TIMEOUT_S)
-        if not pending.done():
-            _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
-            return None
-        try:
-            answer = pending.result()
-        except JsonRpcException as error:
-            _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
-            return None
-        return answer[0] if answer else None
 
 
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:

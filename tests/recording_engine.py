@@ -12,7 +12,8 @@ from engine.client.lock import EngineLock, LockRecord
 from engine.models.load import load
 from engine.protocol.messages import PROTOCOL_VERSION, Fill, Welcome
 from engine.schedule.file_queue import FileQueue
-from engine.schedule.scheduler import ScheduledTicket, Scheduler
+from engine.schedule.scheduler import Scheduler
+from engine.schedule.ticket import ScheduledTicket
 from engine.server.listener import Listener
 from engine.server.server import Server
 

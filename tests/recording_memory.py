@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.protocol.messages import MemoryStatus
+from engine.protocol.memory_messages import MemoryStatus
 
 
 def characters(text: str) -> list[int]:

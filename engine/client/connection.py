@@ -11,21 +11,24 @@ from typing import TypeVar
 import attrs
 
 from engine.client.address import LOOPBACK, Address, peer_uid, user_id
-from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+from engine.client.failures import EngineFailure, EngineSilent
+from engine.errors import EngineUnavailable, ProtocolError
 from engine.protocol.framing import pack, read_frame
+from engine.protocol.memory_messages import (
+    Forget,
+    Learn,
+    MemoryRequest,
+    MemoryStatus,
+    MemoryStatusRequest,
+    MemoryUpdated,
+)
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
     Failed,
     Fill,
     Filled,
-    Forget,
     Hello,
-    Learn,
-    MemoryRequest,
-    MemoryStatus,
-    MemoryStatusRequest,
-    MemoryUpdated,
     Message,
     Progress,
     Shutdown,
@@ -38,18 +41,6 @@ _Answer = TypeVar("_Answer", Filled, Status, MemoryUpdated | MemoryStatus)
 # Fills run in another thread of the engine, so they do not delay its answer to Hello.
 _WELCOME_TIMEOUT_S = 10.0
 _SHUTDOWN_TIMEOUT_S = 15.0
-
-
-class EngineFailure(MidspanError):
-    """The engine answered a request with Failed. `code` is the code of that message."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class EngineSilent(EngineUnavailable):
-    """An engine accepted the connection but does not answer: it hangs or is suspended."""
 
 
 @attrs.frozen
@@ -114,17 +105,11 @@ class EngineClient:
             self._fills.pop(fill_id, None)
 
     async def learn(self, learn: Learn) -> None:
-        """Put a file into the memory of its workspace, and wait until fills see it. The client sets the id.
-
-        Raises what `fill` raises.
-        """
+        """Put a file into the memory of its workspace, wait until fills see it. Raises what `fill` raises."""
         await self._ask_memory(attrs.evolve(learn, id=next(self._ids)))
 
     async def forget(self, forget: Forget) -> None:
-        """Remove files from the memory of a workspace, and wait until no fill sees them. The client sets the id.
-
-        Raises what `fill` raises.
-        """
+        """Remove files from the memory of a workspace, wait until no fill sees them. Raises what `fill` raises."""
         await self._ask_memory(attrs.evolve(forget, id=next(self._ids)))
 
     async def memory_status(self, workspace: str) -> MemoryStatus:
@@ -173,9 +158,8 @@ class EngineClient:
         try:
             frame = pack(message)
         except UnicodeEncodeError:
-            raise ProtocolError(
-                "bad-value", "the text holds half a character (a lone surrogate); save it as UTF-8"
-            ) from None
+            half = "the text holds half a character (a lone surrogate); save it as UTF-8"
+            raise ProtocolError("bad-value", half) from None
         self._writer.write(frame)
 
     async def _listen(self) -> None:

@@ -14,8 +14,9 @@ from typing import IO
 import attrs
 
 from engine.client.address import Address, RuntimePaths, make_private, resolve_model, runtime_paths_of
-from engine.client.connection import EngineClient, EngineSilent
+from engine.client.connection import EngineClient
 from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
+from engine.client.failures import EngineSilent
 from engine.client.lock import is_held, last_heartbeat, read_record
 from engine.errors import EngineUnavailable
 from engine.library.chosen_model import DEFAULT

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from engine.fill.interface import Layout, Vocabulary
 from engine.memory.fill_memory import GatedMemory
 from engine.memory.gate import MemoryGate
-from engine.memory.workspace import WorkspaceMemories
+from engine.memory.workspace import Status, WorkspaceMemories
 from engine.protocol.messages import Fill
 
 
@@ -33,9 +33,8 @@ class EngineMemories:
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         self._workspaces.forget(workspace, paths)
 
-    def status(self, workspace: str) -> tuple[int, int, int]:
-        status = self._workspaces.status(workspace)
-        return status.files, status.tokens, status.bytes
+    def status(self, workspace: str) -> Status:
+        return self._workspaces.status(workspace)
 
     def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
         if fill.memory == "off":

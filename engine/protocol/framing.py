@@ -13,17 +13,13 @@ from typing import Any
 import msgpack
 
 from engine.errors import ProtocolError
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus, MemoryStatusRequest, MemoryUpdated
 from engine.protocol.messages import (
     Cancel,
     Failed,
     Fill,
     Filled,
-    Forget,
     Hello,
-    Learn,
-    MemoryStatus,
-    MemoryStatusRequest,
-    MemoryUpdated,
     Message,
     Progress,
     Shutdown,

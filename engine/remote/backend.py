@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from engine.errors import RemoteError
-from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport, Timings
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
+from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
 from engine.remote.dialect import Dialect, ServerAnswer

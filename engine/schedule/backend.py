@@ -7,7 +7,8 @@ from typing import Protocol
 import attrs
 
 from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
+from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 
 
 class CancelledFill(MidspanError):

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.protocol.messages import Forget, Learn, MemoryStatus
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 
 Tokenize = Callable[[str], Sequence[int] | NDArray[np.int32]]
 

@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import attrs
-
-from engine.fill.interface import Model, Pass
-from engine.protocol.messages import Fill, Filled, Forget, Learn, MemoryStatus, Progress, SchedulerReport
+from engine.fill.interface import Model
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
+from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import CancelledFill, Ticket
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
+from engine.schedule.ticket import Entry, ScheduledTicket, show_progress
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
@@ -35,24 +35,6 @@ LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 FILE_PATIENCE_S = 0.5
 """While there are always holes, a file that has waited for so long is learned between two of their steps."""
-
-
-@attrs.define(eq=False)
-class ScheduledTicket(Ticket):
-    """A submitted fill, with its job once that has begun. `delayed` says that it has waited for a file already."""
-
-    error: Exception | None = None
-    job: Job | None = None
-    delayed: bool = False
-
-
-@attrs.frozen
-class _Entry:
-    """One pass of a batch: `run` is number `index` of the passes that the ticket's job returned."""
-
-    ticket: ScheduledTicket
-    index: int
-    run: Pass
 
 
 class Scheduler:
@@ -167,7 +149,7 @@ class Scheduler:
                 self._settle(ticket)
             for ticket in self._active:
                 if ticket.job is not None and ticket.job.stepped:
-                    _show_progress(ticket, ticket.job)
+                    show_progress(ticket, ticket.job)
 
     async def _update_memory(self) -> None:
         """Forget and learn on the worker thread. No hole waits for more than one file."""
@@ -191,13 +173,13 @@ class Scheduler:
 
     def _step(self, tickets: list[ScheduledTicket]) -> list[ScheduledTicket]:
         """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""
-        batch: list[_Entry] = []
+        batch: list[Entry] = []
         for ticket in tickets:
             try:
                 if ticket.job is None:
                     ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories)
                 passes = ticket.job.passes(self._encode_rows)
-                batch += [_Entry(ticket, index, run) for index, run in enumerate(passes)]
+                batch += [Entry(ticket, index, run) for index, run in enumerate(passes)]
             except Exception as error:
                 ticket.error = error
         self._run(batch)
@@ -212,7 +194,7 @@ class Scheduler:
                 ticket.error = error
         return ticket.error is not None
 
-    def _run(self, batch: list[_Entry]) -> None:
+    def _run(self, batch: list[Entry]) -> None:
         """Run passes together. If that fails, run each alone, so that only the hole at fault is dropped."""
         if not batch:
             return
@@ -255,15 +237,5 @@ class Scheduler:
         filled = job.filled()
         self._fills += 1
         self._latencies.append(filled.ms.total)
-        _show_progress(ticket, job)
+        show_progress(ticket, job)
         ticket.result.set_result(filled)
-
-
-def _show_progress(ticket: ScheduledTicket, job: Job) -> None:
-    """Send progress to a viewer. A viewer that fails gets no more, and harms nobody else's fill."""
-    if ticket.on_progress is None:
-        return
-    try:
-        ticket.on_progress(job.progress())
-    except Exception:
-        ticket.on_progress = None

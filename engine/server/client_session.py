@@ -8,16 +8,14 @@ from typing import Protocol
 
 from engine.errors import MidspanError, ProtocolError
 from engine.protocol.framing import pack, read_frame
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
     Failed,
     Fill,
     Filled,
-    Forget,
     Hello,
-    Learn,
-    MemoryStatusRequest,
     Message,
     Shutdown,
     Status,

@@ -1,6 +1,7 @@
 """The limits of the fields of requests. Without them one client could block the engine for all others."""
 
-from engine.protocol.messages import Fill, Forget, Learn, MemoryRequest
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest
+from engine.protocol.messages import Fill
 
 _MAX_ID = 2**63 - 1
 _RANGES: dict[str, tuple[float, float]] = {

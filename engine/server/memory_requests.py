@@ -6,7 +6,8 @@ from collections.abc import Callable
 import attrs
 
 from engine.errors import MidspanError
-from engine.protocol.messages import Failed, Forget, Learn, MemoryRequest, MemoryStatus, MemoryUpdated, Message
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryUpdated
+from engine.protocol.messages import Failed, Message
 from engine.schedule.backend import Backend
 from engine.server.limits import memory_limit_error
 

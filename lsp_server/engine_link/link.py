@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol
 
-from engine.client.connection import EngineClient, EngineFailure
+from engine.client.connection import EngineClient
+from engine.client.failures import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.library.chosen_model import DEFAULT, chosen_model

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import attrs
 
-from engine.client.connection import EngineClient, EngineFailure
+from engine.client.connection import EngineClient
+from engine.client.failures import EngineFailure
 from engine.errors import MidspanError
 from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot

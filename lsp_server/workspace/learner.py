@@ -12,7 +12,7 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
-from engine.protocol.messages import Forget, Learn
+from engine.protocol.memory_messages import Forget, Learn
 from lsp_server.hole.hole import normalize_newlines
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files

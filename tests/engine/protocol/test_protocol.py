@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ProtocolError
+from engine.protocol import memory_messages
 from engine.protocol import messages as protocol
 from engine.protocol.framing import MAX_FRAME_BYTES, pack, read_frame, unpack
 from engine.protocol.messages import Cancel, Failed, Fill, Hello
@@ -59,11 +60,11 @@ MESSAGES = st.one_of(
         st.builds(protocol.Timings, REAL, REAL, REAL, REAL),
     ),
     st.builds(Cancel, NUMBER),
-    st.builds(protocol.Learn, TEXT, TEXT, TEXT, TEXT, NUMBER),
-    st.builds(protocol.Forget, TEXT, st.lists(TEXT, max_size=3), NUMBER),
-    st.builds(protocol.MemoryUpdated, NUMBER),
-    st.builds(protocol.MemoryStatusRequest, TEXT, NUMBER),
-    st.builds(protocol.MemoryStatus, TEXT, NUMBER, NUMBER, NUMBER, NUMBER),
+    st.builds(memory_messages.Learn, TEXT, TEXT, TEXT, TEXT, NUMBER),
+    st.builds(memory_messages.Forget, TEXT, st.lists(TEXT, max_size=3), NUMBER),
+    st.builds(memory_messages.MemoryUpdated, NUMBER),
+    st.builds(memory_messages.MemoryStatusRequest, TEXT, NUMBER),
+    st.builds(memory_messages.MemoryStatus, TEXT, NUMBER, NUMBER, NUMBER, NUMBER),
     st.builds(protocol.StatusRequest),
     st.builds(protocol.Shutdown),
     st.builds(Failed, TEXT, TEXT, st.none() | NUMBER),
@@ -102,7 +103,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-FIELDS = sorted({field.name for cls in (Fill, protocol.Learn, protocol.Forget) for field in attrs.fields(cls)})
+FIELDS = sorted(
+    {field.name for cls in (Fill, memory_messages.Learn, memory_messages.Forget) for field in attrs.fields(cls)}
+)
 
 
 @given(

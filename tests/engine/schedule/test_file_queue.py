@@ -12,7 +12,8 @@ from recording_memory import RecordingMemory, characters
 
 from engine.fill.interface import Model
 from engine.models.load import load
-from engine.protocol.messages import Fill, Forget, Learn, MemoryStatus, Progress
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
+from engine.protocol.messages import Fill, Progress
 from engine.schedule import scheduler as scheduler_module
 from engine.schedule.file_queue import FileQueue
 from engine.schedule.scheduler import Scheduler

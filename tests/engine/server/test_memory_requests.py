@@ -7,17 +7,8 @@ import pytest
 from raw_client import HOLE, LONG, RawClient, frame
 
 from engine.client.launcher import EngineOptions, connect_running
-from engine.protocol.messages import (
-    Failed,
-    Fill,
-    Filled,
-    Forget,
-    Learn,
-    MemoryStatus,
-    MemoryStatusRequest,
-    MemoryUpdated,
-    Message,
-)
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatus, MemoryStatusRequest, MemoryUpdated
+from engine.protocol.messages import Failed, Fill, Filled, Message
 
 
 @pytest.fixture
