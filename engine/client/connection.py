@@ -38,8 +38,7 @@ from engine.protocol.messages import (
 )
 
 _Answer = TypeVar("_Answer", Filled, Status, MemoryUpdated | MemoryStatus)
-# Fills run in another thread of the engine, so they do not delay its answer to Hello.
-_WELCOME_TIMEOUT_S = 10.0
+_WELCOME_TIMEOUT_S = 10.0  # fills run in another thread and do not delay this answer
 _SHUTDOWN_TIMEOUT_S = 15.0
 
 
@@ -72,8 +71,7 @@ class EngineClient:
     async def connect(cls, address: Address, client: str) -> "EngineClient":
         """Connect to the engine at `address` and greet it as `client`.
 
-        Raises EngineUnavailable when no engine answers, and ProtocolError when the engine refuses the client. We refuse
-        an engine of another user with ProtocolError as well.
+        Raises EngineUnavailable if no engine answers, ProtocolError if it refuses us or belongs to another user.
         """
         try:
             reader, writer = await _open(address)
@@ -226,10 +224,8 @@ async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamW
     peer = peer_uid(writer.get_extra_info("socket"))
     if peer is not None and peer != user_id():  # that user would read the code that we send
         writer.close()
-        raise ProtocolError(
-            "refused",
-            f"the engine at {address} belongs to user {peer}; set MIDSPAN_RUNTIME_DIR to a directory of yours",
-        )
+        foreign = f"the engine at {address} belongs to user {peer}; set MIDSPAN_RUNTIME_DIR to a directory of yours"
+        raise ProtocolError("refused", foreign)
     return reader, writer
 
 
@@ -239,9 +235,8 @@ async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hel
         async with asyncio.timeout(_WELCOME_TIMEOUT_S):
             answer = await read_frame(reader)
     except TimeoutError:
-        raise EngineSilent(
-            "the engine accepted the connection but does not answer; kill its process and try again"
-        ) from None
+        silent = "the engine accepted the connection but does not answer; kill its process and try again"
+        raise EngineSilent(silent) from None
     except OSError as error:
         raise EngineUnavailable(f"the engine closed the connection: {error.strerror or error}") from None
     if isinstance(answer, Welcome):
