@@ -25,12 +25,13 @@ from engine.memory.engine_memories import EngineMemories
 from engine.memory.gate import MemoryGate
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.protocol.messages import RuleName
+from engine.protocol.messages import MemoryName, RuleName
 from engine.schedule.scheduler import Scheduler
 from engine.training.memory_rows import packages
 from lsp_server.settings import Settings
 
 LANGUAGES = ("python", "typescript", "go", "javascript", "rust", "java")
+MODES: tuple[tuple[str, MemoryName], ...] = (("model alone", "off"), ("file", "file"), ("workspace", "workspace"))
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -39,7 +40,7 @@ class Contender:
     """One way to type. `memory` is the setting; `rule` how holes are filled."""
 
     name: str
-    memory: str
+    memory: MemoryName
     rule: RuleName
     gate: float
 
@@ -81,7 +82,7 @@ def main(
     contenders = [
         Contender(f"{name}, {rule}, gate {each}", memory, rule, each)
         for each in gates
-        for name, memory in (("model alone", "off"), ("file", "file"), ("workspace", "workspace"))
+        for name, memory in MODES
         for rule in ("verify",)
     ]
     contenders += [Contender(f"model alone, default, gate {each}", "off", "default", each) for each in gates]
