@@ -80,7 +80,7 @@ class DraftAndVerify(BaseFilling):
             rows = range(verified, len(predictions))
             self._take(self._linked(result.draft_rows, rows), MIN_LINKED_PROBABILITY)
 
-    def _remembered(self) -> list[tuple[int, float]]:
+    def _remembered(self) -> Iterable[tuple[int, float]]:
         """Return how known code went on after the same tokens, with probabilities; nothing without a memory."""
         memory, room = self.task.memory, self.task.bounds.max_tokens - len(self.tokens) - 1
         return [] if memory is None else memory.continuation(self._stream.history(self.tokens), min(room, DRAFT_ROWS))

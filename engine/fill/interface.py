@@ -3,7 +3,7 @@
 A model lays a hole out, runs passes of rows and answers with plain arrays. A fill commits tokens. Neither this module
 nor any other of engine/fill knows a network or torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 import attrs
@@ -97,8 +97,8 @@ class FillMemory(Protocol):
         """
         ...
 
-    def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
-        """Return how the best occurrence of a history went on: at most `most` tokens with their probabilities."""
+    def continuation(self, history: Sequence[int], most: int) -> Iterable[tuple[int, float]]:
+        """Yield how the best occurrence of a history went on: at most `most` tokens with their probabilities."""
         ...
 
 

@@ -1,6 +1,6 @@
 """The memory as one fill uses it: which tokens may follow, in the fill's own terms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -30,21 +30,21 @@ class GatedMemory:
         # Typed text is never a line's end, so tokens keep their names while there is some.
         return Mixture.of(found.only(0, compatible) if len(compatible) else self._with_end(found), self._gate)
 
-    def continuation(self, history: Sequence[int], most: int) -> list[tuple[int, float]]:
-        """Return the most frequent followers one by one, while the longest run has LEAST_RUN tokens or more."""
-        written, tokens = list(history), list[tuple[int, float]]()
-        while len(tokens) < most:
+    def continuation(self, history: Sequence[int], most: int) -> Iterator[tuple[int, float]]:
+        """Yield the most frequent followers one by one, while the longest run has LEAST_RUN tokens or more."""
+        written = list(history)
+        for _ in range(most):
             found = self._with_end(self._memory.followers(written))
             runs = [counts.row(0)[-1] for counts in found.scopes if len(counts.groups)]
             best = max(runs, key=lambda followers: followers.run, default=None)
             if best is None or best.run < LEAST_RUN:
                 break
             index = int(np.lexsort((best.places, best.counts))[-1])
-            tokens.append((int(best.tokens[index]), float(best.counts[index] / best.total)))
-            if tokens[-1][0] == self._end:
+            token = int(best.tokens[index])
+            yield token, float(best.counts[index] / best.total)
+            if token == self._end:
                 break
-            written.append(tokens[-1][0])
-        return tokens
+            written.append(token)
 
     def _with_end(self, found: RowFollowers) -> RowFollowers:
         """Return followers with the end token in place of those that break the line, where that ends the fill."""
