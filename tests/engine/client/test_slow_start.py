@@ -57,6 +57,7 @@ class ConfigPipe:
         os.close(self._descriptor)
 
 
+@pytest.mark.slow
 async def test_a_client_waits_for_a_slow_start_longer_than_the_heartbeat_timeout(
     slow: EngineOptions, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ async def test_a_client_waits_for_a_slow_start_longer_than_the_heartbeat_timeout
     assert states[-1] == "ready"
 
 
+@pytest.mark.slow
 async def test_a_start_whose_heartbeat_stops_is_given_up_with_one_clear_line(
     slow: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_the_model_in_use_is_the_default(models: ModelsCommand, tiny_model: Path
     assert runtime_paths_of("default") == runtime_paths_of("embedded")
 
 
+@pytest.mark.slow
 def test_an_editor_without_a_model_setting_gets_the_model_in_use(models: ModelsCommand, tmp_path: Path) -> None:
     models.pull()
     models.run("use", NAME)

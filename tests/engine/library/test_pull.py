@@ -79,6 +79,7 @@ def test_after_a_broken_connection_the_pull_continues_at_the_same_byte(models: M
     assert sum(line.startswith(f"GET /cdn/{catalog()[NAME].hub}") for line in models.hub.requests) == 4
 
 
+@pytest.mark.slow
 def test_without_network_a_pull_fails_and_the_next_one_continues_it(models: ModelsCommand) -> None:
     size = len(models.repository.files[WEIGHTS])
     models.repository.drops[WEIGHTS] = [size // 2] * 6

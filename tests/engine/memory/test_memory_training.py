@@ -18,6 +18,7 @@ from engine.models.load import load
 from engine.training.memory import TorchGate, TrainingBatch, fit, judge, measure
 from engine.training.memory_rows import FEWEST_FILES, HoleReader, Rows, packages, rows_of
 
+pytestmark = pytest.mark.slow
 ENGINE = Path(engine.__file__).parent
 FUNCTION = """
 def {name}(self, first_value, second_value):

@@ -191,6 +191,7 @@ def test_text_that_looks_like_a_special_token_is_text(tiny_model: Path) -> None:
     assert not special & set(tokenizer.encode("<svg><mask id='a'/></svg> <end>", add_special_tokens=False).ids)
 
 
+@pytest.mark.slow
 def test_a_short_run_learns_resumes_and_loads_in_the_engine(config: Config, run_folder: Path) -> None:
     train(config, run_folder, minutes=0.1, workers=0, compiled=False)
     first = torch.load(run_folder / "checkpoint.pt", weights_only=True)["progress"]

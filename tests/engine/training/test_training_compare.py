@@ -24,6 +24,7 @@ def test_a_text_that_is_no_change_gives_an_error_of_one_line(change: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_leads_continue_from_one_checkpoint_without_changing_it(run_folder: Path, tmp_path: Path) -> None:
     config = small_config()
     checkpoint = train(config, run_folder, minutes=0.02, workers=0, compiled=False)

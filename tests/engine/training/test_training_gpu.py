@@ -42,6 +42,7 @@ def test_a_run_can_continue_from_a_slim_checkpoint(
         checkpoint.restore(whole, Network(attrs.evolve(SHAPE, width=64)), [])
 
 
+@pytest.mark.slow
 def test_results_of_a_run_in_sessions_continue_from_the_plateau_on_another_machine(
     run_folder: Path, tmp_path: Path
 ) -> None:

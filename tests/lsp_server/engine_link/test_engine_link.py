@@ -145,6 +145,7 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_an_engine_that_cannot_start_gives_the_reason_and_is_retried_with_delays(
     options: EngineOptions, tmp_path: Path
 ) -> None:
@@ -167,6 +168,7 @@ async def test_an_engine_that_cannot_start_gives_the_reason_and_is_retried_with_
     await linked.link.close()
 
 
+@pytest.mark.slow
 async def test_other_options_connect_to_another_engine(options: EngineOptions, tmp_path: Path) -> None:
     linked = new_link()
     linked.link.configure(attrs.evolve(options, model=str(tmp_path / "no-such-model")))

@@ -199,6 +199,7 @@ async def test_items_of_other_servers_are_not_counted(editor: Editor) -> None:
     assert await counts(editor) == before
 
 
+@pytest.mark.slow
 async def test_a_disk_that_refuses_gives_one_log_line(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
