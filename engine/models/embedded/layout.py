@@ -51,11 +51,15 @@ class Limits:
 
 @attrs.frozen
 class StreamLayout:
-    """A laid-out hole. `tokens` ends before <middle>; `below` and `prefix` are where the code below and above are."""
+    """A laid-out hole. `tokens` ends before <middle>; `below` and `prefix` are where the code below and above are.
+
+    all_above: the tokens of the code above without any limit, for the memory.
+    """
 
     tokens: list[int]
     below: slice
     prefix: slice
+    all_above: list[int]
 
 
 def short_path(path: str) -> str:
@@ -89,11 +93,12 @@ def lay_out(
             break
         related += block
     room -= len(related)
-    above = encode(prefix)
-    above = above[left_edge(len(above), room, room // 4) :]
+    all_above = encode(prefix)
+    above = all_above[left_edge(len(all_above), room, room // 4) :]
     head = [special.suffix, *below, special.prefix, *related, *named]
     return StreamLayout(
         tokens=[*head, *above, special.tail, *tail],
         below=slice(1, 1 + len(below)),
         prefix=slice(len(head), len(head) + len(above)),
+        all_above=all_above,
     )

@@ -87,7 +87,7 @@ class EmbeddedModel:
         above = prefix[: len(prefix) - len(typed)]
         stream = lay_out(self._encode, self.card.marks, limits, above, suffix, fill.path, fill.snippets)
         _, newline, below = suffix.partition("\n")
-        return Layout(stream.tokens, typed=typed, above=self._encode(above), below=self._encode(newline + below))
+        return Layout(stream.tokens, typed=typed, above=stream.all_above, below=self._encode(newline + below))
 
     def _encode(self, text: str) -> list[int]:
         """Tokenize line by line and remember each line: between two keystrokes all but one are the same."""
