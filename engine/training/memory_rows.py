@@ -24,7 +24,7 @@ from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
 from engine.models.predict import NEVER
-from engine.training.collator import LineEncoder
+from engine.training.line_encoder import LineEncoder
 
 HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
@@ -35,6 +35,8 @@ PREFIX_ROWS = 40
 FEWEST_TOKENS = 300
 FEWEST_FILES = 5
 """A smaller package is no workspace."""
+NO_FIRST = -2
+"""The model's first choice as a blind gate sees it: no token."""
 
 
 @attrs.frozen(eq=False)
@@ -72,6 +74,15 @@ class Rows:
             longest=statistics.longest * known,
         )
         return attrs.evolve(self, statistics=changed, target_counts=self.target_counts * known[:, None])
+
+    def blind(self) -> "Rows":
+        """Return the rows as a gate sees them that does not look at the model's predictions."""
+        return attrs.evolve(
+            self,
+            first=np.full_like(self.first, NO_FIRST),
+            highest=np.zeros_like(self.highest),
+            of_tops=np.zeros_like(self.of_tops),
+        )
 
     def features(self) -> NDArray[np.float32]:
         return self.statistics.features(self.first, self.highest, self.of_tops)
