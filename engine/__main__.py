@@ -121,7 +121,7 @@ def _run(
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported late because torch takes seconds: a process that does not get the lock ends without this.
-    from engine.library.resolve import EMBEDDED_FOLDER
+    from engine.library.resolve import folder_of
     from engine.memory.engine_memories import EngineMemories
     from engine.memory.gate import MemoryGate
     from engine.models.embedded.model import EmbeddedModel
@@ -132,7 +132,7 @@ def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[Mod
     loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
     if not isinstance(loaded, EmbeddedModel) or not arguments.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
-    gate = MemoryGate.load(EMBEDDED_FOLDER / "memory.safetensors")
+    gate = MemoryGate.of_model(folder_of(model))
     memories = EngineMemories(loaded, loaded.tokenizer, gate, arguments.memory_megabytes << 20)
     files = FileQueue(memories, memories.tokenize)
     return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage, files=files, memories=memories)

@@ -123,6 +123,11 @@ def occurrences(
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
+def token_counts(tokens: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """Return how often each token occurs, int64 [size or more]."""
+    return np.bincount(tokens, minlength=size)
+
+
 def pattern_of(history: Sequence[int]) -> list[int]:
     """Return a window that ends with the last tokens of a text. Its first item and its follower equal no token."""
     last = history[1 - REACH :]

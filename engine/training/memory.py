@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from engine.corpus import corpus
 from engine.corpus.languages import File
+from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
 from engine.fill.predictions import Predictions
@@ -22,7 +23,7 @@ from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.models.predict import NEVER
-from engine.training.memory_rows import HoleReader, Rows, collect, packages
+from engine.training.memory_rows import HoleReader, Rows, collect
 
 STEPS = 4000
 BATCH = 4096

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS
 from engine.memory.gate import MemoryGate
-from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_memory import SCOPES, followers_of_rows
 from engine.memory.row_statistics import Statistics, counts_of
 from engine.training.memory_rows import NO_FIRST
 from engine.training.workspace_holes import Workspace
@@ -41,10 +41,8 @@ class MemoryOdds:
         ends = [min(known + number, len(above)) for number in range(len(targets))]
         stops = range(known, known + len(targets))
         histories = [written[max(0, stop - RUNS[-1]) : stop] for stop in stops]
-        found = RowFollowers(
-            FileScan(above, below).followers_of_rows(histories, ends),
-            workspace.index.followers_of_rows(histories, without=workspace.file),
-        )
+        scan = FileScan(above, below)
+        found = followers_of_rows(scan, workspace.index, workspace.file, histories, {}, ends)
         statistics, numbers = Statistics.of(found.joined), np.array(targets, np.int64)
         weights = self._gate.weights(blind_features(statistics), statistics.present)
         counts = np.stack([counts_of(scope, numbers) for scope in found.scopes], 1)

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.corpus.holes import TrainingHole, cut
 from engine.corpus.languages import MARKUP, File
+from engine.corpus.packages import packages
 from engine.memory.index import RunIndex
 from engine.models.embedded.layout import Encoder
-from engine.training.memory_rows import packages
 
 LIVE = 8
 """Packages that are known at a time. A batch mixes holes of several."""

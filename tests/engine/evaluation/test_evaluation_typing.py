@@ -158,12 +158,15 @@ def test_the_gate_table_ends_at_the_last_gate_that_shows_a_fill() -> None:
     assert (table[0].shown, table[-1].right) == (1.0, 1.0)
 
 
+GO = "package a\n\nfunc Double(number int) int {\n\ttwice := number + number\n\tlog.Print(twice)\n\treturn twice\n}\n"
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
     sources = source_paths()
     rows = [[path.name, "python", path.read_text()] for path in sources]
-    rows += [["a.go", "go", "package a\n\nfunc Double(number int) int {\n\treturn number + number\n}\n" * 5]]
+    rows += [["a.go", "go", GO * 5]]
     (tmp_path / "held-out.msgpack").write_bytes(msgpack.packb(rows))
     command = [sys.executable, str(ROOT / "benchmarks" / "quality.py"), "--share", "0.01", "--model", str(tiny_model)]
     run = subprocess.run(
@@ -174,11 +177,13 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
         timeout=280,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    assert "right among shown, as far as it goes" in run.stdout
-    assert "right among shown whole lines" in run.stdout
+    assert "right among shown, python" in run.stdout
+    assert "keys saved, mean of the others" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
     assert {summary["language"] for summary in quality["fills"]} == {"python", "go"}
-    assert quality["typing"]["keys"] > 0
+    assert set(quality["typing"]) == {"python", "go"}
+    assert list(quality["typing"]["python"]) == ["word completion", "runs alone", "model alone", "file", "workspace"]
+    assert all(typing["keys"] > 0 for typing in quality["typing"]["python"].values())
     assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
     written = read_rows(tmp_path / "out" / "quality.jsonl")
     assert {row.seen for row in written} == {"both sides", "above only"}

@@ -17,7 +17,7 @@ from engine.memory.followers import RUNS
 from engine.memory.gate import HIDDEN, MemoryGate
 from engine.memory.index import RunIndex
 from engine.memory.mixture import Mixture
-from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_memory import SCOPES, followers_of_rows
 from engine.memory.row_statistics import FEATURES, Statistics
 from engine.models.embedded.network import Network
 from engine.models.stock.token_bytes import load_tokenizer
@@ -38,7 +38,9 @@ def random_gate() -> MemoryGate:
         return random.normal(size=shape).astype(np.float32)
 
     back_off = np.abs(normal(SCOPES, len(RUNS), 2))
-    return MemoryGate(normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 3), normal(3), back_off)
+    return MemoryGate(
+        normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 1 + SCOPES), normal(1 + SCOPES), back_off
+    )
 
 
 @pytest.fixture
@@ -94,9 +96,7 @@ def test_the_odds_of_a_target_are_those_of_the_mixture(gate_path: Path) -> None:
     for number, target in enumerate(targets):
         end = min(known + number, len(above))
         history = [*above[:known], *targets[:number]][-RUNS[-1] :]
-        found = RowFollowers(
-            FileScan(above[:end], below).followers_of_rows([history]), only_other.followers_of_rows([history])
-        )
+        found = followers_of_rows(FileScan(above[:end], below), only_other, None, [history], {})
         mixture, statistics = Mixture.of(found, gate, 100), Statistics.of(found.joined)
         weights = gate.weights(blind_features(statistics), statistics.present)[0]
         expected = (mixture.shares[0][mixture.named[0] == target].sum(0) * weights[1:]).sum() / weights[0]
