@@ -1,7 +1,9 @@
 """What the memory of the workspace is worth while typing: hidden packages typed back, with and without it.
 
 Run it as `python benchmarks/memory_typing.py --corpus runs/small/corpus`. The workspace of a task is its package
-without its own file. Word completion, which every editor has, types the same lines."""
+without its own file. Word completion, which every editor has, types the same lines. Of the moments at which showing
+nothing was right, "quiet" is the share that showed nothing; word completion hides no candidate, so it has none.
+"""
 
 import asyncio
 import re
@@ -88,7 +90,7 @@ def main(
     contenders += [Contender(f"model alone, default, gate {each}", "off", "default", each) for each in gates]
     console = Console(highlight=False)
     for name in language or LANGUAGES:
-        table = Table("", "keys saved", "shown at", "right", "whole lines among right", title=name)
+        table = Table("", "keys saved", "shown at", "right", "quiet", "whole lines among right", title=name)
         tasks = places(files, name, count)
         _add(table, "word completion", asyncio.run(_type_all(tasks, [WordCompletion(task) for task in tasks])))
         for contender in contenders:
@@ -125,7 +127,8 @@ async def _type_all(tasks: Sequence[TypingTask], suggesters: Sequence[Suggest]) 
 
 def _add(table: Table, name: str, typing: Typing) -> None:
     share = typing.whole / typing.right if typing.right else 0.0
-    table.add_row(name, f"{typing.saved:.1%}", f"{typing.shown:.1%}", f"{typing.right:.1%}", f"{share:.1%}")
+    quiet = f"{typing.quiet:.1%}" if typing.quiet else "-"
+    table.add_row(name, f"{typing.saved:.1%}", f"{typing.shown:.1%}", f"{typing.right:.1%}", quiet, f"{share:.1%}")
 
 
 if __name__ == "__main__":

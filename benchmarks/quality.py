@@ -231,7 +231,8 @@ def _show(quality: Quality, measured: Measured, console: Console) -> None:
         f"typing: {typing.characters} keys at {typing.places} places, {typing.keys} pressed, {percent(typing.saved)} "
         f"saved; something shown at {percent(typing.shown)} of them: {percent(typing.right)} right as far as it goes, "
         f"{percent(typing.whole)} the whole rest of the line; {percent(typing.uncut)} were shown as whole lines, and "
-        f"{percent(typing.whole_of_uncut)} of those are right",
+        f"{percent(typing.whole_of_uncut)} of those are right; where showing nothing was right, nothing was shown at "
+        f"{percent(typing.quiet)}",
         soft_wrap=True,
     )
     if not quality.sandboxed:
