@@ -54,7 +54,7 @@ class Deletions:
     def lost_at(self, text: str, offset: int) -> Iterator[Lost]:
         """Yield what insertions at `offset` would have to be to undo a deletion, for each deletion that they can."""
         for run in self._runs:
-            fits = run.offset <= offset and run.text.startswith(text[:offset]) and run.text.endswith(text[offset:])
+            fits = run.text.startswith(text[:offset]) and run.text.endswith(text[offset:])
             end = len(run.text) - (len(text) - offset)
             if fits and end > offset:
                 yield Lost(run.text[offset:end], text[run.offset : offset])

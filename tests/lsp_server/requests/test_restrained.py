@@ -109,6 +109,13 @@ async def test_a_deleted_typo_brings_the_suggestion_back(editor: Editor) -> None
     assert await shown(editor) == ["connect(host)"]
 
 
+async def test_scrolling_through_the_completion_menu_ignores_nothing(editor: Editor) -> None:
+    here = types.Range(editor.position(), editor.position())
+    for word in ("build", "bind") * 3:
+        items = await editor.suggest(selected=types.SelectedCompletionInfo(here, word))
+        assert [str(item.insert_text) for item in items] == [word + "connect(host)"]
+
+
 async def test_formatting_is_not_shown(editor: Editor, server: ModelServer) -> None:
     server.behaviour = writes([(";", 0.99)])
     editor.open("let a = 1|\nlet b = 2;\n", "file:///project/a.js", "javascript")

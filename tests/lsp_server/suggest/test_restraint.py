@@ -81,8 +81,14 @@ def test_a_typo_that_is_deleted_takes_the_wrong_start_back(restraint: Restraint)
     see(restraint, "x = ¦\n", "foo(1)")
     assert see(restraint, "x = g¦\n") == pytest.approx(RAISED)
     assert see(restraint, "x = ¦\n", "foo(1)") == GATE
-    see(restraint, "x = g¦\n")
-    assert allows(restraint, "x = ¦\n", "foo(1)"), "and typos do not count as ignoring"
+
+
+def test_typos_do_not_count_as_ignoring(restraint: Restraint) -> None:
+    for _ in range(3):
+        assert allows(restraint, "x = ¦\n", "foo(1)")
+        see(restraint, "x = ¦\n", "foo(1)")
+        see(restraint, "x = g¦\n")
+        see(restraint, "x = g¦\n")
 
 
 def test_a_cursor_that_comes_back_to_the_line_finds_the_gate_as_it_was(restraint: Restraint) -> None:
@@ -126,6 +132,29 @@ def test_a_text_that_was_typed_past_twice_is_not_shown_there_again(restraint: Re
             see(restraint, now, "foo(1)" if now == "x = ¦\n" else "")
         see(restraint, "¦\n")
     assert not allows(restraint, "x = ¦\n", "foo(1)")
+
+
+def test_who_deletes_more_than_what_they_typed_past_a_text_ignores_it(restraint: Restraint) -> None:
+    for _ in range(2):
+        see(restraint, "x = ¦\n", "foo(1)")
+        see(restraint, "x = b¦\n")
+        see(restraint, "x¦\n")
+    assert not allows(restraint, "x = ¦\n", "foo(1)")
+
+
+def test_a_deletion_right_before_a_text_does_not_ignore_it(restraint: Restraint) -> None:
+    for _ in range(3):
+        see(restraint, "x = ¦\n", "foo(1)")
+        see(restraint, "x¦\n")
+    assert allows(restraint, "x = ¦\n", "foo(1)")
+
+
+def test_after_a_text_was_taken_the_next_one_is_another(restraint: Restraint) -> None:
+    see(restraint, "¦\n\ny\n", "if a:\n    b()")
+    for _ in range(2):
+        see(restraint, "if a:\n    b()¦\n\ny\n", ".c()")
+        see(restraint, "if a:\n    b()\n¦\ny\n")
+    assert not allows(restraint, "if a:\n    b()¦\n\ny\n", ".c()")
 
 
 def test_a_text_that_was_taken_is_not_ignored(restraint: Restraint) -> None:
