@@ -31,6 +31,7 @@ from engine.protocol.messages import MemoryName, RuleName
 from engine.schedule.scheduler import Scheduler
 from engine.training.memory_rows import packages
 from lsp_server.settings import Settings
+from lsp_server.suggest.restraint import DOUBT, Restraint
 
 LANGUAGES = ("python", "typescript", "go", "javascript", "rust", "java")
 MODES: tuple[tuple[str, MemoryName], ...] = (("model alone", "off"), ("file", "file"), ("workspace", "workspace"))
@@ -39,12 +40,13 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @attrs.frozen
 class Contender:
-    """One way to type. `memory` is the setting; `rule` how holes are filled."""
+    """One way to type. `memory` is the setting; `rule` how holes are filled; `doubt` raises the gate of a line."""
 
     name: str
     memory: MemoryName
     rule: RuleName
     gate: float
+    doubt: float = DOUBT
 
 
 class WordCompletion:
@@ -73,6 +75,9 @@ def main(
     count: Annotated[int, typer.Option(help="Tasks of three lines for each language.")] = 30,
     language: Annotated[list[str] | None, typer.Option(help="Languages to type.")] = None,
     gate: Annotated[list[float] | None, typer.Option(help="Gates to try.")] = None,
+    doubt: Annotated[
+        list[float] | None, typer.Option(help="Also try these after wrong starts; 1 does nothing.")
+    ] = None,
     threads: Annotated[int, typer.Option(help="Threads of the model.")] = 1,
 ) -> None:
     """Type the same lines in every way and print how many keys each saves."""
@@ -88,6 +93,11 @@ def main(
         for rule in ("verify",)
     ]
     contenders += [Contender(f"model alone, default, gate {each}", "off", "default", each) for each in gates]
+    contenders += [
+        Contender(f"workspace, verify, gate {each}, doubt {number}", "workspace", "verify", each, number)
+        for each in gates
+        for number in doubt or []
+    ]
     console = Console(highlight=False)
     for name in language or LANGUAGES:
         table = Table("", "keys saved", "shown at", "right", "quiet", "whole lines among right", title=name)
@@ -115,7 +125,8 @@ async def _typed(model: EmbeddedModel, files: list[File], tasks: list[TypingTask
                 for file in package:
                     memories.learn(workspace, file.path, np.array(memories.tokenize(file.text), np.int32))
                 learned.add(workspace)
-            suggesters.append(Suggester(scheduler, model.info, task, settings, workspace))
+            restraint = Restraint(contender.doubt)
+            suggesters.append(Suggester(scheduler, model.info, task, settings, workspace, restraint))
         return await _type_all(tasks, suggesters)
     finally:
         await scheduler.stop()

@@ -12,8 +12,8 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.suggest.history import Dismissals
 from lsp_server.suggest.unwanted import gives_back, only_formats
 
-DOUBT = 2.0
-"""After a wrong start, a text must be as sure as one of this many times its length was before."""
+DOUBT = 1.5
+"""After a wrong start, a text passes the gate only if one this many times as long, equally sure, passed it before."""
 MOST_WRONG = 2
 """More wrong starts on a line than this do not raise the gate further."""
 
