@@ -102,6 +102,7 @@ def _typing_figures(typing: dict[str, dict[str, Typing]]) -> list[Figure]:
         Figure("keys saved, python", python.saved, "%"),
         Figure("keys saved, mean of the others", _mean([each.saved for each in others]), "%"),
         Figure("right among shown, python", python.right if python.shown else None, "%"),
+        Figure("quiet where that is right, python", python.quiet, "%"),
         Figure("right among shown, mean of the others", _mean([each.right for each in others if each.shown]), "%"),
         Figure(
             "the whole line among what is right, python", python.whole / python.right if python.right else None, "%"
@@ -112,13 +113,23 @@ def _typing_figures(typing: dict[str, dict[str, Typing]]) -> list[Figure]:
 
 def typing_table(typing: dict[str, dict[str, Typing]]) -> Table:
     """Return a table of the keys saved while typing, by language and way to type."""
-    table = Table("language", "way", "keys saved", "shown at", "right", "whole lines among right", title="Typing")
+    table = Table("language", "way", *typing_columns(), title="Typing")
     for language, ways in typing.items():
         for way, each in ways.items():
-            share = each.whole / each.right if each.right else 0.0
-            cells = [f"{value:.1%}" for value in (each.saved, each.shown, each.right, share)]
-            table.add_row(f"{language}, {each.places} places", way, *cells)
+            table.add_row(f"{language}, {each.places} places", way, *typing_cells(each))
     return table
+
+
+def typing_columns() -> list[str]:
+    """Return the names of what typing_cells returns."""
+    return ["keys saved", "shown at", "right", "whole lines among right", "quiet"]
+
+
+def typing_cells(typing: Typing) -> list[str]:
+    """Return the figures of typing as text."""
+    whole = typing.whole / typing.right if typing.right else 0.0
+    shares = [f"{value:.1%}" for value in (typing.saved, typing.shown, typing.right, whole)]
+    return [*shares, f"{typing.quiet:.1%}" if typing.quiet else "-"]
 
 
 def figure_table(rows: Sequence[Figure]) -> Table:

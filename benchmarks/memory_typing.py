@@ -1,23 +1,28 @@
 """What the memory of the workspace is worth while typing: hidden packages typed back, with and without it.
 
 Run it as `python benchmarks/memory_typing.py --corpus runs/small/corpus`. The workspace of a task is its package
-without its own file. Word completion, which every editor has, types the same lines, and so does the memory alone."""
+without its own file. Word completion, which every editor has, types the same lines, and so does the memory alone. Of
+the moments at which showing nothing was right, "quiet" is the share that showed nothing; only the model has these.
+"""
 
 import asyncio
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from figures import typing_cells, typing_columns
 from rich.console import Console
 from rich.table import Table
 from typing_ways import MEMORIES, RUNS, WORDS, type_all
 
 from engine.corpus import corpus
 from engine.errors import MidspanError
-from engine.evaluation.keystrokes import Typing, places
+from engine.evaluation.keystrokes import places
 from engine.evaluation.workspaces import Workspaces
 from engine.models.load import load
 from lsp_server.settings import Settings
+from lsp_server.suggest.restraint import DOUBT
 
 LANGUAGES = ("python", "typescript", "go", "javascript", "rust", "java")
 
@@ -30,6 +35,9 @@ def main(
     count: Annotated[int, typer.Option(help="Tasks of three lines for each language.")] = 30,
     language: Annotated[list[str] | None, typer.Option(help="Languages to type.")] = None,
     gate: Annotated[list[float] | None, typer.Option(help="Gates to try.")] = None,
+    doubt: Annotated[
+        list[float] | None, typer.Option(help="Raises of the gate after a wrong start; 1 does nothing.")
+    ] = None,
     only: Annotated[list[str] | None, typer.Option(help="Contenders, by their names in the table.")] = None,
 ) -> None:
     """Type the same lines in every way and print how many keys each saves."""
@@ -37,22 +45,17 @@ def main(
     try:
         model, files = load(model_name, threads=1), corpus.load(corpus_folder, "held-out")
         for name in language or LANGUAGES:
-            table = Table("", "gate", "keys saved", "shown at", "right", "whole lines among right", title=name)
+            table = Table("", "gate", "doubt", *typing_columns(), title=name)
             tasks = places(files, name, count)
             for contender in only or [WORDS, RUNS, *MEMORIES]:
-                for each in [0.0] if contender == WORDS else gate or [Settings().gate]:
+                for each, doubted in product(gate or [Settings().gate], doubt or [DOUBT]):
                     workspaces = Workspaces.of(model, model_name, files)
-                    typed = asyncio.run(type_all(model, workspaces, tasks, contender, each))
-                    table.add_row(contender, f"{each:g}" if each else "", *_cells(typed.typing))
+                    typed = asyncio.run(type_all(model, workspaces, tasks, contender, each, doubted))
+                    table.add_row(contender, f"{each:g}", f"{doubted:g}", *typing_cells(typed.typing))
             console.print(table)
     except MidspanError as error:
         typer.echo(f"memory_typing: {error}", err=True)
         raise typer.Exit(1) from None
-
-
-def _cells(typing: Typing) -> list[str]:
-    share = typing.whole / typing.right if typing.right else 0.0
-    return [f"{value:.1%}" for value in (typing.saved, typing.shown, typing.right, share)]
 
 
 if __name__ == "__main__":

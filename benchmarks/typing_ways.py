@@ -13,6 +13,7 @@ from engine.fill.interface import Model
 from engine.protocol.messages import MemoryName
 from engine.schedule.scheduler import Scheduler
 from lsp_server.settings import Settings
+from lsp_server.suggest.restraint import DOUBT, Restraint
 
 WORDS, RUNS = "word completion", "runs alone"
 MEMORIES: dict[str, MemoryName] = {"model alone": "off", "file": "file", "workspace": "workspace"}
@@ -28,11 +29,17 @@ class Typed:
 
 
 async def type_all(
-    model: Model, workspaces: Workspaces | None, tasks: Sequence[TypingTask], contender: str, gate: float
+    model: Model,
+    workspaces: Workspaces | None,
+    tasks: Sequence[TypingTask],
+    contender: str,
+    gate: float,
+    doubt: float = DOUBT,
 ) -> Typed:
     """Type all tasks in one way.
 
     workspaces: what may be looked up; None for a model that uses no memory. contender: WORDS, RUNS or one of MEMORIES.
+    doubt: how much a wrong start raises the gate (Restraint).
     """
     if contender == WORDS:
         return Typed(await _typed(tasks, [WordCompletion(task) for task in tasks]))
@@ -47,7 +54,8 @@ async def type_all(
     await scheduler.start()
     try:
         suggesters = [
-            Suggester(scheduler, model.info, task, settings, name) for task, name in zip(tasks, names, strict=True)
+            Suggester(scheduler, model.info, task, settings, name, Restraint(doubt))
+            for task, name in zip(tasks, names, strict=True)
         ]
         typing = await _typed(tasks, suggesters)
         return Typed(typing, [judged for suggester in suggesters for judged in suggester.judged])

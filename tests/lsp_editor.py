@@ -121,11 +121,20 @@ class Editor:
 
     def type(self, typed: str) -> None:
         """Insert `typed` at the cursor."""
-        here = self.position()
-        self.text = self.text[: self.offset] + typed + self.text[self.offset :]
-        self.offset += len(typed)
+        self._change(self.offset, typed)
+
+    def delete(self, characters: int) -> None:
+        """Delete the characters before the cursor, with one key each."""
+        for _ in range(characters):
+            self._change(self.offset - 1, "")
+
+    def _change(self, start: int, new: str) -> None:
+        """Replace the text from `start` to the cursor, and move the cursor to the end of `new`."""
+        replaced = types.Range(self.position(start), self.position())
+        self.text = self.text[:start] + new + self.text[self.offset :]
+        self.offset = start + len(new)
         self.version += 1
-        change = types.TextDocumentContentChangePartial(types.Range(here, here), typed)
+        change = types.TextDocumentContentChangePartial(replaced, new)
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 

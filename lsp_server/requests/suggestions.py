@@ -20,8 +20,9 @@ from lsp_server.log import describe
 from lsp_server.messages import OfferTag
 from lsp_server.requests.session import Session
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.history import Dismissals, Reuse
+from lsp_server.suggest.history import Reuse
 from lsp_server.suggest.pipeline import present
+from lsp_server.suggest.restraint import Restraint
 
 _logger = logging.getLogger(__name__)
 
@@ -41,8 +42,8 @@ class Suggestion:
 class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
-    `candidates` is 1 for an automatic request. When the user asks there are more, and neither a dismissal nor the rest
-    of the last suggestions keeps the engine from being asked.
+    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, and the rest of
+    the last suggestions does not keep the engine from being asked.
     """
 
     asker: str
@@ -74,7 +75,7 @@ class Suggestions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._reuse = Reuse()
-        self._dismissals = Dismissals()
+        self._restraint = Restraint()
         self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
 
@@ -106,7 +107,7 @@ class Suggestions:
         dismissed = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
-        self._dismissals.note(snapshot, offset, dismissed)
+        self._restraint.dismissed(snapshot, offset, dismissed)
         self._session.offers.dismissed(snapshot.language.id)
 
     def cancel(self, uri: str) -> None:
@@ -123,7 +124,7 @@ class Suggestions:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
-        self._dismissals.forget(uri)
+        self._restraint.forget(uri)
         self._last_offers.pop(uri, None)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
@@ -133,16 +134,26 @@ class Suggestions:
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
-        if request.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
+        here, restraint = (cursor.snapshot, cursor.offset), self._restraint
+        # Items that the user selects in the completion menu are not typed.
+        is_typed = cursor.snapshot is snapshot
+        if is_typed:
+            restraint.observe(*here)
+        if request.automatic and restraint.is_silent(*here):
             return []
-        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if request.automatic else []
+        rest = self._reuse.follow(*here) if request.automatic else []
+        rest = [each for each in rest if restraint.allows(*here, each)]
         if rest and not self._may_have_grown(rest[0], cursor):
             session.board.counts.reused += 1
+            if is_typed:
+                restraint.showed(*here, rest[0])
             return self._tagged(rest[:1], cursor)
         client = session.link.ready()
         if client is None:
             return []
-        plan = session.plan(cursor.snapshot, cursor.offset, client.welcome.model, settings, request.candidates)
+        if request.automatic:
+            settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate))
+        plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = await self._newest(request, client, plan.fill)
         current = session.documents.snapshot(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
@@ -150,11 +161,12 @@ class Suggestions:
         session.board.took((time.perf_counter() - started) * 1000)
         presented = present(plan, filled)
         if request.automatic:
-            presented = [
-                each for each in presented if not self._dismissals.refuse(cursor.snapshot, cursor.offset, each.text)
-            ]
+            presented = [each for each in presented if restraint.allows(*here, each.text)]
         texts = [each.text for each in presented]
-        self._reuse.remember(cursor.snapshot, cursor.offset, texts)
+        if is_typed:
+            # Who asks and cycles through several texts ignores none of them.
+            restraint.showed(*here, texts[0] if texts and request.automatic else "")
+        self._reuse.remember(*here, texts)
         self._last_offers[request.uri] = self._offer(cursor, presented, rest)
         return self._tagged(texts, cursor)
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
+from engine.evaluation.keystrokes import Screen, Stroke, cut, is_hopeless, is_start, keys, places, press, tally
 from engine.evaluation.rows import read_rows
 from engine.evaluation.strategies import STRATEGIES
 from engine.protocol.confidence import FEWEST_CHARACTERS
@@ -102,6 +102,31 @@ def test_several_lines_are_all_taken_only_if_all_are_right() -> None:
     assert press(rest, Screen("a = 1\n    x = 9"))[1] == len("a = 1")
     assert press(rest, Screen("a =\n    x = 9"))[1] == len("a =")
     assert press(rest, Screen(rest))[0] == Stroke(shown=True, right=True, gained=keys(rest), whole=True)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "hopeless"),
+    [
+        ("other", True),
+        ("value", False),
+        ("value - 1", False),
+        ("values", True),
+        ("val", False),
+        ("", False),
+        ("+ 1", True),
+    ],
+)
+def test_a_candidate_is_hopeless_if_no_start_of_it_is_right(candidate: str, hopeless: bool) -> None:
+    assert is_hopeless(candidate, "value + 1") == hopeless
+
+
+def test_quiet_is_the_share_without_ghost_text_where_nothing_right_could_be_shown() -> None:
+    hidden, shown = Screen(best="other"), Screen("other", best="other")
+    right_but_hidden, nothing = Screen(best="value"), Screen()
+    screens = [hidden, hidden, hidden, shown, right_but_hidden, nothing]
+    typing = tally([[press("value + 1", screen)[0] for screen in screens]])
+    assert typing.quiet == 0.75
+    assert typing.right == 0.0
 
 
 def test_places_are_consecutive_lines_of_code_and_give_the_file_back() -> None:
