@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.models.masked.cuda_graph import CapturedMiddles
@@ -50,9 +50,10 @@ class MaskedModel:
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
         threads: int,
+        memory_use: MemoryUse = "windows",
     ) -> None:
         self.info, self.traits, self.threads = info, traits, threads
-        self.default = FillStrategy("threshold")
+        self.default, self.memory_use = FillStrategy("threshold"), memory_use
         special = traits.special
         self.end = special.end
         allowed = {self.end, *special.padding, special.expand}
