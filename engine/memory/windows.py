@@ -118,7 +118,7 @@ class _Hits:
         order = np.lexsort((np.tile(self.weights, 2), keys))
         keys = keys[order]
         last = order[np.append(keys[1:] != keys[:-1], True)]
-        return np.bincount(pair_of[last], self.weights[last % len(self.weights)])
+        return np.asarray(np.bincount(pair_of[last], self.weights[last % len(self.weights)]), np.float64)
 
 
 def best_windows(

@@ -13,7 +13,7 @@ from engine.fill.stream import StreamPass
 from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult
+from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult, VerifyingPass
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
 from engine.models.qwen_fim.special_tokens import FimTokens
@@ -91,10 +91,11 @@ class QwenFimModel:
         logits = torch.cat(self._network.run(drafted))
         counts = [len(item.wanted) for item in drafted]
         predictions = predict(logits, [item.query for item in drafted], counts, self._forbidden)
-        return [
-            DraftedResult(predictions=predicted, draft=draft)
-            for predicted, draft in zip(predictions, drafts, strict=True)
+        mixed = [
+            item.mixture.mix(predicted) if isinstance(item, VerifyingPass) and item.mixture is not None else predicted
+            for item, predicted in zip(drafted, predictions, strict=True)
         ]
+        return [DraftedResult(predictions=each, draft=draft) for each, draft in zip(mixed, drafts, strict=True)]
 
     def bytes_of(self, token: int) -> bytes:
         return self._token_bytes.bytes[token]
