@@ -16,7 +16,10 @@ from engine.protocol.messages import Fill, Snippet
 
 
 class EngineMemories:
-    """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned."""
+    """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
+
+    use: whether fills get a mixture, windows of other files, or both.
+    """
 
     def __init__(
         self,

@@ -128,6 +128,13 @@ def test_windows_stay_while_the_cursor_moves_down_some_lines(memories: EngineMem
     assert memories.related(far) == [Snippet("numbers.csv", OTHER)]
 
 
+async def test_the_next_key_reads_no_window_again(model: Model, memories: EngineMemories, scheduler: Scheduler) -> None:
+    await answer(scheduler, HOLE)
+    typed = await answer(scheduler, attrs.evolve(HOLE, prefix=HOLE.prefix + "width * height\n" + OTHER))
+    cached = 0 if model.info.noise == "absorbing" else len(memories.tokenize(KNOWN))
+    assert typed.cached_tokens >= cached
+
+
 def test_windows_are_chosen_again_when_the_workspace_has_grown(memories: EngineMemories) -> None:
     assert len(memories.related(HOLE)) == 1
     learn(memories, "second.py", KNOWN)

@@ -151,3 +151,13 @@ def test_code_that_shares_no_rare_run_gives_no_window(known: Known) -> None:
 def test_a_line_that_fills_the_prompt_is_no_window(known: Known) -> None:
     known.learn("minified.js", ";".join(f"a{number}=b{number * 31}" for number in range(2000)))
     assert known.windows(";".join(f"a{number}=b{number * 31}" for number in range(900, 920))) == []
+
+
+def test_a_token_with_text_on_both_sides_of_a_line_break_is_cut() -> None:
+    texts = [b"a", b";\n  ", b"b", b"\xc3", b"\xa9"]
+    lines = LineTexts(np.array([False, True, False, False, False]), texts.__getitem__)
+    tokens = np.array([0, 1, 2, 3, 4, 1, 0, 1, 2], np.int32)
+    assert lines.breaks_of(tokens).tolist() == [1, 5, 7]
+    assert lines.text(tokens, 0, 2) == "a;\n"
+    assert lines.text(tokens, 1, 6) == "  bé;\n"
+    assert lines.text(tokens, 7, 9) == "  b"
