@@ -7,6 +7,7 @@ its tokens end rare runs, and what the query repeats scores no higher than what 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import attrs
 import numpy as np
@@ -24,13 +25,15 @@ LINES = 20
 LINES_BEFORE = 3
 """Lines of a window before its first shared run."""
 MOST_TOKENS = 640
-"""A window of longer lines is not code that anybody wrote, and would fill the prompt."""
+"""A window of longer lines has fewer lines. A longer line is not code that anybody wrote, and gives no window."""
 MOST_WINDOWS = 4
 LEAST_SCORE = 10.0
 """Nats. About three runs that occur once or twice; windows that share less are as good as chosen at random."""
 LEAST_SHARE = 0.2
 """Of the best window's score. In a small workspace every run is rare, and LEAST_SCORE holds nothing back."""
 MOST_QUERY_TOKENS = MOST_ROWS
+_LOOKED_AT = 16
+"""Pairs of blocks whose lines are looked at. Without a bound, long minified files would cost time and give nothing."""
 _BLOCK = 128
 """Tokens. Places are first grouped by two neighbouring blocks of their file, some 20 lines together."""
 _BLOCK_BITS, _NAME_BITS = 24, 10
@@ -132,7 +135,8 @@ def best_windows(
     histories = [part[max(0, end - HISTORY) : end] for part in query for end in range(1, len(part) + 1)]
     windows: list[Window] = []
     taken: dict[int, list[range]] = {}
-    for score, hits in _Hits.of(known.index.rare_places_of_rows(histories, edited)).ranked():
+    ranked = _Hits.of(known.index.rare_places_of_rows(histories, edited)).ranked()
+    for score, hits in islice(ranked, _LOOKED_AT):
         least = max(LEAST_SCORE, LEAST_SHARE * windows[0].score if windows else 0.0)
         if score < least or len(windows) == most:
             break
@@ -149,7 +153,7 @@ def best_windows(
 
 
 def _extent(hits: _Hits, breaks: NDArray[np.int64], length: int) -> range:
-    """Return the tokens of the LINES lines of a file that have the most of `hits`.
+    """Return the tokens of the LINES lines that have the most of `hits`, or of the first of them if they are long.
 
     breaks: the indices of the file's tokens that break a line. length: of the file, in tokens.
     """
@@ -158,8 +162,9 @@ def _extent(hits: _Hits, breaks: NDArray[np.int64], length: int) -> range:
     sums = np.concatenate(([0.0], hits.weights[order].cumsum()))
     stops = lines.searchsorted(lines + LINES - LINES_BEFORE)
     first = max(0, int(lines[(sums[stops] - sums[:-1]).argmax()]) - LINES_BEFORE)
-    stop = first + LINES
-    return range(int(breaks[first - 1]) if first else 0, int(breaks[stop - 1]) + 1 if stop <= len(breaks) else length)
+    start = int(breaks[first - 1]) if first else 0
+    ends = [*(breaks[first : first + LINES] + 1).tolist(), length][:LINES]
+    return range(start, next((end for end in reversed(ends) if end - start <= MOST_TOKENS), length))
 
 
 def _overlap(first: range, second: range) -> bool:
