@@ -4,11 +4,12 @@ A model lays a hole out, runs passes of rows and answers with plain arrays. A fi
 nor any other of engine/fill knows a network or torch."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Sampler
@@ -17,6 +18,9 @@ from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
 
 Kind = TypeVar("Kind")
 
+MemoryUse = Literal["mixture", "windows", "both"]
+"""How a model uses what is known of the workspace: mixed with its predictions, as related code in its prompt, or both
+ways."""
 HISTORY = 12
 """Tokens before a row that a memory looks at."""
 
@@ -181,6 +185,9 @@ class Model(Vocabulary, Protocol):
 
     info: ModelInfo
     threads: int
+    tokenizer: Tokenizer
+    """Files of the workspace are learned as its tokens."""
+    memory_use: MemoryUse
     default: FillStrategy
     """The strategy that fills best at equal milliseconds."""
 

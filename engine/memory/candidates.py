@@ -45,6 +45,17 @@ class Candidates:
     sizes: list[int]
     cut: list[int]
 
+    @property
+    def rare(self) -> "Candidates":
+        """The groups of which all places are here."""
+        kept = np.ones(len(self.groups), np.bool_)
+        kept[self.cut] = False
+        of_kept = [index for index in range(len(self.groups)) if kept[index]]
+        places = self.places[kept.repeat(self.sizes)]
+        return Candidates(
+            places, [self.groups[index] for index in of_kept], [self.sizes[index] for index in of_kept], []
+        )
+
 
 def find_candidates(
     hashes: RunHashes, arrays: Sequence[Keys], histories: Sequence[Sequence[int]], most: int

@@ -11,6 +11,7 @@ from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidate
 from engine.memory.followers import PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
 from engine.memory.generations import Generations, Keys
 from engine.memory.run_hashes import RunHashes
+from engine.memory.run_places import RunPlaces
 
 MOST_PLACES = 64
 """The latest occurrences of a run that are counted."""
@@ -148,6 +149,27 @@ class RunIndex:
             of_file = token_counts(self._array[extent.start : extent.stop], len(self._counts))
             occurred[: len(known)] -= of_file[known]
         return occurred
+
+    def rare_places_of_rows(self, histories: Sequence[Sequence[int]], without: int | None = None) -> RunPlaces:
+        """Return the places of the runs at the ends of `histories` that occur less than `most_places` times.
+
+        histories: at most MOST_ROWS; raises ValueError for more. without: a file whose places are left out.
+        """
+        if len(histories) > MOST_ROWS:
+            raise ValueError(f"{len(histories)} rows are more than the {MOST_ROWS} that have numbers; ask in parts")
+        hidden = None if without is None else self._extents.get(without)
+        places = range(0) if hidden is None else hidden.places
+        rare = find_candidates(self._hashes, self._generations.arrays, histories, self._most_places).rare
+        if not len(rare.places):
+            return RunPlaces.of(rare.places, self._starts, self._files)
+        codes = occurrences(rare, self._windows, histories, places, self._most_places)
+        assert codes is not None  # which asks for older places, and these are all places
+        return RunPlaces.of(codes, self._starts, self._files)
+
+    def tokens_of(self, file: int) -> NDArray[np.int32]:
+        """Return the tokens of a file. Raises KeyError for one that is not known."""
+        extent = self._extents[file]
+        return self._array[extent.start : extent.stop].copy()
 
     def tokens_before(self, place: Place) -> NDArray[np.int32]:
         """Return the tokens of a file up to a place. Raises KeyError for a file that is not known."""

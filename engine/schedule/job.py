@@ -1,13 +1,16 @@
 """A fill under way: its context is read, then its candidates are filled. Keeps its times."""
 
 import time
+from collections.abc import Sequence
 from typing import Protocol
+
+import attrs
 
 from engine.fill.interface import Bounds, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Fill, Filled, Progress, Timings
+from engine.protocol.messages import Fill, Filled, Progress, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
 
@@ -16,7 +19,11 @@ JOINT_ROWS = 48
 
 
 class Memories(Protocol):
-    """What is known of each workspace (memory/workspace.py). Used on the worker thread."""
+    """What is known of each workspace (memory/engine_memories.py). Used on the worker thread."""
+
+    def related(self, fill: Fill) -> Sequence[Snippet]:
+        """Return related code for the model's prompt, the best first; nothing for a model that reads none."""
+        ...
 
     def for_fill(self, fill: Fill, layout: Layout) -> FillMemory | None:
         """Return what is known for a fill; None where nothing may be used."""
@@ -29,8 +36,11 @@ class Job:
     def __init__(
         self, fill: Fill, model: Model, cache: ContextCache, submitted: float, memories: Memories | None = None
     ) -> None:
-        self.fill, self._model, self._submitted = fill, model, submitted
         self._started = time.perf_counter()
+        if memories is not None and (related := memories.related(fill)):
+            # What resembles the hole matters more than other open files, so it comes first.
+            fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
+        self.fill, self._model, self._submitted = fill, model, submitted
         self._strategy = FillStrategy(fill.rule, fill.steps)
         if fill.rule == "default":
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)

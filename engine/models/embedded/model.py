@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
@@ -58,6 +58,7 @@ class EmbeddedModel:
         never = [token for token in attrs.astuple(special) if token != special.end]
         self._forbidden = torch.tensor(never, device=device)
         self.default = DEFAULT
+        self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,
             family=FAMILY,
