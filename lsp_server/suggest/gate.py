@@ -1,5 +1,6 @@
 """The gate hides what the model does not believe in. It shows a whole suggestion, the start of its line, or nothing."""
 
+import math
 import re
 
 import attrs
@@ -42,11 +43,11 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
 
     All of it is shown when the confidence in its first line reaches the setting `gate`, and what that adds to the
     start of the line is surer still (`surer`); else the start. A fill that the engine ended as unsure has no whole
-    line. The setting `whole_lines` hides starts. With a gate of 0 all of it is shown.
+    line. The setting `whole_lines` hides starts. A gate of 0 hides nothing.
     """
     confidence = first_line_confidence(candidate, text)
     start = Start("", 1.0)
-    if settings.gate and not settings.whole_lines:
+    if not settings.whole_lines:
         start = confident_start(candidate, text, hole, language, settings.gate)
     is_whole = candidate.finish != "unsure" and confidence >= settings.gate
     if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
@@ -60,7 +61,7 @@ def surer(gate: float) -> float:
     A short start saves little. What lengthens a start saves at most the key that would take it later, and puts all of
     the start at risk.
     """
-    return (1 + gate) / 2
+    return math.sqrt(gate)
 
 
 @attrs.frozen

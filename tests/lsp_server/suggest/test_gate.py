@@ -78,11 +78,11 @@ def test_a_very_short_start_must_be_surer() -> None:
 
 def test_what_lengthens_a_start_must_be_surer() -> None:
     settings = Settings(gate=0.6)
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.79, 0.1], settings) == "abcde"
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.81, 0.1], settings) == "abcde.def"
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.79, 0.99], settings) == "abcde", "not with what follows either"
-    assert shown_text(["abcde", ".def"], [0.99, 0.79], settings) == "abcde", "nor the rest of the line"
-    assert shown_text(["abcde", ".def"], [0.99, 0.79], Settings(gate=0.6, whole_lines=True)) == "abcde.def"
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.1], settings) == "abcde"
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.78, 0.1], settings) == "abcde.def"
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.99], settings) == "abcde", "not with what follows either"
+    assert shown_text(["abcde", ".def"], [0.99, 0.76], settings) == "abcde", "nor the rest of the line"
+    assert shown_text(["abcde", ".def"], [0.99, 0.76], Settings(gate=0.6, whole_lines=True)) == "abcde.def"
 
 
 def test_a_line_whose_end_is_doubtful_is_shown_as_a_start() -> None:
