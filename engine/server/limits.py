@@ -13,6 +13,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0, 2),
     "top_p": (0.01, 1),
     "seed": (0, 2**63 - 1),
+    "line": (0, 2**31 - 1),
 }
 _MAX_PATH = 4096
 _MAX_LANGUAGE = 64
