@@ -12,7 +12,8 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from lsprotocol import types
 from pygls.protocol import default_converter
 
-from engine.protocol.messages import Finish, ModelInfo, RuleName, Status, Timings
+from engine.protocol.messages import Finish, ModelInfo, Origin, RuleName, SourceName, Status, Timings
+from lsp_server.why_messages import WhyParams
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
@@ -27,7 +28,10 @@ State = Literal["starting", "ready", "busy", "off", "error"]
 
 @attrs.frozen
 class FillParams:
-    """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token."""
+    """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token.
+
+    `explain` asks for the origins of the text, and waits until the workspace is read.
+    """
 
     text_document: types.TextDocumentIdentifier
     position: types.Position
@@ -35,6 +39,7 @@ class FillParams:
     steps: int | None = None
     budget_ms: float | None = None
     progress_token: str | int | None = None
+    explain: bool = False
 
 
 @attrs.frozen
@@ -49,7 +54,10 @@ class FillRequest:
 
 @attrs.frozen
 class FillResult:
-    """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds."""
+    """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds.
+
+    `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for.
+    """
 
     text: str
     tokens: list[str]
@@ -62,6 +70,8 @@ class FillResult:
     ms: Timings
     model: str
     range: types.Range
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -201,6 +211,7 @@ _OURS: tuple[type[Any], ...] = (
     ToggleResult,
     ItemShown,
     PartParams,
+    WhyParams,
     Status,
     Timings,
     ModelInfo,

@@ -32,6 +32,7 @@ from lsp_server.requests.registration import CompletionSwitch, follow_configurat
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.settings import SettingsReading, setting_names
+from lsp_server.why_messages import WHY
 from lsp_server.workspace.memory import WorkspaceMemory
 from lsp_server.workspace.watch import FileWatch
 
@@ -86,6 +87,7 @@ class MidspanServer(LanguageServer):
             types.TEXT_DOCUMENT_INLINE_COMPLETION: inline.complete,
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
+            WHY: self.suggestions.why.answer,
         }
         # Without its options pygls does not announce the capability.
         options = {types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions()}

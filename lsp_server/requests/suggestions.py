@@ -19,6 +19,7 @@ from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.messages import OfferTag
 from lsp_server.requests.session import Session
+from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.history import Dismissals, Reuse
 from lsp_server.suggest.pipeline import present
@@ -77,6 +78,7 @@ class Suggestions:
         self._dismissals = Dismissals()
         self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
+        self.why = Why(session)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first, and count it as shown.
@@ -125,6 +127,7 @@ class Suggestions:
         self._reuse.forget(uri)
         self._dismissals.forget(uri)
         self._last_offers.pop(uri, None)
+        self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         started = time.perf_counter()
@@ -156,6 +159,8 @@ class Suggestions:
         texts = [each.text for each in presented]
         self._reuse.remember(cursor.snapshot, cursor.offset, texts)
         self._last_offers[request.uri] = self._offer(cursor, presented, rest)
+        if texts:
+            self.why.note(plan, texts[0])
         return self._tagged(texts, cursor)
 
     def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:

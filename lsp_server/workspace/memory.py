@@ -55,6 +55,13 @@ class WorkspaceMemory:
             self._learn(place, client)
         return place.workspace
 
+    async def wait_until_read(self, path: str) -> None:
+        """Wait until the folder of this document is read for the first time, if it is one that is learned."""
+        place = self.folders.place_of(path)
+        learner = self._learners.get(place.workspace) if place is not None else None
+        if learner is not None:
+            await learner.first_reading.wait()
+
     def use_folders(self, names: Iterable[str]) -> None:
         """Use these workspace folders, and forget those that left."""
         self.folders.use(names)
