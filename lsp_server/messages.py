@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.protocol import default_converter
 
 from engine.protocol.messages import Finish, ModelInfo, Origin, RuleName, SourceName, Status, Timings
-from lsp_server.why_messages import WhyParams
+from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
@@ -212,6 +212,8 @@ _OURS: tuple[type[Any], ...] = (
     ItemShown,
     PartParams,
     WhyParams,
+    WhyAnswer,
+    WhyPlace,
     Status,
     Timings,
     ModelInfo,

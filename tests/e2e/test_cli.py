@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from git_folder import repository
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {
@@ -104,6 +105,21 @@ def test_fill_shows_the_hole_in_numbered_lines(midspan: CommandLine, tiny_model:
     assert "5 │     return " in ended.out
     assert "rule left-to-right" in ended.out
     assert "denoise" in ended.out
+
+
+def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine, tiny_model: Path) -> None:
+    known = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+    repository(midspan.folder / "shop", {"src/known.py": "first = 1\n" + known * 3, "src/work.py": known[:33] + "\n"})
+    arguments = ("shop/src/work.py", "--at", "1:34", "--budget", "5000", "--model", str(tiny_model))
+
+    ended = midspan.run("fill", *arguments, "--explain")
+    assert ended.status == 0, ended.err
+    assert "comes mostly from the workspace" in ended.out
+    assert "as in src/known.py:4, 3 of 3 times; the model alone: " in ended.out
+
+    answer = json.loads(midspan.run("fill", *arguments, "--explain", "--json").out)
+    assert set(answer) == JSON_FIELDS | {"source", "origins"}
+    assert answer["origins"][0]["line"] == 4
 
 
 def test_watch_shows_the_steps_and_then_the_answer(midspan: CommandLine, tiny_model: Path) -> None:
