@@ -22,6 +22,7 @@ from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard, as_log_line
 from lsp_server.engine_link.work_progress import WorkProgress
+from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.completion import OPTIONS, CompletionItems
@@ -62,7 +63,7 @@ class MidspanServer(LanguageServer):
         link = EngineLink(board, lambda: WorkProgress(self, "Starting the Midspan engine"))
         configuration, documents = Configuration(), Documents()
         reading = functools.partial(WorkProgress, self, "Reading the workspace", cancellable=True)
-        memory = WorkspaceMemory(configuration, documents, link, reading)
+        memory = WorkspaceMemory(configuration, documents, link, reading, board.know)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
@@ -189,6 +190,7 @@ async def _show_status(ls: MidspanServer) -> wire.StatusReport:
         try:
             async with asyncio.timeout(_STATUS_TIMEOUT_S):
                 engine = await client.status()
+                await ls.session.memory.count()
         except (MidspanError, TimeoutError):
             _logger.warning("the engine does not answer the status request; the command %s may help", RESTART_ENGINE)
     report = ls.session.board.report(ls.session.configuration.settings.model, engine)
@@ -207,8 +209,8 @@ def _toggle(ls: MidspanServer, *arguments: Any) -> wire.ToggleResult:
 
 
 def _accepted(ls: MidspanServer, *arguments: Any) -> None:
-    """Count an item that the user took. The one argument is the item's wire.OfferTag."""
-    tag = wire.read_tag(arguments[0]) if arguments else None
+    """Count an item that the user took. The one argument is the item's OfferTag."""
+    tag = read_tag(arguments[0]) if arguments else None
     if tag is not None:
         ls.session.offers.accepted(tag)
     else:
@@ -239,6 +241,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     RESTART_ENGINE: _restart_engine,
     SHOW_STATUS: _show_status,
     TOGGLE: _toggle,
-    wire.ACCEPTED: _accepted,
+    ACCEPTED: _accepted,
     DISMISSED: _dismissed,
 }

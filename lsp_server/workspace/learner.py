@@ -50,11 +50,15 @@ class Bar(Protocol):
 
 @attrs.frozen
 class Surroundings:
-    """What all folders of an editor share. `buffer` returns the text of an open document, or None."""
+    """What all folders of an editor share. `buffer` returns the text of an open document, or None.
+
+    `learned` is called whenever all that waited is learned.
+    """
 
     pace: Pace
     buffer: Callable[[Place], str | None]
     bar: Callable[[], AbstractContextManager[Bar]]
+    learned: Callable[[], None]
 
 
 class FolderLearner:
@@ -112,12 +116,14 @@ class FolderLearner:
             await self._read_first()
         finally:
             self.first_reading.set()
+        self._around.learned()
         while True:
             await self._wake.wait()
             await asyncio.sleep(_GATHER_S)
             await self._examine()
             many = len(self._unread) >= _MANY_CHANGES
             await self._read(self._around.bar() if many else nullcontext())
+            self._around.learned()
 
     async def _read_first(self) -> None:
         # The engine may have the folder from an earlier session, with files that are gone or excluded now.

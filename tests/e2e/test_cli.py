@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -194,6 +195,21 @@ def test_doctor_gives_each_check_a_verdict_and_exits_with_the_worst(midspan: Com
     assert set(verdicts.values()) <= {"ok", "warn", "fail"}
     assert all(check["advice"] for check in report["checks"] if check["verdict"] == "warn")
     assert (ended.status == 0) == report["healthy"] == ("fail" not in verdicts.values())
+
+
+@pytest.mark.slow
+def test_doctor_says_how_much_the_running_engine_knows(midspan: CommandLine, tiny_model: Path, tmp_path: Path) -> None:
+    mine = attrs.evolve(midspan, environment={**midspan.environment, "MIDSPAN_CONFIG_DIR": str(tmp_path)})
+    assert mine.run("models", "use", str(tiny_model)).status == 0
+    repository(tmp_path / "small", {"one.py": "first = 1\n", "two.py": "second = 2\n"})
+    explained = mine.run("fill", str(tmp_path / "small" / "one.py"), "--at", "2:1", "--explain")
+    assert explained.status == 0, explained.err
+
+    report = json.loads(mine.run("doctor", "--json").out)
+    (found,) = [check["found"] for check in report["checks"] if check["name"] == "engine"]
+    known = re.search(r"; memory: (\d+) files, [\d,]+ tokens, [\d.]+ MB$", found)
+    assert known is not None, found
+    assert int(known[1]) >= 2
 
 
 def test_the_command_line_starts_without_torch() -> None:

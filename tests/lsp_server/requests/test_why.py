@@ -1,5 +1,6 @@
 """Where a suggestion came from, with a real server and a real engine whose memory knows an odd line."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from git_folder import repository
-from lsp_editor import Editor, engine_home
+from lsp_editor import Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from engine.usage_file import StatisticsFile, Tally, by_language, statistics_path
 
 ODD = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
 KNOWN = "first = 1\n" + ODD * 3
@@ -29,8 +32,11 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any], project: Path) -> AsyncIterator[Editor]:
-    """An editor whose workspace is read, with an empty work.py."""
+async def editor(
+    settings: dict[str, Any], project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Editor]:
+    """An editor with statistics of its own, whose workspace is read, with an empty work.py."""
+    monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path / "data"))
     editor = Editor()
     await editor.start(settings, folders=[project])
     editor.open("|\n", (project / "work.py").as_uri(), "python")
@@ -76,6 +82,24 @@ async def test_a_place_below_moves_with_the_lines_that_the_user_took(editor: Edi
     (place,) = (await why(editor)).places
     assert (place.uri, place.line) == (editor.uri, 5)
     assert " as in other.py:6, 1 of 1 times" in place.text
+
+
+async def test_what_is_shown_and_taken_is_counted_by_its_source(editor: Editor) -> None:
+    editor.type(TYPED)
+    (item,) = await editor.suggest()
+    assert item.command is not None
+    editor.type(REST)
+    await editor.command(item.command.command, *(item.command.arguments or []))
+    await editor.stop()
+    tally = by_language(StatisticsFile(statistics_path()).read())["python"]
+    assert tally.of_source("workspace") == Tally(shown=1, accepted=1)
+    assert tally.of_source("model") == tally.of_source("file") == Tally()
+
+
+async def test_the_status_says_how_much_the_memory_knows(editor: Editor) -> None:
+    report = await editor.command("midspan.status")
+    assert re.fullmatch(r"memory: 2 files, \d+ tokens, [\d.]+ MB", report["memory"])
+    await eventually(lambda: editor.memories and editor.memories[-1] == report["memory"])
 
 
 async def test_before_any_suggestion_it_says_so(editor: Editor) -> None:
