@@ -43,11 +43,13 @@ class Origins:
         """Return the tokens that reach beyond the typed text."""
         typed, texts = len(self._layout.typed), self._vocabulary.texts_of(committed.tokens)
         ends = np.cumsum([len(text) for text in texts]).tolist()
-        seen = self._seen(committed.tokens)
+        seen = self._seen(committed)
         each = zip(committed.tokens, texts, ends, committed.sources, seen, strict=True)
         return [_Token(*fields) for fields in each if fields[2] > typed]
 
-    def _seen(self, tokens: Sequence[int]) -> list[Source | None]:
+    def _seen(self, committed: Committed) -> list[Source | None]:
+        """Return where each token was seen last: in the source of the memory that gave more to it."""
+        tokens = committed.tokens
         written = [*self._layout.above[-HISTORY:], *tokens]
         first = len(written) - len(tokens)
         histories = [written[max(0, end - HISTORY) : end] for end in range(first, len(written))]
@@ -59,7 +61,11 @@ class Origins:
             followers = {int(each) for scope in found.scopes for run in scope.row(row) for each in run.tokens}
             found = found.only(row, [each for each in followers if self._is_compatible(each, typed)])
             typed = typed[len(self._vocabulary.bytes_of(token)) :]
-        return [self._rows.where_from(found, row, token) for row, token in enumerate(tokens)]
+        elsewhere = found.of_workspace
+        sides = [elsewhere if each.shares[2] > each.shares[1] else found for each in committed.sources]
+        return [
+            self._rows.where_from(side, row, token) for row, (side, token) in enumerate(zip(sides, tokens, strict=True))
+        ]
 
     def _is_compatible(self, token: int, typed: bytes) -> bool:
         text = self._vocabulary.bytes_of(token)

@@ -37,6 +37,11 @@ class RowFollowers:
         return bool(len(self.file.groups) or len(self.workspace.groups))
 
     @property
+    def of_workspace(self) -> "RowFollowers":
+        """These followers without those of this file."""
+        return RowFollowers(FollowerCounts.nothing(len(self)), self.workspace)
+
+    @property
     def joined(self) -> FollowerCounts:
         """All counts in one: row `scope * len(self) + row` is of that scope."""
         return FollowerCounts.joined(self.scopes)

@@ -4,7 +4,7 @@ from engine.protocol.messages import Origin, SourceName
 
 _MOST = 60
 """Characters of a quoted text."""
-_NAMES: dict[SourceName, str] = {"model": "the model", "file": "this file", "workspace": "the workspace"}
+_NAMES: dict[SourceName, str] = {"file": "this file", "workspace": "the workspace"}
 
 
 def origin_line(origin: Origin) -> str:
@@ -19,6 +19,8 @@ def source_line(text: str, source: SourceName, origins: list[Origin]) -> str:
         return "nothing is suggested here"
     if not origins:
         return f"{quoted(text)} comes from the model; no known file gave more to any part of it"
+    if source == "model":
+        return f"{quoted(text)} comes from the model and from known files"
     return f"{quoted(text)} comes mostly from {_NAMES[source]}"
 
 

@@ -41,18 +41,11 @@ local function show(client, answer)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable, vim.bo[buf].bufhidden, vim.bo[buf].filetype = false, 'wipe', 'midspan-why'
   local width, height = size_of(lines)
-  local window = vim.api.nvim_open_win(buf, true, {
-    relative = 'cursor',
-    row = 1,
-    col = 0,
-    width = width,
-    height = height,
-    style = 'minimal',
-    border = 'rounded',
-    title = TITLE,
-    footer = KEYS,
-  })
-  vim.wo[window].cursorline, vim.wo[window].wrap = true, true
+  -- Above the cursor where there is no room below, so that it does not hide the suggestion.
+  local options = vim.lsp.util.make_floating_popup_options(width, height, { border = 'rounded', title = TITLE })
+  options.footer = KEYS
+  local window = vim.api.nvim_open_win(buf, true, options)
+  vim.wo[window].cursorline, vim.wo[window].wrap, vim.wo[window].linebreak = true, true, true
   vim.api.nvim_win_set_cursor(window, { 2, 0 })
 
   local function close()
