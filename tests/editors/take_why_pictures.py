@@ -17,6 +17,7 @@ from git_folder import git
 from lsp_editor import engine_home
 from moving_picture import Frame, animated_svg
 from neovim import PROGRAM, Setup, environment, write_init
+from PIL import Image
 from record_demo import COLUMNS, LUA, ROWS, Screen
 from workbench import Workbench, eventually
 
@@ -65,8 +66,7 @@ def neovim(home: Path) -> None:
     command = ["sh", "-c", f"cd {folder} && exec {PROGRAM} -u {init} {FILE}"]
     screen = Screen(home, command, environment(home / "home", setup))
     try:
-        screen.wait_for(lambda: "Midspan" in screen.plain()[ROWS - 1], "Midspan is not in the status line")
-        screen.wait_for(lambda: "starting" not in screen.plain()[ROWS - 1], "the engine does not get ready")
+        screen.wait_for(lambda: screen.plain()[ROWS - 1].rstrip().endswith("Midspan"), "the engine is not ready")
         screen.press("G", "A")
         screen.type(TYPED[0])
         screen.wait_for(lambda: "memory:" in screen.plain()[ROWS - 1], "the repository is not read")
@@ -117,12 +117,16 @@ def vscode(home: Path) -> None:
         workbench.press("Tab")
         workbench.command("Midspan: Why This Suggestion?")
         eventually(lambda: any("as in" in row for row in workbench.texts(".quick-input-list")), "the places")
-        workbench.screenshot(PICTURES / "why-vscode.png")
+        workbench.screenshot(home / "window.png")
     finally:
         if workbench is not None:
             workbench.close()
         server.stop()
-    print(f"why-vscode.png: {(PICTURES / 'why-vscode.png').stat().st_size / 1000:.0f} kB")
+    picture = PICTURES / "why-vscode.png"
+    with Image.open(home / "window.png") as window:
+        half = window.convert("RGB").reduce(2)
+        half.quantize(64).save(picture, optimize=True)
+    print(f"{picture.name}: {picture.stat().st_size / 1000:.0f} kB")
 
 
 def main() -> None:

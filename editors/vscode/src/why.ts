@@ -19,7 +19,11 @@ export async function whyThisSuggestion(client: LanguageClient): Promise<void> {
     window.showInformationMessage(`Midspan: ${summary}`);
     return;
   }
-  const choices: Choice[] = places.map(({ text, uri, line }) => ({ label: text, uri: Uri.parse(uri), line }));
+  const choices: Choice[] = places.map(({ text, uri, line }) => {
+    // One line is too narrow for all of it.
+    const end = text.lastIndexOf('; ');
+    return { label: text.slice(0, end), detail: text.slice(end + 2), uri: Uri.parse(uri), line };
+  });
   const chosen = await window.showQuickPick(choices, { title: 'Why This Suggestion?', placeHolder: summary });
   if (chosen) {
     const selection = new Range(chosen.line, 0, chosen.line, 0);
