@@ -53,14 +53,19 @@ class Editor:
         self.client = make_test_lsp_client()
         self.encoding = encoding
         self.states: list[str] = []
+        self.memories: list[str | None] = []
         self.registered: list[str] = []
         self.canvases: list[list[str | None]] = []
         self.uri = ""
         self.text = ""
         self.offset = 0
         self.version = 0
-        self.client.feature("midspan/status")(lambda params: self.states.append(params.state))
+        self.client.feature("midspan/status")(lambda params: self._note_status(params))
         self.client.feature("midspan/fillProgress")(lambda params: self.canvases.append(params.canvas))
+
+    def _note_status(self, params: Any) -> None:
+        self.states.append(params.state)
+        self.memories.append(params.memory)
 
     async def start(
         self,

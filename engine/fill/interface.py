@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
+from engine.fill.token_source import RowSources, TokenSource
 from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
 
 Kind = TypeVar("Kind")
@@ -85,8 +86,16 @@ class RowMixture(Protocol):
         """The tokens [rows, n] whose probabilities `mix` needs in Predictions.named."""
         ...
 
-    def mix(self, predictions: Predictions) -> Predictions:
-        """Return the predictions of the same rows, mixed."""
+    def weights(self, predictions: Predictions) -> NDArray[np.float32]:
+        """Return how much each part of the mixture counts in each row, fp32 [rows, parts], the model first."""
+        ...
+
+    def mix(self, predictions: Predictions, weights: NDArray[np.float32] | None = None) -> Predictions:
+        """Return the predictions of the same rows, mixed. weights: what `weights` returns for them, if it is known."""
+        ...
+
+    def sources(self, predictions: Predictions, weights: NDArray[np.float32], tokens: Sequence[int]) -> RowSources:
+        """Return where the tokens that were committed at the first rows come from. `predictions`: as before `mix`."""
         ...
 
 
@@ -116,6 +125,14 @@ class FillTask:
     sampler: Sampler
     strategy: FillStrategy
     memory: FillMemory | None = None
+
+
+@attrs.frozen
+class Committed:
+    """The tokens that a fill has committed, typed ones included, with a source each; no sources without a memory."""
+
+    tokens: Sequence[int]
+    sources: Sequence[TokenSource]
 
 
 class Pass(Protocol):
@@ -154,6 +171,10 @@ class Filling(Protocol):
 
     def answer(self) -> Candidate:
         """Return what is committed, up to the first gap."""
+        ...
+
+    def committed(self) -> Committed:
+        """Return the committed tokens."""
         ...
 
     def canvas(self) -> list[str | None]:

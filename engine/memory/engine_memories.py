@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.fill.interface import Layout, MemoryUse, Vocabulary
+from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
 from engine.memory.fill_memory import GatedMemory
 from engine.memory.gate import MemoryGate
+from engine.memory.origins import Origins
 from engine.memory.related_windows import RelatedWindows
+from engine.memory.row_memory import RowMemory
 from engine.memory.windows import LineTexts
 from engine.memory.workspace import Status, WorkspaceMemories
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import Fill, Origin, Snippet
 
 
 class EngineMemories:
@@ -29,6 +31,7 @@ class EngineMemories:
         max_bytes: int,
         use: MemoryUse = "mixture",
     ) -> None:
+        self._vocabulary = vocabulary
         self._workspaces, self._gate, self._end = WorkspaceMemories(max_bytes), gate, vocabulary.end
         self._tokenizer = tokenizer
         special = tokenizer.get_added_tokens_decoder()
@@ -65,7 +68,14 @@ class EngineMemories:
     def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
         if fill.memory == "off" or not self._mixes:
             return None
-        workspace = fill.workspace if fill.memory == "workspace" else ""
-        rows = self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
         breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
-        return GatedMemory(rows, self._gate, breaks, self._end)
+        return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end)
+
+    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+        if not committed.sources:
+            return []
+        return Origins(self._rows(fill, layout), self._vocabulary, fill, layout).of(committed)
+
+    def _rows(self, fill: Fill, layout: Layout) -> RowMemory:
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        return self._workspaces.rows(workspace, fill.path, layout.above, layout.below)

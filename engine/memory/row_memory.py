@@ -45,6 +45,17 @@ class RowFollowers:
         return bool(len(self.file.groups) or len(self.workspace.groups))
 
     @property
+    def of_workspace(self) -> "RowFollowers":
+        """These followers without those of this file."""
+        nothing = FollowerCounts.nothing(len(self))
+        return RowFollowers(nothing, self.workspace, nothing)
+
+    def only(self, row: int, tokens: Sequence[int]) -> "RowFollowers":
+        """Return these followers with a row that has none but `tokens`."""
+        named = np.asarray(tokens, np.int64)
+        return attrs.evolve(self, file=self.file.only(row, named), workspace=self.workspace.only(row, named))
+
+    @property
     def joined(self) -> FollowerCounts:
         """All counts in one: row `scope * len(self) + row` is of that scope."""
         return FollowerCounts.joined(self.scopes)

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import attrs
 
-from engine.fill.interface import Bounds, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
+from engine.fill.interface import Bounds, Committed, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Fill, Filled, Progress, Snippet, Timings
+from engine.protocol.messages import Fill, Filled, Origin, Progress, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
 
@@ -27,6 +27,10 @@ class Memories(Protocol):
 
     def for_fill(self, fill: Fill, layout: Layout) -> FillMemory | None:
         """Return what is known for a fill; None where nothing may be used."""
+        ...
+
+    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+        """Return where the parts of a candidate come from."""
         ...
 
 
@@ -46,7 +50,9 @@ class Job:
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
+        self._memories = memories
         self._memory = None if memories is None else memories.for_fill(fill, self._layout)
+        self._origins: list[list[Origin]] = []
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
@@ -94,7 +100,14 @@ class Job:
         over = late or (bool(self._fillings) and not unfinished)
         if over:
             self._ended = time.perf_counter()
+            if self.fill.explain:
+                self._explain()
         return over
+
+    def _explain(self) -> None:
+        if self._memories is not None:
+            explain = self._memories.explain
+            self._origins = [explain(self.fill, self._layout, each.committed()) for each in self._fillings]
 
     def _start(self, number: int) -> Filling:
         """Start candidate `number`. The first one is greedy, the others are drawn."""
@@ -119,6 +132,9 @@ class Job:
     def filled(self) -> Filled:
         """Return the answer. Candidates with equal text are given once."""
         answers = [filling.answer() for filling in self._fillings]
+        if self._origins:
+            pairs = zip(answers, self._origins, strict=True)
+            answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
         distinct = list({answer.text: answer for answer in reversed(answers)}.values())[::-1]
         ended = self._ended or time.perf_counter()
         return Filled(

@@ -13,12 +13,13 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
 from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Fill, Filled, SourceName
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
-from lsp_server.messages import OfferTag
+from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.session import Session
+from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.history import Reuse
 from lsp_server.suggest.pipeline import present
@@ -61,12 +62,14 @@ class _LastOffer:
     """The newest offer of a document, whose text begins at `offset`.
 
     `asked_at`: cursor offset of this offer's latest request. `starts`: those of its texts that are starts of lines.
+    `source`: where most of its first text came from.
     """
 
     number: int
     offset: int
     asked_at: int
     starts: frozenset[str]
+    source: SourceName
 
 
 class Suggestions:
@@ -78,6 +81,7 @@ class Suggestions:
         self._restraint = Restraint()
         self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
+        self.why = Why(session)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first, and count it as shown.
@@ -126,6 +130,7 @@ class Suggestions:
         self._reuse.forget(uri)
         self._restraint.forget(uri)
         self._last_offers.pop(uri, None)
+        self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         started = time.perf_counter()
@@ -168,18 +173,21 @@ class Suggestions:
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
         self._reuse.remember(*here, texts)
         self._last_offers[request.uri] = self._offer(cursor, presented, rest)
+        if texts:
+            self.why.note(plan, texts[0])
         return self._tagged(texts, cursor)
 
     def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:
         """Return the offer of these texts; `rest` is what typing left of the last offer."""
         starts = frozenset(each.text for each in presented if each.is_start)
+        source = presented[0].source if presented else "model"
         last = self._last_offers.get(cursor.snapshot.uri)
         if last and rest and presented:
             text = presented[0].text
             if text.startswith(rest[0]) or rest[0].startswith(text):
                 # The same start, longer or shorter now, is the same offer.
-                return _LastOffer(last.number, last.offset, cursor.offset, starts)
-        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts)
+                return _LastOffer(last.number, last.offset, cursor.offset, starts, source)
+        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts, source)
 
     def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
         """Return whether `rest` belongs to a start of a line along which the user typed since the last request.
@@ -210,7 +218,8 @@ class Suggestions:
         offer = self._last_offers[cursor.snapshot.uri]
         start = cursor.offset - offer.offset
         language = cursor.snapshot.language.id
-        return [Suggestion(text, cursor, OfferTag(offer.number, language, start, len(text))) for text in texts]
+        tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+        return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
 
     def _cancel(self, key: tuple[str, str]) -> None:
         running = self._running.pop(key, None)

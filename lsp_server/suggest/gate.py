@@ -6,7 +6,7 @@ import re
 import attrs
 
 from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between, first_line_confidence
-from engine.protocol.messages import Candidate
+from engine.protocol.messages import Candidate, Origin, SourceName
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
 from lsp_server.languages.language import Language
@@ -30,12 +30,15 @@ _SHORT = 5
 class Presented:
     """A text to show. `confidence` is how likely the first line of the whole shaped fill is right, between 0 and 1.
 
-    `is_start` says that the text is only the start of that line.
+    `is_start` says that the text is only the start of that line. `source` gave most of the whole fill, and `origins`
+    are where parts of the text come from, if the fill asked for them.
     """
 
     text: str
     is_start: bool
     confidence: float
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:

@@ -50,7 +50,7 @@ GATE = MemoryGate(
     hidden=np.zeros((FEATURES, HIDDEN), np.float32),
     hidden_bias=np.zeros(HIDDEN, np.float32),
     output=np.zeros((HIDDEN, 1 + SCOPES), np.float32),
-    output_bias=np.array([0.0, 3.0, 4.0], np.float32),
+    output_bias=np.array([0.0, 3.0, 4.0, 3.0], np.float32),
     back_off=np.full((SCOPES, len(RUNS), 2), 0.01, np.float32),
 )
 
