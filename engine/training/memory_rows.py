@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from engine.corpus.languages import MARKUP, File
+from engine.fill.predictions import NEVER
 from engine.fill.stream import StreamPass
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS
@@ -23,7 +23,6 @@ from engine.memory.row_statistics import Statistics, counts_of
 from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
-from engine.models.predict import NEVER
 from engine.training.collator import LineEncoder
 
 HOLES_A_FILE = 4
@@ -129,7 +128,6 @@ class HoleReader:
             for _ in range(HOLES_A_FILE):
                 yield self._hole(index, number, file)
 
-    @torch.inference_mode()
     def _hole(self, index: RunIndex, number: int, file: File) -> HoleRows:
         """Cut the rest of a line, or up to three lines."""
         rng, marks, card = self._rng, self._model.card.marks, self._model.card
@@ -160,7 +158,9 @@ class HoleReader:
         wanted = [*prefix_rows, *middle_rows]
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER
-        return HoleRows(followers, logits.softmax(-1).numpy(), np.array([*above[len(above) - rows :], *middle]))
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        probabilities = shares / shares.sum(-1, keepdims=True)
+        return HoleRows(followers, probabilities, np.array([*above[len(above) - rows :], *middle]))
 
 
 def rows_of(hole: HoleRows) -> Rows:

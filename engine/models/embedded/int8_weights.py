@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-SCALE = ".scale"
+from engine.models.embedded.weights import SCALE
+
 SMALL = 1 << 16
 """Smaller matrices stay fp32: int8 would save nothing, and lose precision in rows of unlike columns."""
 
