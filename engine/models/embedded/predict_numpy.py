@@ -48,7 +48,8 @@ def _predicted(logits: Floats, query: Query) -> Predictions:
 def _likeliest(logits: Floats, top: int) -> NDArray[np.int64]:
     """Return the most likely tokens [rows, top], the likeliest first, and of equal ones the smaller id."""
     if top == 1:
-        return logits.argmax(1)[:, None]
+        first: NDArray[np.int64] = logits.argmax(1)
+        return first[:, None]
     tokens = np.sort(np.argpartition(logits, -top, axis=1)[:, -top:], axis=1)
     order = np.argsort(-np.take_along_axis(logits, tokens, 1), axis=1, kind="stable")
     likeliest: NDArray[np.int64] = np.take_along_axis(tokens, order, 1)

@@ -1,6 +1,7 @@
 """A context whose keys and values are in slabs of a fixed size: it takes memory for the tokens that it has."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +52,9 @@ class SlabContext:
         shape = self._shape
         size = (shape.layers, shape.heads, 2, SLAB * shape.head_width)
         count = int(np.prod(size))
-        memory = np.zeros(count * np.dtype(self._dtype).itemsize + _ALIGNMENT, np.uint8)
+        memory: NDArray[Any] = np.zeros(count * np.dtype(self._dtype).itemsize + _ALIGNMENT, np.uint8)
         first = -memory.ctypes.data % _ALIGNMENT
-        slab: Slab = memory[first : len(memory) - _ALIGNMENT + first].view(self._dtype).reshape(size)
+        slab: NDArray[Any] = memory[first : len(memory) - _ALIGNMENT + first].view(self._dtype).reshape(size)
         return slab
 
 

@@ -70,7 +70,7 @@ typedef struct {
 
 static void *aligned_zeros(size_t bytes) {
     void *memory = NULL;
-    bytes = (bytes + 63) / 64 * 64 + 64;
+    bytes = (bytes + 63) / 64 * 64;
     if (posix_memalign(&memory, 64, bytes)) return NULL;
     return memset(memory, 0, bytes);
 }
