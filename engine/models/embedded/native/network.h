@@ -119,7 +119,7 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch)
     for (size_t i = 0; i < batch->holes; i++)
         positions = larger(positions, padded(batch->hole[i].start + batch->hole[i].rows));
     size_t rows = larger(batch->rows, batch->wanted), widest = larger(larger(hidden, width), grams);
-    size_t floats[] = {rows * width, rows * qkv, rows * width, rows * widest, 4 * positions, padded(rows)};
+    size_t floats[] = {rows * width, rows * qkv, rows * width, rows * widest, 6 * positions, padded(rows)};
     size_t total = rows * widest * sizeof(int16_t);
     for (int i = 0; i < 6; i++) total += floats[i] * sizeof(float);
     if (scratch->bytes < total) {

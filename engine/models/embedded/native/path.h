@@ -13,7 +13,7 @@
 #undef shorts
 #undef MAGIC
 #undef TILES
-#undef TOGETHER
+#undef ROWS
 #undef FUNCTION
 #undef INLINE
 #undef NAME
@@ -24,6 +24,8 @@
 #undef TARGET
 #undef TILE_ROWS
 #undef TILE_VECTORS
+#undef HEAD_ROWS
+#undef HEAD_VECTORS
 #undef MULTIPLY_ADD
 #undef LOAD_WEIGHTS
 #undef ALL_PAIRS

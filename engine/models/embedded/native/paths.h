@@ -5,7 +5,8 @@
 #include "network.h"
 
 /* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs a
-   product sums at once, as many as registers allow. ADD_PAIRS: adds products of pairs of int16. */
+   product sums at once, and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are registers for; at most 6 and 4.
+   ADD_PAIRS: adds products of pairs of int16. */
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -16,6 +17,8 @@
 #define LANES 16
 #define TILE_ROWS 6
 #define TILE_VECTORS 4
+#define HEAD_ROWS 6
+#define HEAD_VECTORS 4
 #define MULTIPLY_ADD(a, b, c) (floats) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
 #define LOAD_WEIGHTS(from) (ints) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(from)))
 #define ALL_PAIRS(numbers) (ints) _mm512_set1_epi32(numbers)
@@ -37,6 +40,8 @@
 #define LANES 8
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
+#define HEAD_ROWS 4
+#define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
 #define LOAD_WEIGHTS LOAD_WEIGHTS_8
 #define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
@@ -51,6 +56,8 @@
 #define LANES 8
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
+#define HEAD_ROWS 4
+#define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
 #define LOAD_WEIGHTS LOAD_WEIGHTS_8
 #define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
@@ -84,6 +91,8 @@ static inline Sums pair_products(Sums a, Sums b) {
 #define LANES 4
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
+#define HEAD_ROWS 4
+#define HEAD_VECTORS 2
 #define MULTIPLY_ADD(a, b, c) (a) * (b) + (c)
 #define LOAD_WEIGHTS(from) (ints) widened(from)
 #define ALL_PAIRS(numbers) ((ints){0} + (numbers))

@@ -37,18 +37,18 @@ INLINE void NAME(finish)(const NAME(Product) *product, size_t row, size_t output
     NAME(store)(to, value);
 }
 
-/* Compute `rows` rows (1 to 8) of `vectors` vectors of outputs. Both are constants where this is inlined. */
+/* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. Both are constants where this is inlined. */
 INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors) {
     size_t inputs = padded(product->matrix->inputs);
     const int8_t *weights = product->matrix->weights + output / BLOCK * BLOCK * inputs + output % BLOCK * 2;
     const int16_t *quantized = product->quantized + row * inputs;
-    ints sums[8][4] = {0};
+    ints sums[TILE_ROWS][4] = {0};
     for (size_t pair = 0; pair < inputs / 2; pair++) {
         ints column[4];
 #pragma GCC unroll 4
         for (int vector = 0; vector < vectors; vector++)
             column[vector] = LOAD_WEIGHTS(weights + pair * BLOCK * 2 + vector * LANES * 2);
-#pragma GCC unroll 8
+#pragma GCC unroll 6
         for (int one = 0; one < rows; one++) {
             int32_t numbers;
             memcpy(&numbers, quantized + one * inputs + pair * 2, sizeof numbers);
@@ -58,32 +58,33 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
                 sums[one][vector] = ADD_PAIRS(sums[one][vector], column[vector], both);
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 6
     for (int one = 0; one < rows; one++)
 #pragma GCC unroll 4
         for (int vector = 0; vector < vectors; vector++)
             NAME(finish)(product, row + one, output + vector * LANES, sums[one][vector]);
 }
 
-#define TILES(rows, vectors)                                          \
-    for (size_t next = 0; next < BLOCK; next += (vectors) * LANES)    \
-        NAME(tile)(product, row, output + next, rows, vectors);       \
-    break
+#define TILES(rows, vectors)                                       \
+    case rows:                                                     \
+        for (size_t next = 0; next < BLOCK; next += (vectors) * LANES) \
+            NAME(tile)(product, row, output + next, rows, vectors); \
+        break
 
 /* A row's sums are whole numbers, so they do not depend on which rows are computed together. */
 FUNCTION void NAME(multiply)(const NAME(Product) *product, size_t rows) {
     for (size_t output = 0; output < product->matrix->outputs; output += BLOCK)
         for (size_t row = 0, count; row < rows; row += count) {
-            count = rows - row;
-            if (count > TILE_ROWS) count = TILE_ROWS;
+            size_t left = rows - row, tiles = (left + TILE_ROWS - 1) / TILE_ROWS;
+            count = (left + tiles - 1) / tiles; /* tiles of even sizes: few rows leave registers unused */
             switch (count) {
-            case 1: TILES(1, 4);
-            case 2: TILES(2, TILE_VECTORS);
-            case 3: TILES(3, TILE_VECTORS);
-            case 4: TILES(4, TILE_VECTORS);
+                TILES(1, 4);
+                TILES(2, TILE_VECTORS);
+                TILES(3, TILE_VECTORS);
+                TILES(4, TILE_VECTORS);
 #if TILE_ROWS > 4
-            case 5: TILES(5, TILE_VECTORS);
-            case 6: TILES(6, TILE_VECTORS);
+                TILES(5, TILE_VECTORS);
+                TILES(6, TILE_VECTORS);
 #endif
             }
         }
