@@ -7,32 +7,54 @@ INLINE void NAME(add_looked_up)(float *row, const Table *table, size_t index, co
     for (size_t at = 0; at < width; at++) row[at] += (float)weights[at] * scale * (gains ? gains[at] : 1.0f);
 }
 
+/* Add rows [4, padded gram_width * 2] times the matrix gram_out to rows [4, padded width], for four vectors. */
+INLINE void NAME(add_grams)(const Network *network, const float *grams, float *rows, size_t at, const int count) {
+    size_t width = padded(network->width), inputs = 2 * network->gram_width;
+    floats sums[4][4] = {0};
+    for (size_t from = 0; from < inputs; from++) {
+        floats column[4];
+#pragma GCC unroll 4
+        for (int vector = 0; vector < 4; vector++)
+            column[vector] = NAME(load)(network->gram_out + from * width + at + vector * LANES);
+#pragma GCC unroll 4
+        for (int row = 0; row < count; row++)
+#pragma GCC unroll 4
+            for (int vector = 0; vector < 4; vector++)
+                sums[row][vector] =
+                    MULTIPLY_ADD(NAME(all)(grams[row * padded(inputs) + from]), column[vector], sums[row][vector]);
+    }
+#pragma GCC unroll 4
+    for (int row = 0; row < count; row++)
+#pragma GCC unroll 4
+        for (int vector = 0; vector < 4; vector++)
+            NAME(store)(rows + row * width + at + vector * LANES, sums[row][vector]);
+}
+
 /* Compute the input of the first layer: network.Network.entry, for rows [padded width]. */
 FUNCTION void NAME(enter)(const Network *network, const Batch *batch, const Scratch *scratch) {
     size_t width = network->width, stride = padded(width), rows = batch->rows, half = network->gram_width;
+    size_t wide = padded(2 * half);
     const int64_t *tokens = batch->numbers, *hints = tokens + 2 * rows, *strengths = tokens + 3 * rows;
-    for (size_t row = 0; row < rows; row++) {
-        float *to = scratch->rows + row * stride, *grams = scratch->hidden;
-        memset(to, 0, stride * sizeof *to);
-        memset(grams, 0, 2 * half * sizeof *grams);
+    memset(scratch->hidden, 0, rows * wide * sizeof(float));
+    for (size_t row = 0; row < rows; row++)
         for (size_t kind = 0; kind < 2; kind++) {
             size_t gram = (size_t)batch->numbers[(4 + kind) * rows + row] + kind * network->buckets;
-            NAME(add_looked_up)(grams + kind * half, &network->gram, gram, NULL, half);
+            NAME(add_looked_up)(scratch->hidden + row * wide + kind * half, &network->gram, gram, NULL, half);
         }
-        for (size_t at = 0; at < stride; at += 4 * LANES) {
-            floats sums[4] = {0};
-            for (size_t from = 0; from < 2 * half; from++)
-#pragma GCC unroll 4
-                for (int vector = 0; vector < 4; vector++)
-                    sums[vector] = MULTIPLY_ADD(NAME(all)(grams[from]),
-                                                NAME(load)(network->gram_out + from * stride + at + vector * LANES),
-                                                sums[vector]);
-            for (int vector = 0; vector < 4; vector++) NAME(store)(to + at + vector * LANES, sums[vector]);
-        }
+    for (size_t row = 0, count; row < rows; row += count) {
+        const float *grams = scratch->hidden + row * wide;
+        float *to = scratch->rows + row * stride;
+        count = rows - row < 4 ? 1 : 4;
+        for (size_t at = 0; at < stride; at += 4 * LANES)
+            if (count == 4) NAME(add_grams)(network, grams, to, at, 4);
+            else NAME(add_grams)(network, grams, to, at, 1);
+    }
+    for (size_t row = 0; row < rows; row++) {
+        float *to = scratch->rows + row * stride;
         NAME(add_looked_up)(to, &network->embed, (size_t)tokens[row], NULL, width);
         NAME(add_looked_up)(to, &network->hint, (size_t)hints[row], network->strength + strengths[row] * width, width);
         float factor = NAME(norm_factor)(to, stride, width);
-        for (size_t at = 0; at < stride; at++) to[at] *= factor;
+        for (size_t at = 0; at < stride; at += LANES) NAME(store)(to + at, NAME(load)(to + at) * factor);
     }
 }
 
@@ -66,14 +88,16 @@ FUNCTION void NAME(leave)(const Network *network, const Batch *batch, const Scra
     NAME(product)(scratch, chosen, batch->wanted, &network->head, 1, batch->logits, NAME(STORE));
     for (size_t one = 0; one < batch->wanted; one++) {
         size_t row = (size_t)batch->wanted_rows[one];
-        float *trunk = batch->wanted_trunk + one * width, factor = NAME(norm_factor)(chosen + one * stride, stride, width);
+        float *trunk = batch->wanted_trunk + one * width, *from = chosen + one * stride;
         const float *copy = network->copy + batch->numbers[3 * batch->rows + row] * (width + 1);
-        float added = copy[width];
-        for (size_t at = 0; at < width; at++) {
-            trunk[at] = chosen[one * stride + at] * factor;
-            added += trunk[at] * copy[at];
+        floats added = {0};
+        float factor = NAME(norm_factor)(from, stride, width);
+        for (size_t at = 0; at < width; at += LANES) { /* a whole number of vectors: heads are multiples of 16 */
+            floats value = NAME(load)(from + at) * factor;
+            NAME(store)(trunk + at, value);
+            added = MULTIPLY_ADD(value, NAME(load)(copy + at), added);
         }
-        batch->logits[one * words + batch->numbers[2 * batch->rows + row]] += added;
+        batch->logits[one * words + batch->numbers[2 * batch->rows + row]] += NAME(sum_of)(added) + copy[width];
     }
 }
 

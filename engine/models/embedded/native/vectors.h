@@ -32,16 +32,26 @@ INLINE floats NAME(select)(ints mask, floats yes, floats no) {
 
 INLINE floats NAME(maximum)(floats one, floats other) { return NAME(select)(one > other, one, other); }
 
+/* In pairs of lanes, not one after the other: each addition would wait for the one before it. */
 INLINE float NAME(sum_of)(floats value) {
-    float sum = 0;
-    for (int lane = 0; lane < LANES; lane++) sum += value[lane];
-    return sum;
+    float lanes[LANES];
+    memcpy(lanes, &value, sizeof lanes);
+#pragma GCC unroll 4
+    for (int half = LANES / 2; half; half /= 2)
+#pragma GCC unroll 8
+        for (int lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
+    return lanes[0];
 }
 
 INLINE float NAME(largest_of)(floats value) {
-    float largest = value[0];
-    for (int lane = 1; lane < LANES; lane++) largest = value[lane] > largest ? value[lane] : largest;
-    return largest;
+    float lanes[LANES];
+    memcpy(lanes, &value, sizeof lanes);
+#pragma GCC unroll 4
+    for (int half = LANES / 2; half; half /= 2)
+#pragma GCC unroll 8
+        for (int lane = 0; lane < half; lane++)
+            lanes[lane] = lanes[lane] > lanes[lane + half] ? lanes[lane] : lanes[lane + half];
+    return lanes[0];
 }
 
 #define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low bits */
