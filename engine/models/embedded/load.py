@@ -51,6 +51,7 @@ def load(
         runner = _torch_runner(weights, card, device, precision, never)
     else:
         runner = HostRunner(host_pass(weights, card.shape), card.shape, never)
+        threads = 1
     # Not on a GPU: each linked token would have to be waited for.
     has_link = card.shape.link_width > 0 and device == "cpu"
     link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
