@@ -11,13 +11,12 @@ import numpy as np
 
 from engine.fill.predictions import NEVER, Predictions, Query
 from engine.models.embedded.layout import SpecialTokens
-from engine.models.embedded.ngram_lookup import FACTOR, RUNS, SHIFT, SPREAD
+from engine.models.embedded.ngram_lookup import grams_of, latest_run
 from engine.models.embedded.shape import Floats, Shape
 from engine.models.embedded.weights import Weights
 
 CANDIDATES = 128
 """The logits of this many of a row's most likely tokens are computed again; the others keep theirs."""
-_ALL_BITS = (1 << 64) - 1
 
 
 class NumpyLink:
@@ -89,40 +88,9 @@ def last_row(stream: list[int], special: SpecialTokens, buckets: int) -> LastRow
     """
     tail, middle = _last_index(stream, special.tail), _last_index(stream, special.middle)
     text = stream[:tail] + stream[middle + 1 :]
-    hint, strength = _hint(text)
-    return LastRow(text[-1], hint, strength, _grams(text[-3:], buckets))
+    found, strength = latest_run(array("i", text).tobytes())
+    return LastRow(text[-1], text[found + 1] if strength else 0, strength, grams_of(text[-3:], buckets))
 
 
 def _last_index(stream: list[int], token: int) -> int:
     return len(stream) - 1 - stream[::-1].index(token)
-
-
-def _hint(text: list[int]) -> tuple[int, int]:
-    """Return what followed the latest earlier occurrence of the longest run at the end, and that run's number."""
-    numbers = array("i", text)
-    size, written = numbers.itemsize, numbers.tobytes()
-    for number in range(len(RUNS), 0, -1):
-        run = RUNS[number - 1]
-        if run >= len(text):
-            continue
-        sought, stop = written[-run * size :], len(written) - size
-        while (start := written.rfind(sought, 0, stop)) % size:  # -1 is no multiple of the size either
-            if start < 0:
-                break
-            stop = start + len(sought) - 1
-        if start >= 0:
-            return text[start // size + run], number
-    return 0, 0
-
-
-def _grams(text: list[int], buckets: int) -> tuple[int, int]:
-    """Return the hashes of the last two and the last three of at most three tokens; 0 where the text is too short."""
-    return (_gram(text[-2:], buckets) if len(text) > 1 else 0, _gram(text, buckets) if len(text) > 2 else 0)
-
-
-def _gram(run: list[int], buckets: int) -> int:
-    key = run[0]
-    for token in run[1:]:
-        key = (key * FACTOR + token) & _ALL_BITS
-        key ^= key >> SHIFT
-    return 1 + ((key * SPREAD & _ALL_BITS) >> 32) % (buckets - 1)
