@@ -15,6 +15,7 @@
 #define PATH avx512
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")))
 #define LANES 16
+#define ROW_VECTORS 4
 #define TILE_ROWS 6
 #define TILE_VECTORS 4
 #define HEAD_ROWS 6
@@ -38,6 +39,7 @@
 #define PATH avxvnni
 #define TARGET __attribute__((target("avxvnni,avx2,fma,f16c")))
 #define LANES 8
+#define ROW_VECTORS 8
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
 #define HEAD_ROWS 4
@@ -54,6 +56,7 @@
 #define PATH avx2
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define LANES 8
+#define ROW_VECTORS 4
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
 #define HEAD_ROWS 4
@@ -89,6 +92,7 @@ static inline Sums pair_products(Sums a, Sums b) {
 #define PATH plain
 #define TARGET
 #define LANES 4
+#define ROW_VECTORS 4
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
 #define HEAD_ROWS 4

@@ -42,10 +42,10 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
     size_t inputs = padded(product->matrix->inputs);
     const int8_t *weights = product->matrix->weights + output / BLOCK * BLOCK * inputs + output % BLOCK * 2;
     const int16_t *quantized = product->quantized + row * inputs;
-    ints sums[TILE_ROWS][4] = {0};
+    ints sums[TILE_ROWS][8] = {0};
     for (size_t pair = 0; pair < inputs / 2; pair++) {
-        ints column[4];
-#pragma GCC unroll 4
+        ints column[8];
+#pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++)
             column[vector] = LOAD_WEIGHTS(weights + pair * BLOCK * 2 + vector * LANES * 2);
 #pragma GCC unroll 6
@@ -53,14 +53,14 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
             int32_t numbers;
             memcpy(&numbers, quantized + one * inputs + pair * 2, sizeof numbers);
             ints both = ALL_PAIRS(numbers);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int vector = 0; vector < vectors; vector++)
                 sums[one][vector] = ADD_PAIRS(sums[one][vector], column[vector], both);
         }
     }
 #pragma GCC unroll 6
     for (int one = 0; one < rows; one++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++)
             NAME(finish)(product, row + one, output + vector * LANES, sums[one][vector]);
 }
@@ -78,7 +78,7 @@ FUNCTION void NAME(multiply)(const NAME(Product) *product, size_t rows) {
             size_t left = rows - row, tiles = (left + TILE_ROWS - 1) / TILE_ROWS;
             count = (left + tiles - 1) / tiles; /* tiles of even sizes: few rows leave registers unused */
             switch (count) {
-                TILES(1, 4);
+                TILES(1, ROW_VECTORS);
                 TILES(2, TILE_VECTORS);
                 TILES(3, TILE_VECTORS);
                 TILES(4, TILE_VECTORS);
