@@ -1,5 +1,5 @@
-/* What a processor's arithmetic allows, for benchmarks/kernel.py: prints, for each path of the kernel, how many products
-   of int16 and of fp32 it adds up in a second from registers alone, and how many bytes of weights it reads in a second.
+/* What a processor's arithmetic allows, for benchmarks/kernel.py: prints, for each path of the kernel, how many
+   products of int16 and of fp32 it adds up in a second from registers alone, and how many bytes of weights it reads in a second.
    Its argument is the size of the weights in bytes. */
 #include <immintrin.h>
 #include <stdint.h>

@@ -79,7 +79,8 @@ static int take_view(PyObject *array, int flags, size_t item, Taken *taken) {
     Py_buffer *view = &taken->views[taken->view_count];
     if (PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | flags)) return 0;
     taken->view_count++;
-    if ((size_t)view->len % item || (uintptr_t)view->buf % (item < 8 ? item : 8)) return refuse("an array has a wrong size");
+    size_t alignment = item < 8 ? item : 8;
+    if ((size_t)view->len % item || (uintptr_t)view->buf % alignment) return refuse("an array has a wrong size");
     return 1;
 }
 

@@ -44,8 +44,8 @@ typedef struct {
 } Network;
 
 /* The rows of one hole. Row i of it is at position start + i of its slabs; an appended row sees the rows up to its own,
-   a canvas row sees all. A slab has 64 positions: fp16 [layers, heads, 2, 64 * head_width], keys as [head_width, 64] and
-   values as [64, head_width]. */
+   a canvas row sees all. A slab has 64 positions: fp16 [layers, heads, 2, 64 * head_width], keys as [head_width, 64]
+   and values as [64, head_width]. */
 typedef struct {
     size_t first, rows, start, append;
     uint16_t **slabs;
@@ -77,7 +77,7 @@ static void *aligned_zeros(size_t bytes) {
 
 /* Return 0 if there is no memory. */
 static int pack(Matrix *matrix, const int8_t *weights, const float *scales, size_t outputs, size_t inputs) {
-    size_t wide = padded(inputs), levels = 2147483647u / (127 * inputs);
+    size_t wide = padded(inputs), levels = 2147483647u / (128 * inputs);
     matrix->outputs = outputs, matrix->inputs = inputs;
     matrix->levels = levels < MOST_LEVELS ? (int)levels : MOST_LEVELS;
     matrix->weights = aligned_zeros(padded(outputs) * wide);

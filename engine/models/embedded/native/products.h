@@ -3,7 +3,8 @@
 /* Quantize a row [padded inputs], which counts `gain` times. Return the scale of its whole numbers. */
 INLINE float NAME(quantize)(const float *row, size_t inputs, int levels, float gain, int16_t *quantized) {
     floats largest = NAME(all)(0);
-    for (size_t at = 0; at < inputs; at += LANES) largest = NAME(maximum)(largest, NAME(absolute)(NAME(load)(row + at)));
+    for (size_t at = 0; at < inputs; at += LANES)
+        largest = NAME(maximum)(largest, NAME(absolute)(NAME(load)(row + at)));
     float most = NAME(largest_of)(largest);
     if (!(most > 1e-30f)) most = 1e-30f;
     float factor = (float)levels / most;

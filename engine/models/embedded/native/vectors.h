@@ -1,4 +1,4 @@
-/* One path's vectors, from LANES, TARGET, PATH and the macros of paths.h. Included once for each path, before pass.h. */
+/* One path's vectors, from LANES, TARGET, PATH and the macros of paths.h. Included once for each path by path.h. */
 #define JOIN_(name, path) name##_##path
 #define JOIN(name, path) JOIN_(name, path)
 #define NAME(name) JOIN(name, PATH)

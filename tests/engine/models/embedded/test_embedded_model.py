@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pytest
 from embedded_models import load_embedded
+from safetensors.numpy import load_file, save_file
 from sources import source_paths
 
 from engine.errors import ModelError
@@ -136,6 +137,15 @@ def test_weights_of_another_shape_are_refused(tiny_model: Path, tmp_path: Path) 
     config["shape"]["width"] = 64
     folder = broken(tiny_model, tmp_path / "model", "config.json", json.dumps(config).encode())
     with pytest.raises(ModelError, match="do not fit"):
+        load(str(folder))
+
+
+def test_weights_that_are_no_numbers_are_refused(tiny_model: Path, tmp_path: Path) -> None:
+    folder = broken(tiny_model, tmp_path / "model", "model.safetensors", b"")
+    weights = load_file(tiny_model / "model.safetensors")
+    weights["copy.weight"][3, 3] = np.nan
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"copy\.weight holds numbers that are not finite"):
         load(str(folder))
 
 
