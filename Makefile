@@ -22,7 +22,8 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+KERNEL := $(wildcard engine/models/embedded/native/*)
+$(STAMP): pyproject.toml setup.py constraints.txt $(KERNEL)
 	@$(PYTHON) -c 'import sys; sys.exit("Midspan needs Python 3.11 or newer; try: make setup PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

@@ -14,6 +14,7 @@ from benchmarks.statistic import Percentiles
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.embedded.torch_runner import TorchRunner
 from engine.models.load import load
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -36,8 +37,9 @@ def alone(run: Run) -> None:
     """Measure key after key in one editor, without a socket."""
     model = load(run.model, device=run.device.type)
     assert isinstance(model, EmbeddedModel)
+    assert isinstance(model.runner, TorchRunner)
     milliseconds, passes = asyncio.run(_type(model, FILLS if run.full else TINY_FILLS))
-    size = sum(weight.nbytes for weight in model._network.parameters())
+    size = sum(weight.nbytes for weight in model.runner.network.parameters())
     floor = passes * size / run.speeds().bytes
     note = f"{passes:.1f} passes a fill; the floor is reading all weights in each"
     Figure("embedded fill, one editor", statistics.median(milliseconds), floor, note=note).show(run)

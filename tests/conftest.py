@@ -9,7 +9,8 @@ import torch
 from changed_first import changed_paths, rank
 from sources import source_paths
 
-from engine.models.embedded.network import Network, Shape
+from engine.models.embedded.network import Network
+from engine.models.embedded.shape import Shape
 from engine.training import config as training_config
 from engine.training.export import export
 from engine.training.tokenizer import train_tokenizer

@@ -166,7 +166,7 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
 
 def _precisions(sheet: ModelSheet, memories: list[DeviceMemory]) -> tuple[Precision, ...]:
     if sheet.catalog_entry is not None and sheet.catalog_entry.family == EMBEDDED:
-        return ("bf16",)  # it is small, and nothing quantizes it
+        return ("int8",)  # as it is on disk
     shows_fp32 = any("fp32" in memory.precisions for memory in memories)
     return tuple(precision for precision in BYTES_PER_PARAMETER if shows_fp32 or precision != "fp32")
 

@@ -7,6 +7,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+NEVER = -1e9
+"""The logit of a token that must not come. Finite, so that no product with it is NaN."""
+
 
 @attrs.frozen(eq=False)
 class Query:

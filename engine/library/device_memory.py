@@ -113,8 +113,13 @@ def _processor_precisions() -> tuple[tuple[Precision, ...], int]:
     return (("bf16", "int8", "int4"), 2) if processor_has_bf16() else (("fp32", "bf16", "int8", "int4"), 4)
 
 
+def has_gpu_driver() -> bool:
+    """Tell whether there is a GPU's driver. Without one torch finds no GPU."""
+    return any(Path(device).exists() for device in _GPU_DEVICES) or shutil.which("nvidia-smi") is not None
+
+
 def _gpu_memories() -> list[DeviceMemory]:
-    if not any(Path(device).exists() for device in _GPU_DEVICES) and shutil.which("nvidia-smi") is None:
+    if not has_gpu_driver():
         return []
     try:
         import torch  # takes seconds, so only where there is a driver

@@ -4,22 +4,21 @@ import json
 import os
 import sys
 from pathlib import Path
-
-import torch
+from typing import Any
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
-from engine.library.precision_names import check_precision_setting
+from engine.library.device_memory import has_gpu_driver
+from engine.library.precision_names import PrecisionSetting, check_precision_setting
 from engine.library.resolve import folder_of
-from engine.models import diffusion_gemma
 from engine.models.embedded.card import FAMILY
+from engine.models.embedded.load import TORCH_PRECISIONS
 from engine.models.embedded.load import load as load_embedded
-from engine.models.quantization.released import refuse_quantized
 
 
 def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
-    one of precision_names.PRECISION_SETTINGS; the embedded model ignores it.
+    one of precision_names.PRECISION_SETTINGS. The embedded model needs torch for "fp32" and "bf16".
 
     Raises ModelError with one line that a user can act on.
     """
@@ -33,33 +32,65 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
         raise ModelError(f"{folder / 'config.json'} is not valid JSON: {error}") from None
     if device not in ("auto", "cpu", "cuda"):
         raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ModelError('device "cuda" was asked for, but torch sees no GPU; use "auto" or "cpu"')
     precision = check_precision_setting(precision)
-    place = torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
     count = threads or os.cpu_count() or 1
-    torch.set_num_threads(count)
     family = config.get("family") if isinstance(config, dict) else None
     if family == FAMILY:
-        return load_embedded(folder, config, count, place)
-    if isinstance(config, dict):
-        refuse_quantized(folder, config)
-    if isinstance(config, dict) and config.get("model_type") == diffusion_gemma.MODEL_TYPE:
-        return diffusion_gemma.load(folder, config, count, place, precision)
-    if family is None and isinstance(config, dict) and "model_type" in config:
-        # With transformers, which takes seconds to import.
-        from engine.models.masked.load import load as load_masked
-        from engine.models.masked.recognise import reads_left_to_right
-        from engine.models.qwen_fim.load import load as load_left_to_right
-        from engine.models.stock.checkpoint import Checkpoint
-
-        def load_drafter(folder: Path) -> Model:
-            return load(str(folder), threads=threads, device=device, precision=precision)
-
-        if reads_left_to_right(Checkpoint.of(folder, config)):
-            return load_left_to_right(folder, config, count, place, load_drafter, precision)
-        return load_masked(folder, config, count, place, precision)
+        place = _device(device)
+        if place == "cuda" or precision in TORCH_PRECISIONS:
+            _use_threads(count)
+        return load_embedded(folder, config, count, place, precision)
+    if family is None and isinstance(config, dict):
+        return _load_larger(folder, config, count, device, precision)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
+
+
+def _device(device: str) -> str:
+    """Return "cuda" where a GPU is wanted and there, else "cpu". Imports torch only where there is a GPU's driver."""
+    if device == "cpu" or not (device == "cuda" or has_gpu_driver()):
+        return "cpu"
+    try:
+        import torch
+
+        found = torch.cuda.is_available()
+    except (ImportError, OSError):
+        found = False
+    if device == "cuda" and not found:
+        raise ModelError('device "cuda" was asked for, but torch sees no GPU; use "auto" or "cpu"')
+    return "cuda" if found else "cpu"
+
+
+def _use_threads(count: int) -> None:
+    import torch
+
+    torch.set_num_threads(count)
+
+
+def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting) -> Model:
+    """Load a released checkpoint, with torch and mostly with transformers, which take seconds to import."""
+    import torch
+
+    from engine.models import diffusion_gemma
+    from engine.models.quantization.released import refuse_quantized
+
+    place = torch.device(_device(device))
+    _use_threads(threads)
+    refuse_quantized(folder, config)
+    if config.get("model_type") == diffusion_gemma.MODEL_TYPE:
+        return diffusion_gemma.load(folder, config, threads, place, precision)
+    if "model_type" not in config:
+        raise ModelError(f"the model in {folder} is of family None; this version knows: {FAMILY}")
+    from engine.models.masked.load import load as load_masked
+    from engine.models.masked.recognise import reads_left_to_right
+    from engine.models.qwen_fim.load import load as load_left_to_right
+    from engine.models.stock.checkpoint import Checkpoint
+
+    def load_drafter(folder: Path) -> Model:
+        return load(str(folder), threads=threads, device=device, precision=precision)
+
+    if reads_left_to_right(Checkpoint.of(folder, config)):
+        return load_left_to_right(folder, config, threads, place, load_drafter, precision)
+    return load_masked(folder, config, threads, place, precision)
 
 
 def _stay_offline() -> None:

@@ -7,10 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.fill.predictions import Predictions, Query
-
-NEVER = -1e9
-"""The logit of a token that must not come. Finite, so that no product with it is NaN."""
+from engine.fill.predictions import NEVER, Predictions, Query
 
 
 @torch.inference_mode()

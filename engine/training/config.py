@@ -7,7 +7,7 @@ import attrs
 import cattrs
 
 from engine.errors import MidspanError
-from engine.models.embedded.network import Shape
+from engine.models.embedded.shape import Shape
 
 
 class ConfigError(MidspanError):

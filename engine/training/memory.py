@@ -14,7 +14,7 @@ from engine.corpus.languages import File
 from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
-from engine.fill.predictions import Predictions
+from engine.fill.predictions import NEVER, Predictions
 from engine.memory.followers import RUNS
 from engine.memory.gate import HIDDEN, MemoryGate
 from engine.memory.mixture import Mixture
@@ -22,7 +22,6 @@ from engine.memory.row_memory import SCOPES
 from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.models.predict import NEVER
 from engine.training.memory_rows import HoleReader, Rows, collect
 
 STEPS = 4000

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from engine.corpus.languages import MARKUP, File
+from engine.fill.predictions import NEVER
 from engine.fill.stream import StreamPass
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS, SLOTS
@@ -22,7 +22,6 @@ from engine.memory.row_statistics import Statistics, counts_of
 from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
-from engine.models.predict import NEVER
 from engine.training.line_encoder import LineEncoder
 
 HOLES_A_FILE = 4
@@ -126,7 +125,6 @@ class HoleReader:
             for _ in range(HOLES_A_FILE):
                 yield self._hole(index, number, file)
 
-    @torch.inference_mode()
     def _hole(self, index: RunIndex, number: int, file: File) -> HoleRows:
         """Cut the rest of a line, or up to three lines."""
         rng, marks, card = self._rng, self._model.card.marks, self._model.card
@@ -162,7 +160,8 @@ class HoleReader:
             kept = logits[row, tokens]
             logits[row] = NEVER
             logits[row, tokens] = kept
-        return HoleRows(followers, logits.softmax(-1).numpy(), np.array(targets))
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        return HoleRows(followers, shares / shares.sum(-1, keepdims=True), np.array(targets))
 
     def _compatible(self, targets: list[int], prefix_rows: int, typed: str) -> dict[int, list[int]]:
         """Return the tokens that begun rows may have: those of the typed text, and some of the prefix.

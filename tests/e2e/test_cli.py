@@ -14,6 +14,8 @@ import attrs
 import pytest
 from git_folder import repository
 
+from engine.models.embedded.kernel_pass import kernel_paths
+
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {
     "area.py": "import math\n\n\ndef area(radius):\n    return \n",
@@ -192,6 +194,7 @@ def test_doctor_gives_each_check_a_verdict_and_exits_with_the_worst(midspan: Com
     verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
     for name in ("Python", "packages", "grammars", "torch", "runtime folder", "language server", "engine"):
         assert verdicts[name] == "ok", report
+    assert verdicts["kernel"] == ("ok" if kernel_paths() else "warn")
     assert set(verdicts.values()) <= {"ok", "warn", "fail"}
     assert all(check["advice"] for check in report["checks"] if check["verdict"] == "warn")
     assert (ended.status == 0) == report["healthy"] == ("fail" not in verdicts.values())

@@ -7,7 +7,7 @@ from sources import source_paths
 
 from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole
-from engine.models.embedded.network import Shape
+from engine.models.embedded.shape import Shape
 from engine.training.config import Config, load_config
 
 ROOT = Path(__file__).parents[2]

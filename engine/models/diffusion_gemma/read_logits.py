@@ -6,10 +6,10 @@ import attrs
 import torch
 from torch import Tensor
 
+from engine.fill.predictions import NEVER
 from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise
-from engine.models.predict import NEVER
 
 CHUNK = 128
 """Rows whose logits are in memory at once: 128 MiB per copy, with a vocabulary of 262,144."""

@@ -5,7 +5,7 @@ import json
 import attrs
 
 from engine.models.embedded.layout import SpecialTokens
-from engine.models.embedded.network import Shape
+from engine.models.embedded.shape import Shape
 
 FAMILY = "midspan"
 """What config.json calls this kind of model."""

@@ -10,8 +10,8 @@ from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
 from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded
 from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
-from engine.models.embedded.network import Network
-from engine.models.embedded.rows import FIELDS, PackedRows, rows_of
+from engine.models.embedded.network import Network, rows_of
+from engine.models.embedded.rows import FIELDS, PackedRows
 from engine.models.stock.key_values import KeyValues
 
 MOST_SLOTS = 16

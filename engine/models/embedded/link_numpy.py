@@ -1,4 +1,4 @@
-"""The link on the CPU, in NumPy, row by row: torch's call overhead would dominate.
+"""The link on the CPU, in NumPy, row by row: torch's call overhead would dominate. Does not import torch.
 
 It computes network.entry and Link.forward for one row, from the same weights. A test holds both to the same numbers.
 """
@@ -8,42 +8,34 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
 
-from engine.fill.predictions import Predictions, Query
+from engine.fill.predictions import NEVER, Predictions, Query
 from engine.models.embedded.layout import SpecialTokens
-from engine.models.embedded.link import Link
-from engine.models.embedded.network import Network
-from engine.models.embedded.ngram_lookup import FACTOR, RUNS, SHIFT, SPREAD
-from engine.models.predict import NEVER
-
-Floats = NDArray[np.float32]
+from engine.models.embedded.ngram_lookup import grams_of, latest_run
+from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.weights import Weights
 
 CANDIDATES = 128
 """The logits of this many of a row's most likely tokens are computed again; the others keep theirs."""
-_ALL_BITS = (1 << 64) - 1
 
 
 class NumpyLink:
-    """A network's link and all the weights that it reads, in memory that NumPy sees too."""
+    """A network's link and all the weights that it reads."""
 
-    def __init__(self, network: Network, link: Link, special: SpecialTokens, forbidden: Sequence[int]) -> None:
-        self._special, self._buckets, width = special, network.shape.gram_buckets, network.shape.width
+    def __init__(self, weights: Weights, shape: Shape, special: SpecialTokens, forbidden: Sequence[int]) -> None:
+        self._special, self._buckets, self._weights = special, shape.gram_buckets, weights
         self.forbidden = np.array(forbidden, np.int64)
-        self._embed, self._hint = _numbers(network.embed.weight), _numbers(network.hint.weight)
-        self._strength, self._copy = _numbers(network.strength.weight), _numbers(network.copy.weight)
-        self._gram, self._gram_out = _numbers(network.gram.weight), _numbers(network.gram_out.weight)
-        self._head = np.ascontiguousarray(_numbers(network.head.weight))  # read by whole rows
-        up = _numbers(link.up.weight)
-        self._from_row, self._from_entry = np.ascontiguousarray(up[:, :width]), np.ascontiguousarray(up[:, width:])
-        self._down = _numbers(link.down.weight)
+        self._gram_out = weights.dense("gram_out.weight")
+        up = weights.dense("link.up.weight")
+        self._from_row, self._from_entry = (np.ascontiguousarray(part) for part in np.split(up, 2, axis=1))
+        self._down = weights.dense("link.down.weight")
 
     def entry(self, inputs: "LastRow") -> Floats:
         """Return network.entry [width] of one row."""
-        grams = np.concatenate((self._gram[inputs.grams[0]], self._gram[self._buckets + inputs.grams[1]]))
-        entry = self._embed[inputs.token] + self._hint[inputs.hint] * self._strength[inputs.strength]
-        entry += self._gram_out @ grams
+        grams, weights = np.add(inputs.grams, (0, self._buckets)), self._weights
+        entry = weights.rows("embed.weight", inputs.token)
+        entry += weights.rows("hint.weight", inputs.hint) * weights.rows("strength.weight", inputs.strength)
+        entry += self._gram_out @ weights.rows("gram.weight", grams).ravel()
         scaled: Floats = entry / max(float(np.sqrt(entry @ entry / len(entry))), 1e-6)
         return scaled
 
@@ -54,8 +46,8 @@ class NumpyLink:
         linked = row + self._down @ (hidden * hidden)
         result = logits.copy()
         chosen = np.append(np.argpartition(logits, -min(CANDIDATES, len(logits)))[-CANDIDATES:], last.hint)
-        result[chosen] = self._head[chosen] @ linked
-        copy = self._copy[last.strength]
+        result[chosen] = self._weights.rows("head.weight", chosen) @ linked
+        copy = self._weights.rows("copy.weight", last.strength)
         result[last.hint] += linked @ copy[:-1] + copy[-1]
         return result
 
@@ -63,8 +55,8 @@ class NumpyLink:
 class LinkedRows:
     """Implements fill.predictions.DraftRows for rows [n, width] from the trunk, and their logits [n, vocabulary]."""
 
-    def __init__(self, link: NumpyLink, rows: Tensor, logits: Tensor) -> None:
-        self._link, self._rows, self._logits = link, rows.float().numpy(), logits.numpy()
+    def __init__(self, link: NumpyLink, rows: Floats, logits: Floats) -> None:
+        self._link, self._rows, self._logits = link, rows, logits
 
     def after(self, row: int, stream: list[int], query: Query) -> Predictions:
         logits = self._link.logits(self._rows[row], self._logits[row], stream)
@@ -96,45 +88,9 @@ def last_row(stream: list[int], special: SpecialTokens, buckets: int) -> LastRow
     """
     tail, middle = _last_index(stream, special.tail), _last_index(stream, special.middle)
     text = stream[:tail] + stream[middle + 1 :]
-    hint, strength = _hint(text)
-    return LastRow(text[-1], hint, strength, _grams(text[-3:], buckets))
+    found, strength = latest_run(array("i", text).tobytes())
+    return LastRow(text[-1], text[found + 1] if strength else 0, strength, grams_of(text[-3:], buckets))
 
 
 def _last_index(stream: list[int], token: int) -> int:
     return len(stream) - 1 - stream[::-1].index(token)
-
-
-def _hint(text: list[int]) -> tuple[int, int]:
-    """Return what followed the latest earlier occurrence of the longest run at the end, and that run's number."""
-    numbers = array("i", text)
-    size, written = numbers.itemsize, numbers.tobytes()
-    for number in range(len(RUNS), 0, -1):
-        run = RUNS[number - 1]
-        if run >= len(text):
-            continue
-        sought, stop = written[-run * size :], len(written) - size
-        while (start := written.rfind(sought, 0, stop)) % size:  # -1 is no multiple of the size either
-            if start < 0:
-                break
-            stop = start + len(sought) - 1
-        if start >= 0:
-            return text[start // size + run], number
-    return 0, 0
-
-
-def _grams(text: list[int], buckets: int) -> tuple[int, int]:
-    """Return the hashes of the last two and the last three of at most three tokens; 0 where the text is too short."""
-    return (_gram(text[-2:], buckets) if len(text) > 1 else 0, _gram(text, buckets) if len(text) > 2 else 0)
-
-
-def _gram(run: list[int], buckets: int) -> int:
-    key = run[0]
-    for token in run[1:]:
-        key = (key * FACTOR + token) & _ALL_BITS
-        key ^= key >> SHIFT
-    return 1 + ((key * SPREAD & _ALL_BITS) >> 32) % (buckets - 1)
-
-
-def _numbers(weight: Tensor) -> Floats:
-    numbers: Floats = weight.detach().float().cpu().numpy()
-    return numbers

@@ -1,52 +1,68 @@
-"""Load an embedded model from its folder: config.json, tokenizer.json, model.safetensors."""
+"""Load an embedded model from its folder: config.json, tokenizer.json, model.safetensors.
+
+By default the kernel runs it, or NumPy where there is no kernel, and torch is not imported. Torch runs it on a GPU, and
+on the CPU if fp32 or bf16 is asked for."""
 
 from pathlib import Path
 from typing import Any
 
+import attrs
 import cattrs
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from engine.errors import ModelError
-from engine.library.device_memory import processor_has_bf16
+from engine.library.precision_names import PrecisionSetting
 from engine.models.embedded.card import Card
-from engine.models.embedded.int8_weights import unpack
+from engine.models.embedded.host_runner import HostRunner, host_pass
+from engine.models.embedded.link_numpy import NumpyLink
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.network import Network
+from engine.models.embedded.runner import Runner
+from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import load_tokenizer
 
+TORCH_PRECISIONS: tuple[PrecisionSetting, ...] = ("fp32", "bf16")
+"""What only torch computes in."""
 
-def load(folder: Path, config: dict[str, Any], threads: int, device: torch.device) -> EmbeddedModel:
-    """Load the model in `folder`, whose config.json says `config`. Raises ModelError with one line."""
+
+def load(
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting = "auto"
+) -> EmbeddedModel:
+    """Load the model in `folder`, whose config.json says `config`, for device "cpu" or "cuda".
+
+    Raises ModelError with one line.
+    """
     try:
         card = cattrs.Converter(detailed_validation=False).structure(config, Card)
         tokenizer = load_tokenizer(folder / "tokenizer.json")
-        weights = load_file(folder / "model.safetensors")
+        weights = Weights.load(folder / "model.safetensors")
     except FileNotFoundError as error:
         raise ModelError(f"the model in {folder} lacks {Path(str(error.filename or error)).name}") from None
     except SafetensorError as error:
         raise ModelError(f"the weights in {folder} are damaged ({error}); install the model again") from None
     except Exception as error:
         raise ModelError(f"the model in {folder} cannot be read: {type(error).__name__}: {error}") from None
-    with torch.device("meta"):
-        network = Network(card.shape)
-    network = network.to_empty(device="cpu")
-    network.reset_tables()
     try:
-        network.load_state_dict(unpack(weights))
-    except RuntimeError as error:
-        lines = str(error).splitlines()
-        raise ModelError(f"the weights in {folder} do not fit its config.json: {lines[-1].strip()}") from None
-    bf16 = device.type == "cuda" or (device.type == "cpu" and processor_has_bf16())
-    network = network.to(device=device, dtype=torch.bfloat16 if bf16 else torch.float32).eval()
-    network.reset_tables()
-    _store_by_columns(network)
-    return EmbeddedModel(card, network, tokenizer, device, threads)
+        weights.check(card.shape)
+    except ValueError as error:
+        raise ModelError(f"the weights in {folder} do not fit its config.json: {error}") from None
+    never = [token for token in attrs.astuple(card.marks) if token != card.marks.end]
+    runner: Runner
+    if device == "cuda" or precision in TORCH_PRECISIONS:
+        runner = _torch_runner(weights, card, device, precision, never)
+    else:
+        runner = HostRunner(host_pass(weights, card.shape), card.shape, never)
+        threads = 1
+    # Not on a GPU: each linked token would have to be waited for.
+    has_link = card.shape.link_width > 0 and device == "cpu"
+    link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
+    return EmbeddedModel(card, runner, tokenizer, link, weights.count, threads)
 
 
-def _store_by_columns(network: Network) -> None:
-    """Store each matrix column by column: products of few rows are then 2 to 7 times faster on a CPU."""
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear):
-            module.weight.data = module.weight.data.t().contiguous().t()
+def _torch_runner(
+    weights: Weights, card: Card, device: str, precision: PrecisionSetting, forbidden: list[int]
+) -> Runner:
+    try:
+        from engine.models.embedded import torch_loading
+    except ModuleNotFoundError as error:
+        raise ModelError(f'precision "{precision}" on device "{device}" needs {error.name}; use "auto"') from None
+    return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden)

@@ -17,30 +17,9 @@ from torch.nn import functional as F
 
 from engine.models.embedded.link import Link
 from engine.models.embedded.ngram_lookup import REACHES, RUNS, STRENGTHS
+from engine.models.embedded.shape import Shape, rope_angles
 
-POSITIONS_BEYOND = 256
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-
-
-@attrs.frozen
-class Shape:
-    """The sizes of the network, as in config.json."""
-
-    vocabulary: int
-    width: int
-    layers: int
-    heads: int
-    context_tokens: int
-    canvas_tokens: int
-    gram_buckets: int
-    gram_width: int
-    rope_base: float = 10_000.0
-    feed_forward: int = 4
-    link_width: int = 0  # hidden width of link.Link; 0 for no link
-
-    @property
-    def head_width(self) -> int:
-        return self.width // self.heads
 
 
 @attrs.frozen
@@ -54,6 +33,12 @@ class Rows:
     grams: Tensor
 
 
+def rows_of(numbers: Tensor) -> Rows:
+    """Return the network's input from numbers [FIELDS, rows] (rows.py)."""
+    tokens, positions, hints, strengths = numbers[:4]
+    return Rows(tokens, positions, hints, strengths, numbers[4:].T)
+
+
 def rms_norm(rows: Tensor) -> Tensor:
     """Scale each row to unit mean square, without a learned gain: the next matrix has one.
 
@@ -62,14 +47,6 @@ def rms_norm(rows: Tensor) -> Tensor:
     norm: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
     scaled: Tensor = rows / (norm * rows.shape[-1] ** -0.5).clamp(min=1e-6)
     return scaled
-
-
-def rope_tables(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines [length, head_width / 2] of the rotary embedding (arXiv 2104.09864)."""
-    half = shape.head_width // 2
-    frequency = shape.rope_base ** (-torch.arange(half, dtype=torch.float64) / half)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
-    return angle.cos().float(), angle.sin().float()
 
 
 def rotate(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
@@ -123,10 +100,9 @@ class Network(nn.Module):
         self.reset_tables()
 
     def reset_tables(self) -> None:
-        """Compute the rotary tables in fp32, on the weights' device. Fills may run past the context's length."""
-        device = self.embed.weight.device
-        tables = rope_tables(self.shape, self.shape.context_tokens + POSITIONS_BEYOND)
-        self.cosine, self.sine = (table.to(device) for table in tables)
+        """Compute the rotary tables in fp32, on the weights' device."""
+        tables = rope_angles(self.shape, self.shape.positions)
+        self.cosine, self.sine = (torch.from_numpy(table).to(self.embed.weight.device) for table in tables)
 
     def entry(self, inputs: Rows) -> Tensor:
         """Return the input of the first layer, normalized rows [..., width]."""

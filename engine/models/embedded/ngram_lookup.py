@@ -135,14 +135,17 @@ def _last(tokens: Ids, token: int) -> int | None:
 FACTOR, SPREAD, SHIFT = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 29
 """How runs are hashed, modulo 2**64. Trained weights are looked up under these hashes: do not change them."""
 _FACTOR, _SPREAD, _SHIFT = np.uint64(FACTOR), np.uint64(SPREAD), np.uint64(SHIFT)
-_FEW = 4
+FEW_ROWS = 16
 """Up to this many rows are searched for one by one. More are sorted."""
 
 
 def _look_up(text: Ids, first: int, buckets: int) -> tuple[Ids, Ids, Ids]:
     """Return, for each position of a text [n]: where the latest earlier occurrence of its run ends [n], the run's
-    number in RUNS counted from 1, or 0 [n], and the grams [n, 2]. Occurrences only for positions from `first` on."""
+    number in RUNS counted from 1, or 0 [n], and the grams [n, 2]. Occurrences only for positions from `first` on, and
+    if these are few, their grams only."""
     size = len(text)
+    if size - first <= FEW_ROWS and first < size:
+        return _look_up_few(text, first, buckets)
     found, length, grams = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, 2), np.int64)
     keys = values = text.astype(np.uint64)
     for run in range(1, RUNS[-1] + 1):
@@ -155,15 +158,57 @@ def _look_up(text: Ids, first: int, buckets: int) -> tuple[Ids, Ids, Ids]:
             grams[run - 1 :, run - 2] = 1 + ((keys * _SPREAD) >> np.uint64(32)).astype(np.int64) % (buckets - 1)
         if run not in RUNS or first >= size:
             continue
-        number, start = RUNS.index(run) + 1, max(0, first - run + 1)
-        if len(keys) - start <= _FEW:
-            for at in range(start, len(keys)):
-                same = np.flatnonzero(keys[:at] == keys[at])
-                if len(same):
-                    found[at + run - 1], length[at + run - 1] = same[-1] + run - 1, number
-        else:
-            order = np.argsort(keys, kind="stable")
-            again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-            places = order[again + 1] + run - 1
-            found[places], length[places] = order[again] + run - 1, number
+        number = RUNS.index(run) + 1
+        order = np.argsort(keys, kind="stable")
+        again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+        places = order[again + 1] + run - 1
+        found[places], length[places] = order[again] + run - 1, number
     return found, length, grams
+
+
+def _look_up_few(text: Ids, first: int, buckets: int) -> tuple[Ids, Ids, Ids]:
+    """Return what `_look_up` does, for the positions from `first` on; zeros before them."""
+    size = len(text)
+    found, length, grams = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros((size, 2), np.int64)
+    written = text.astype(np.int32).tobytes()
+    for at in range(first, size):
+        found[at], length[at] = latest_run(written[: (at + 1) * _TOKEN_BYTES])
+        grams[at] = grams_of(text[max(0, at - 2) : at + 1].tolist(), buckets)
+    return found, length, grams
+
+
+_TOKEN_BYTES = 4
+
+
+def latest_run(written: bytes) -> tuple[int, int]:
+    """Return where the latest earlier occurrence of the longest run at the end of a text ends, and the run's number in
+    RUNS counted from 1, or 0. `written` holds the tokens as int32."""
+    stop = len(written) - _TOKEN_BYTES
+    for number in range(len(RUNS), 0, -1):
+        size = RUNS[number - 1] * _TOKEN_BYTES
+        if size > stop:
+            continue
+        sought, end = written[-size:], stop
+        while (start := written.rfind(sought, 0, end)) % _TOKEN_BYTES:  # -1 is no multiple of the size either
+            if start < 0:
+                break
+            end = start + size - 1
+        if start >= 0:
+            return start // _TOKEN_BYTES + RUNS[number - 1] - 1, number
+    return 0, 0
+
+
+_ALL_BITS = (1 << 64) - 1
+
+
+def grams_of(text: list[int], buckets: int) -> tuple[int, int]:
+    """Return the hashes of the last two and the last three of at most three tokens; 0 where the text is too short."""
+    return (_gram(text[-2:], buckets) if len(text) > 1 else 0, _gram(text, buckets) if len(text) > 2 else 0)
+
+
+def _gram(run: list[int], buckets: int) -> int:
+    key = run[0]
+    for token in run[1:]:
+        key = (key * FACTOR + token) & _ALL_BITS
+        key ^= key >> SHIFT
+    return 1 + ((key * SPREAD & _ALL_BITS) >> 32) % (buckets - 1)

@@ -1,15 +1,13 @@
-"""The rows of several passes, concatenated, as the CPU prepares them."""
+"""The rows of several passes, concatenated. Does not import torch."""
 
 from collections.abc import Sequence
 
 import attrs
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from engine.fill.stream import StreamPass
 from engine.models.embedded.layout import SpecialTokens
-from engine.models.embedded.network import Rows
 from engine.models.embedded.ngram_lookup import Hints, Lookup
 
 FIELDS = 6
@@ -18,7 +16,7 @@ FIELDS = 6
 
 @attrs.frozen
 class PackedRows:
-    """`numbers`, int64 [FIELDS, rows]: network.Rows before they go to the device."""
+    """`numbers`, int64 [FIELDS, rows]: the fields of network.Rows."""
 
     numbers: NDArray[np.int64]
 
@@ -47,12 +45,3 @@ class PackedRows:
             *np.concatenate([hints.grams for hints in parts]).T,
         )
         return cls(np.stack(numbers))
-
-    def on(self, device: torch.device) -> Rows:
-        return rows_of(torch.from_numpy(self.numbers).to(device))
-
-
-def rows_of(numbers: torch.Tensor) -> Rows:
-    """Return the network's input from numbers [FIELDS, rows]."""
-    tokens, positions, hints, strengths = numbers[:4]
-    return Rows(tokens, positions, hints, strengths, numbers[4:].T)

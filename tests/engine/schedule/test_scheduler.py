@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from embedded_models import PRECISIONS, load_embedded
+from embedded_models import RUNNERS, load_embedded
 from scheduler_client import answer
 
 from engine.fill.interface import Model, Pass
@@ -22,7 +22,7 @@ SUFFIX = "\n    return total\n"
 HOLE = Fill(id=1, prefix=PREFIX, suffix=SUFFIX, path="a/b.py", extent="lines", max_tokens=24, budget_ms=60_000.0)
 
 
-@pytest.fixture(scope="module", params=PRECISIONS)
+@pytest.fixture(scope="module", params=RUNNERS)
 def family(tiny_model: Path, request: pytest.FixtureRequest) -> Model:
     return load_embedded(tiny_model, str(request.param))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
+from embedded_models import torch_runner_of
 from small_run import SHAPE, TRAINING, small_config, source_files
 
 from engine.corpus import corpus
@@ -95,7 +96,7 @@ def test_the_engine_computes_the_same_predictions_as_training(
     batch, typed = collator.batch(holes, 40), [unfinished(tokenizer, hole.prefix).encode() for hole in holes]
     length = batch.stream_rows
     with torch.inference_mode():
-        network = family._network
+        network = torch_runner_of(family).network
         rows = objective.forward(network, batch, objective.visibility(batch))
         for row in range(6):
             for owner in range(int(batch.owners[row].max()) + 1):
@@ -118,7 +119,7 @@ def test_the_engine_computes_the_same_predictions_as_training(
                 )
                 at = torch.cat((torch.tensor([anchor]), own))
                 expected = network.logits(rows[row, at], batch.hints[row, at], batch.strengths[row, at])
-                torch.testing.assert_close(found, expected, atol=2e-3, rtol=1e-3)
+                torch.testing.assert_close(torch.from_numpy(found), expected, atol=2e-3, rtol=1e-3)
 
 
 def test_a_canvas_masks_every_token_that_it_predicts(tiny_model: Path, config: Config) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from embedded_models import torch_runner_of
 from tiny_gemma import VOCABULARY, save_tiny_gemma, stock_model
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter
@@ -68,7 +69,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
 
 
 def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
-    network = embedded._network
+    network = torch_runner_of(embedded).network
     slots = Slots(
         [SlotShape(network.shape.heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
     )

@@ -136,7 +136,7 @@ def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: Embedded
     assert isinstance(filling, BaseFilling)
     logits = torch.zeros(1, family.card.shape.vocabulary)
     logits[0, family.end] = logits[0, family._encode("\n")[0]] = 50.0
-    filling.absorb(PassResult(predict(logits, [asked.query], [1], family._forbidden)[0]), 9)
+    filling.absorb(PassResult(predict(logits, [asked.query], [1], torch.tensor([family.mask]))[0]), 9)
     assert filling.finish is None
     assert filling.tokens[0] in family.compatible_tokens(layout.typed.encode())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from embedded_models import PRECISIONS, load_embedded
+from embedded_models import RUNNERS, load_embedded
 from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
@@ -16,6 +16,7 @@ from engine.models.embedded.link_numpy import CANDIDATES, NumpyLink, last_row
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.network import Network, Rows
 from engine.models.embedded.ngram_lookup import Lookup
+from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
@@ -50,7 +51,7 @@ def network(config: Config) -> Network:
     return network
 
 
-@pytest.fixture(scope="module", params=PRECISIONS)
+@pytest.fixture(scope="module", params=RUNNERS)
 def family(
     config: Config,
     network: Network,
@@ -108,7 +109,8 @@ def test_one_row_on_the_processor_is_the_networks(config: Config, network: Netwo
     with torch.no_grad():
         entry = network.entry(Rows(torch.tensor(stream[-1:]), torch.tensor([0]), *inputs))
         wanted = network.logits(link(rows, entry.expand(5, -1)), inputs[0].expand(5), inputs[1].expand(5))
-    host = NumpyLink(network, link, MARKS, [])
+    weights = Weights({name: matrix.detach().numpy() for name, matrix in network.named_parameters()})
+    host = NumpyLink(weights, config.model, MARKS, [])
     for row, logits, expected in zip(rows, canvas, wanted, strict=True):
         found = torch.from_numpy(host.logits(row.numpy(), logits.numpy(), stream))
         likeliest = set(logits.topk(CANDIDATES).indices.tolist()) | {int(hints.tokens[0])}

@@ -1,0 +1,17 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+def paths() -> list[str]: ...
+
+class Network:
+    def __init__(self, path: str, sizes: Sequence[int], arrays: Sequence[NDArray[np.generic]]) -> None: ...
+    def run(
+        self,
+        numbers: NDArray[np.int64],
+        holes: list[tuple[int, int, int, list[NDArray[np.float16] | NDArray[np.float32]]]],
+        wanted: NDArray[np.int64],
+        logits: NDArray[np.float32],
+        trunk: NDArray[np.float32],
+    ) -> None: ...

@@ -1,0 +1,63 @@
+"""Runs the embedded model's passes in the kernel, or in NumPy where there is no kernel. Does not import torch."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.fill.interface import expect_type
+from engine.fill.predictions import Predictions, Query
+from engine.fill.stream import StreamPass
+from engine.models.embedded.kernel_pass import KernelPass, kernel_runs
+from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, Result
+from engine.models.embedded.predict_numpy import predict
+from engine.models.embedded.rows import PackedRows
+from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.slabs import SlabContext
+from engine.models.embedded.weights import Weights
+
+
+def host_pass(weights: Weights, shape: Shape) -> HostPass:
+    """Return the fastest pass that this machine has."""
+    return KernelPass(weights, shape) if kernel_runs(shape) else NumpyPass(weights, shape)
+
+
+class HostRan:
+    """Implements runner.Ran."""
+
+    def __init__(self, result: Result, forbidden: NDArray[np.int64]) -> None:
+        self._result, self._forbidden = result, forbidden
+
+    @property
+    def trunk(self) -> Floats:
+        return self._result.rows
+
+    def logits(self) -> Floats:
+        return self._result.logits
+
+    def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
+        return predict(self._result.logits, queries, counts, self._forbidden)
+
+
+class HostRunner:
+    """Implements runner.Runner."""
+
+    device = "cpu"
+
+    def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int]) -> None:
+        self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
+        self.dtype = "float32, numpy" if host.name == "numpy" else f"int8, {host.name}"
+
+    def new_context(self) -> SlabContext:
+        return SlabContext(self._shape, self._pass.dtype)
+
+    def run(self, passes: Sequence[StreamPass], packed: PackedRows) -> HostRan:
+        holes, wanted, first = [], [], 0
+        for item in passes:
+            context = expect_type(item.context, SlabContext)
+            start = len(context.tokens)
+            context.reserve(start + item.rows)
+            holes.append(Hole(item.rows, len(item.append), start, context.slabs))
+            wanted += [first + row for row in item.wanted]
+            first += item.rows
+        return HostRan(self._pass.run(packed.numbers, holes, np.array(wanted, np.int64)), self._forbidden)

@@ -1,0 +1,194 @@
+/* The boundary to Python: checks every size and index, then runs a pass without the interpreter's lock.
+
+   kernel.py is the only caller, and says what each argument is. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "paths.h"
+
+#define TABLES 3 /* each int8 weights and scales */
+#define MATRICES_A_LAYER 4
+#define PLAIN 5 /* fp32 arrays */
+
+typedef struct {
+    PyObject_HEAD Network network;
+    Path path;
+    Scratch *scratch; /* NULL while a pass has it */
+} KernelNetwork;
+
+static const char *const SIZES[] = {"vocabulary", "width",      "layers",    "heads",    "hidden",
+                                    "buckets",    "gram_width", "positions", "strengths"};
+#define SIZE_COUNT 9
+
+/* Take the buffer of an item of a sequence, which must have `bytes` bytes. Return 0 with an exception set. */
+static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
+    PyObject *item = PySequence_GetItem(sequence, index);
+    if (!item) return 0;
+    int failed = PyObject_GetBuffer(item, view, flags);
+    Py_DECREF(item);
+    if (failed) return 0;
+    if ((size_t)view->len == bytes) return 1;
+    PyErr_Format(PyExc_ValueError, "array %zd has %zd bytes; the sizes say %zu", index, view->len, bytes);
+    PyBuffer_Release(view);
+    return 0;
+}
+
+static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t item) {
+    Py_buffer view;
+    if (!buffer_at(arrays, (*next)++, count * item, PyBUF_C_CONTIGUOUS, &view)) return NULL;
+    void *copy = aligned_zeros(count * item);
+    if (copy) memcpy(copy, view.buf, count * item);
+    else PyErr_NoMemory();
+    PyBuffer_Release(&view);
+    return copy;
+}
+
+static int take_table(PyObject *arrays, Py_ssize_t *next, Table *table, size_t rows, size_t width) {
+    table->weights = copied(arrays, next, rows * width, 1);
+    table->scales = table->weights ? copied(arrays, next, rows, sizeof(float)) : NULL;
+    return table->scales != NULL;
+}
+
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
+    Table whole = {NULL, NULL};
+    int done = take_table(arrays, next, &whole, outputs, inputs);
+    if (done && !(done = pack(matrix, whole.weights, whole.scales, outputs, inputs))) PyErr_NoMemory();
+    free(whole.weights), free(whole.scales);
+    return done;
+}
+
+/* Take all arrays in the order of kernel.py. */
+static int take_arrays(PyObject *arrays, Network *network) {
+    size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
+    size_t words = network->vocabulary, grams = 2 * network->gram_width;
+    Py_ssize_t next = 0, expected = 2 * (TABLES + 1 + MATRICES_A_LAYER * (Py_ssize_t)network->layers) + PLAIN;
+    if (PySequence_Size(arrays) != expected) {
+        PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
+        return 0;
+    }
+    network->layer = aligned_zeros(network->layers * sizeof(Layer));
+    if (!network->layer) return PyErr_NoMemory(), 0;
+    if (!take_table(arrays, &next, &network->embed, words, width)) return 0;
+    if (!take_table(arrays, &next, &network->hint, words, width)) return 0;
+    if (!take_table(arrays, &next, &network->gram, 2 * network->buckets, network->gram_width)) return 0;
+    if (!take_matrix(arrays, &next, &network->head, words, width)) return 0;
+    for (size_t at = 0; at < network->layers; at++) {
+        Layer *layer = &network->layer[at];
+        if (!take_matrix(arrays, &next, &layer->qkv, 3 * width, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->out, width, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->up, hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->down, width, hidden)) return 0;
+    }
+    if (!(network->strength = copied(arrays, &next, network->strengths * width, sizeof(float)))) return 0;
+    if (!(network->gram_out = copied(arrays, &next, grams * padded(width), sizeof(float)))) return 0;
+    if (!(network->copy = copied(arrays, &next, network->strengths * (width + 1), sizeof(float)))) return 0;
+    if (!(network->cosine = copied(arrays, &next, network->positions * half, sizeof(float)))) return 0;
+    network->sine = copied(arrays, &next, network->positions * half, sizeof(float));
+    return network->sine != NULL;
+}
+
+static int take_sizes(PyObject *sizes, Network *network) {
+    size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers,
+                              &network->heads,      &network->hidden,     &network->buckets,
+                              &network->gram_width, &network->positions,  &network->strengths};
+    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "9 sizes are needed"), 0;
+    for (int at = 0; at < SIZE_COUNT; at++) {
+        PyObject *item = PySequence_GetItem(sizes, at);
+        Py_ssize_t size = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;
+        Py_XDECREF(item);
+        if (PyErr_Occurred()) return 0;
+        if (size < 1 || size > 1 << 20) return PyErr_Format(PyExc_ValueError, "%s is %zd", SIZES[at], size), 0;
+        *to[at] = (size_t)size;
+    }
+    network->head_width = network->width / network->heads;
+    if (network->width % network->heads || network->head_width % 16)
+        return PyErr_SetString(PyExc_ValueError, "a head's width must be a multiple of 16"), 0;
+    return 1;
+}
+
+static int choose_path(const char *name, Path *chosen) {
+    Path paths[PATHS];
+    find_paths(paths);
+    for (int at = 0; at < PATHS; at++)
+        if (paths[at].available && !strcmp(paths[at].name, name)) return *chosen = paths[at], 1;
+    return PyErr_Format(PyExc_ValueError, "this processor or build has no path %s", name), 0;
+}
+
+static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *names) {
+    const char *path;
+    PyObject *sizes, *arrays;
+    (void)names;
+    if (!PyArg_ParseTuple(arguments, "sOO", &path, &sizes, &arrays)) return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
+    if (!self) return NULL;
+    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) && take_arrays(arrays, &self->network))
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void free_scratch(Scratch *scratch) {
+    if (scratch) free(scratch->memory);
+    free(scratch);
+}
+
+static void delete_network(KernelNetwork *self) {
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    free_network(&self->network);
+    free_scratch(self->scratch);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+#include "batch.h"
+
+static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {
+    Taken taken = {0};
+    if (!take_batch(&self->network, arguments, &taken)) return give_back(&taken), NULL;
+    Scratch *scratch = self->scratch ? self->scratch : calloc(1, sizeof *scratch);
+    self->scratch = NULL; /* Another thread gets memory of its own. */
+    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch));
+    if (done && taken.batch.rows) {
+        Py_BEGIN_ALLOW_THREADS;
+        self->path.run(&self->network, &taken.batch, scratch);
+        Py_END_ALLOW_THREADS;
+    }
+    give_back(&taken);
+    if (self->scratch) free_scratch(scratch);
+    else self->scratch = scratch;
+    if (!done) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *path_names(PyObject *module, PyObject *nothing) {
+    Path paths[PATHS];
+    PyObject *names = PyList_New(0);
+    (void)module, (void)nothing;
+    find_paths(paths);
+    for (int at = 0; names && at < PATHS; at++) {
+        PyObject *name = paths[at].available ? PyUnicode_FromString(paths[at].name) : NULL;
+        if (paths[at].available && (!name || PyList_Append(names, name))) Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+static PyMethodDef network_methods[] = {{"run", (PyCFunction)run_batch, METH_VARARGS, "Run a pass."}, {0}};
+static PyType_Slot slots[] = {{Py_tp_new, (void *)new_network},
+                              {Py_tp_dealloc, (void *)delete_network},
+                              {Py_tp_methods, network_methods},
+                              {0, NULL}};
+static PyType_Spec network_type = {"engine.models.embedded._kernel.Network", sizeof(KernelNetwork), 0,
+                                   Py_TPFLAGS_DEFAULT, slots};
+static PyMethodDef functions[] = {{"paths", path_names, METH_NOARGS, "The paths of this processor, the fastest first."},
+                                  {0}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_kernel", NULL, 0, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__kernel(void) {
+    PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&network_type);
+    if (module && type && !PyModule_AddObjectRef(module, "Network", type)) return Py_DECREF(type), module;
+    Py_XDECREF(type);
+    Py_XDECREF(module);
+    return NULL;
+}

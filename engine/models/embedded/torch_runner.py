@@ -1,0 +1,92 @@
+"""Runs the embedded model's passes with torch: on a GPU, and in fp32 or bf16 on the CPU as the kernel's reference."""
+
+from collections.abc import Sequence
+
+import attrs
+import torch
+from torch import Tensor
+
+from engine.fill.interface import expect_type
+from engine.fill.predictions import Predictions, Query
+from engine.fill.stream import StreamPass
+from engine.models.cuda_graphs.graphs import synchronize
+from engine.models.embedded.attention import ContextAttention
+from engine.models.embedded.cuda_graph import CapturedStreams
+from engine.models.embedded.network import Network, rows_of
+from engine.models.embedded.rows import PackedRows
+from engine.models.embedded.shape import Floats
+from engine.models.predict import predict
+from engine.models.stock.key_values import KeyValues
+
+
+@attrs.frozen(eq=False)
+class TorchRan:
+    """Implements runner.Ran. No rows where they stay on the device."""
+
+    tensor: Tensor
+    rows: Tensor | None
+    forbidden: Tensor
+
+    @property
+    def trunk(self) -> Floats | None:
+        return None if self.rows is None else _numbers(self.rows)
+
+    def logits(self) -> Floats:
+        return _numbers(self.tensor)
+
+    def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
+        predictions = predict(self.tensor, queries, counts, self.forbidden)
+        synchronize(self.tensor.device)
+        return predictions
+
+
+class TorchRunner:
+    """Implements runner.Runner.
+
+    Rows of all holes share the matrix products. Attention is each hole's own, so nothing is padded and what else is in
+    the batch changes no answer.
+    """
+
+    def __init__(self, network: Network, device: torch.device, forbidden: Sequence[int]) -> None:
+        self.network, self._device = network, device
+        self._dtype = network.embed.weight.dtype
+        self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
+        self._forbidden = torch.tensor(forbidden, device=device)
+        self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
+        """Runs passes as CUDA graphs, where there is CUDA."""
+
+    def new_context(self) -> KeyValues:
+        shape = self.network.shape
+        size = (shape.layers, 2, shape.heads, shape.positions, shape.head_width)
+        # Zeros: masked keys are read as well, and NaN would spread.
+        return KeyValues(torch.zeros(size, dtype=self._dtype, device=self._device))
+
+    @torch.inference_mode()
+    def run(self, passes: Sequence[StreamPass], packed: PackedRows) -> TorchRan:
+        contexts = [expect_type(item.context, KeyValues) for item in passes]
+        captured = None if self.captured is None else self.captured.run(passes, contexts, packed)
+        if captured is not None:
+            return TorchRan(torch.cat(captured), None, self._forbidden)
+        return self._run_uncaptured(passes, contexts, packed)
+
+    def _run_uncaptured(
+        self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], packed: PackedRows
+    ) -> TorchRan:
+        """Run passes with shapes as they come."""
+        inputs = rows_of(torch.from_numpy(packed.numbers).to(self._device))
+        attention = ContextAttention(passes, contexts, self._dtype, self._device)
+        rows = self.network.trunk(inputs, attention.attend)
+        wanted: list[int] = []
+        first = 0
+        for item in passes:
+            wanted += [first + row for row in item.wanted]
+            first += item.rows
+        chosen = torch.tensor(wanted, dtype=torch.long, device=self._device)
+        wanted_rows = rows[chosen]
+        logits = self.network.logits(wanted_rows, inputs.hints[chosen], inputs.strengths[chosen])
+        return TorchRan(logits, wanted_rows if self.device == "cpu" else None, self._forbidden)
+
+
+def _numbers(tensor: Tensor) -> Floats:
+    numbers: Floats = tensor.float().cpu().numpy()
+    return numbers

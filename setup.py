@@ -1,0 +1,21 @@
+"""The kernel of the embedded model, built where there is a compiler. Without it the same passes run in NumPy."""
+
+import sys
+
+from setuptools import Extension, setup
+
+KERNEL = Extension(
+    "engine.models.embedded._kernel",
+    ["engine/models/embedded/native/module.c"],
+    depends=[
+        f"engine/models/embedded/native/{name}.h"
+        for name in ("network", "vectors", "products", "attention", "pass", "path", "paths", "batch")
+    ],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")],
+    # No contraction: a row's rounding must not depend on how the compiler treats the rows that are computed with it.
+    extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off"],
+    py_limited_api=True,
+    optional=True,
+)
+
+setup(ext_modules=[KERNEL], options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -1,0 +1,46 @@
+"""Runs a kernel that was built with sanitizers over all its paths: `python sanitized_kernel.py KERNEL`.
+
+A process of its own, because the sanitizers must be loaded before Python. See test_kernel_sanitized.py.
+"""
+
+import importlib.util
+import sys
+
+import numpy as np
+from kernel_passes import ODD, WIDE, random_rows, random_weights, run_holes
+
+NAME = "engine.models.embedded._kernel"
+HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
+
+
+def main() -> None:
+    spec = importlib.util.spec_from_file_location(NAME, sys.argv[1])
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    import engine.models.embedded
+
+    engine.models.embedded._kernel = module
+    from engine.models.embedded import kernel_pass
+    from engine.models.embedded.numpy_pass import Hole
+    from engine.models.embedded.slabs import SlabContext
+
+    assert vars(kernel_pass)["_kernel"] is module
+    for path in kernel_pass.kernel_paths():
+        for shape in (ODD, WIDE):
+            kernel = kernel_pass.KernelPass(random_weights(shape), shape, path)
+            result, _ = run_holes(kernel, shape, HOLES)
+            assert np.isfinite(result.logits).all()
+            full = SlabContext(shape, np.float16)
+            full.reserve(shape.positions)
+            rows = random_rows(shape, shape.positions, 0)
+            kernel.run(rows, [Hole(shape.positions, 9, 0, full.slabs)], np.array([0, shape.positions - 1]))
+            try:
+                kernel.run(rows + 1, [Hole(shape.positions, 9, 0, full.slabs)], np.array([0]))
+            except ValueError:
+                print(path, "ran and refused")
+
+
+if __name__ == "__main__":
+    main()
