@@ -76,7 +76,7 @@ def main() -> None:
     runners: dict[str, Runner] = {f"torch {_precision()}": reference.runner}
     hosts: list[HostPass] = [KernelPass(weights, shape, path) for path in kernel_paths()]
     for host in (*hosts, NumpyPass(weights, shape)):
-        runners[host.name] = HostRunner(host, shape, [])
+        runners[host.name] = HostRunner(host, shape, [], [])
     speeds = measured_speeds(shape)
     results: list[Measured] = []
     for rows in ROWS:

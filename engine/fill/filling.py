@@ -24,7 +24,8 @@ class BaseFilling(ABC):
         self.unwritten = task.layout.typed.encode()
         """The typed text at the cursor that the committed tokens do not cover yet. While there is some, the next token
         must be compatible with it, and nothing ends the fill (models/embedded/token_healing.py)."""
-        self._end_confidence = 1.0
+        self._continues: list[float] = []
+        self._end_confidence, self._end_continues = 1.0, 0.0
         self._first_line = GrowingLine()
 
     def ends(self, token: int) -> bool:
@@ -36,20 +37,21 @@ class BaseFilling(ABC):
         """Return how many of `tokens` there are up to the first that ends the fill, that one included."""
         return next((index + 1 for index, token in enumerate(tokens) if self.ends(token)), len(tokens))
 
-    def commit(self, token: int, confidence: float) -> None:
-        """Append a token. A token that ends the fill is not part of it."""
+    def commit(self, token: int, confidence: float, continues: float = 0.0) -> None:
+        """Append a token. A token that ends the fill is not part of it. continues: see Predictions."""
         if self.unwritten:  # A typed newline is not the end of the line to fill.
             self.unwritten = self.unwritten[len(self.vocabulary.bytes_of(token)) :]
-            self.append(token, confidence)
+            self.append(token, confidence, continues)
         elif self.ends(token):
-            self.finish, self._end_confidence = "complete", confidence
+            self.finish, self._end_confidence, self._end_continues = "complete", confidence, continues
         else:
-            self.append(token, confidence)
+            self.append(token, confidence, continues)
 
-    def append(self, token: int, confidence: float) -> None:
+    def append(self, token: int, confidence: float, continues: float = 0.0) -> None:
         """Append a token that does not end the fill. A doubtful first line or the length may end it."""
         self.tokens.append(token)
         self.confidence.append(confidence)
+        self._continues.append(continues)
         if self._doubtful(token, confidence):
             self.finish = "unsure"
         elif len(self.tokens) >= self.task.bounds.max_tokens:
@@ -66,7 +68,7 @@ class BaseFilling(ABC):
     def commit_next(self, predictions: Predictions) -> None:
         """Commit the token that the first row of `predictions` proposes."""
         proposal = self.task.sampler.propose(predictions.part(0, 1), [len(self.tokens)])
-        self.commit(proposal.tokens[0], proposal.confidence[0])
+        self._commit_of(proposal, 0)
 
     def verify(self, draft: list[int], proposal: Proposal) -> int:
         """Commit what left to right would have written; return how many tokens of the draft that is.
@@ -74,11 +76,14 @@ class BaseFilling(ABC):
         `proposal` has one token for each position of the draft, and one more.
         """
         for accepted, drafted in enumerate(draft):
-            self.commit(proposal.tokens[accepted], proposal.confidence[accepted])
+            self._commit_of(proposal, accepted)
             if proposal.tokens[accepted] != drafted or self.finish is not None:
                 return accepted
-        self.commit(proposal.tokens[len(draft)], proposal.confidence[len(draft)])
+        self._commit_of(proposal, len(draft))
         return len(draft)
+
+    def _commit_of(self, proposal: Proposal, position: int) -> None:
+        self.commit(proposal.tokens[position], proposal.confidence[position], proposal.continues[position])
 
     def close(self, finish: Finish) -> None:
         """End the fill with what is committed."""
@@ -93,8 +98,14 @@ class BaseFilling(ABC):
             confidence=[round(confidence, 4) for _, confidence in written],
             finish=self.finish or "deadline",
             end_confidence=round(self._end_confidence, 4),
+            continues=[round(each, 4) for each in (*self._word_goes_on(len(written)), self._end_continues)],
             source=main_source(self.sources[len(self.tokens) - len(written) :]),
         )
+
+    def _word_goes_on(self, count: int) -> list[float]:
+        """Return how likely a word went on at each of the last `count` tokens; zeros for a model that does not say."""
+        known = self._continues[len(self.tokens) - count : len(self.tokens)]
+        return known if len(self._continues) == len(self.tokens) else [0.0] * count
 
     def committed(self) -> Committed:
         return Committed(self.tokens, self.sources)

@@ -35,25 +35,30 @@ class Predictions:
     probabilities: fp32 [n, top], of these tokens.
     entropy: fp32 [n], nats; zeros where it was not asked for.
     named: fp32 [n, m], the probabilities of the tokens that the query named.
+    continues: fp32 [n], how likely the next token goes on with the word before it; zeros where the model does not say.
     """
 
     tokens: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     entropy: NDArray[np.float32]
     named: NDArray[np.float32]
+    continues: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def part(self, start: int, stop: int) -> "Predictions":
         """Return the predictions of rows `start` up to `stop`."""
-        rows = slice(start, stop)
-        return Predictions(self.tokens[rows], self.probabilities[rows], self.entropy[rows], self.named[rows])
+        return self._at(slice(start, stop))
 
     def rows(self, rows: Sequence[int]) -> "Predictions":
         """Return the predictions of some rows."""
-        index = list(rows)
-        return Predictions(self.tokens[index], self.probabilities[index], self.entropy[index], self.named[index])
+        return self._at(list(rows))
+
+    def _at(self, rows: slice | list[int]) -> "Predictions":
+        return Predictions(
+            self.tokens[rows], self.probabilities[rows], self.entropy[rows], self.named[rows], self.continues[rows]
+        )
 
     def with_rows(self, rows: Sequence[int], other: "Predictions") -> "Predictions":
         """Return these predictions with the tokens of `other`, as many a row, and their probabilities at some rows."""
@@ -69,6 +74,7 @@ class Predictions:
             np.concatenate((first.probabilities, second.probabilities)),
             np.concatenate((first.entropy, second.entropy)),
             np.concatenate((first.named, second.named)),
+            np.concatenate((first.continues, second.continues)),
         )
 
     def without(self, token: int) -> "Predictions":
@@ -82,7 +88,12 @@ class Predictions:
         left = np.maximum(1 - removed, 1e-9)
         probabilities = np.take_along_axis(self.probabilities, kept, 1) / left[:, None]
         entropy = (self.entropy + removed * np.log(np.maximum(removed, 1e-30))) / left + np.log(left)
-        return Predictions(np.take_along_axis(self.tokens, kept, 1), probabilities, entropy, self.named)
+        return Predictions(np.take_along_axis(self.tokens, kept, 1), probabilities, entropy, self.named, self.continues)
+
+
+def continues_word(text: bytes) -> bool:
+    """Return whether a token's bytes go on with a word. Bytes of other alphabets count as letters."""
+    return bool(text) and (text[:1].isalnum() or text[0] == ord("_") or text[0] >= 128)
 
 
 class DraftRows(Protocol):

@@ -17,16 +17,18 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 class Proposal:
     """For n positions: token ids, their probabilities at temperature 1, and entropies in nats; lists of length n.
 
-    Entropies are 0 where the query did not ask for them.
+    Entropies are 0 where the query did not ask for them. continues: see Predictions.
     """
 
     tokens: list[int]
     confidence: list[float]
     entropy: list[float]
+    continues: list[float]
 
     def part(self, start: int, stop: int) -> "Proposal":
         """Return the proposals from `start` up to `stop`."""
-        return Proposal(self.tokens[start:stop], self.confidence[start:stop], self.entropy[start:stop])
+        part = slice(start, stop)
+        return Proposal(self.tokens[part], self.confidence[part], self.entropy[part], self.continues[part])
 
 
 @attrs.frozen
@@ -55,7 +57,10 @@ class Sampler:
             chosen = self._draw(tokens, probabilities, np.asarray(positions, np.uint64))
         rows = np.arange(len(tokens))
         return Proposal(
-            tokens[rows, chosen].tolist(), probabilities[rows, chosen].tolist(), predictions.entropy.tolist()
+            tokens[rows, chosen].tolist(),
+            probabilities[rows, chosen].tolist(),
+            predictions.entropy.tolist(),
+            predictions.continues.tolist(),
         )
 
     def _draw(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
+from engine.fill.predictions import continues_word
 from engine.memory.fill_memory import GatedMemory
 from engine.memory.gate import MemoryGate
 from engine.memory.origins import Origins
@@ -38,9 +39,13 @@ class EngineMemories:
         text = [token for token in tokenizer.get_vocab().values() if token not in special]
         self._line_breaks = np.array(sorted(token for token in text if vocabulary.breaks_line(token)), np.int64)
         self._mixes = use != "windows"
+        size = 1 + max(tokenizer.get_vocab().values())
+        self._continuing = np.zeros(size, np.float32)
+        if self._mixes:
+            self._continuing[:] = [continues_word(vocabulary.bytes_of(token)) for token in range(size)]
         self._related: RelatedWindows | None = None
         if use != "mixture":
-            breaks = np.zeros(1 + max(tokenizer.get_vocab().values()), np.bool_)
+            breaks = np.zeros(size, np.bool_)
             breaks[self._line_breaks] = True
             lines = LineTexts(breaks, vocabulary.bytes_of)
             self._related = RelatedWindows(self._workspaces, self.tokenize, lines)
@@ -69,7 +74,7 @@ class EngineMemories:
         if fill.memory == "off" or not self._mixes:
             return None
         breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
-        return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end)
+        return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end, self._continuing)
 
     def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
         if not committed.sources:

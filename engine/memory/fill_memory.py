@@ -22,13 +22,22 @@ class GatedMemory:
     count as the end token: otherwise the line's end would be two tokens with half of the probability each.
     """
 
-    def __init__(self, memory: RowMemory, gate: MemoryGate, line_breaks: NDArray[np.int64], end: int) -> None:
+    def __init__(
+        self,
+        memory: RowMemory,
+        gate: MemoryGate,
+        line_breaks: NDArray[np.int64],
+        end: int,
+        continuing: NDArray[np.float32] | None = None,
+    ) -> None:
         self._memory, self._gate, self._line_breaks, self._end = memory, gate, line_breaks, end
+        self._continuing = continuing
 
     def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> Mixture:
         found = self._memory.followers_of_rows(histories, compatible)
         # Typed text is never a line's end, so tokens keep their names while there is some.
-        return Mixture.of(found if len(compatible) else self._with_end(found), self._gate)
+        counted = found if len(compatible) else self._with_end(found)
+        return Mixture.of(counted, self._gate, continuing=self._continuing)
 
     def followers(self, history: Sequence[int], compatible: Sequence[int] = ()) -> RowFollowers:
         """Return what the memory knows of the next token, without the model. compatible: see rows."""

@@ -32,14 +32,26 @@ class Mixture:
     shares: NDArray[np.float32]
     _statistics: Statistics
     _gate: MemoryGate
+    _continuing: NDArray[np.float32]
 
     @classmethod
-    def of(cls, found: RowFollowers, gate: MemoryGate, most: int = MOST_NAMED) -> "Mixture":
-        """Return the mixture of rows. `most`: the most followers of a row that are mixed."""
+    def of(
+        cls,
+        found: RowFollowers,
+        gate: MemoryGate,
+        most: int = MOST_NAMED,
+        continuing: NDArray[np.float32] | None = None,
+    ) -> "Mixture":
+        """Return the mixture of rows.
+
+        most: the most followers of a row that are mixed. continuing: fp32 [vocabulary], 1 for tokens that go on with a
+        word, for Predictions.continues; by default no token does.
+        """
         counts = found.joined
         statistics = Statistics.of(counts)
         named, shares = _shares(counts, statistics, gate.run_weights(statistics), most)
-        return cls(named, shares, statistics, gate)
+        goes_on = np.zeros(named.shape, np.float32) if continuing is None else continuing[named]
+        return cls(named, shares, statistics, gate, goes_on)
 
     def weights(self, predictions: Predictions) -> NDArray[np.float32]:
         """Return the weights of the model and of each scope, fp32 [n, 1 + SCOPES]. predictions: as for `mix`."""
@@ -71,6 +83,8 @@ class Mixture:
             predictions,
             tokens=np.take_along_axis(tokens, order, 1),
             probabilities=np.take_along_axis(probabilities, order, 1),
+            continues=weights[:, 0] * predictions.continues
+            + (self.shares * self._continuing[:, :, None] * weights[:, None, 1:]).sum((1, 2)),
         )
 
     def sources(self, predictions: Predictions, weights: NDArray[np.float32], tokens: Sequence[int]) -> RowSources:

@@ -11,11 +11,18 @@ from engine.fill.predictions import NEVER, Predictions, Query
 
 
 @torch.inference_mode()
-def predict(logits: Tensor, queries: Sequence[Query], counts: Sequence[int], forbidden: Tensor) -> list[Predictions]:
+def predict(
+    logits: Tensor,
+    queries: Sequence[Query],
+    counts: Sequence[int],
+    forbidden: Tensor,
+    continuing: Tensor | None = None,
+) -> list[Predictions]:
     """Return one Predictions a query.
 
     logits: fp32 [rows, vocabulary] of several passes, `counts` rows of each; overwritten.
     forbidden: int64 [n], tokens that get no probability.
+    continuing: fp32 [vocabulary], 1 for tokens that go on with a word, for Predictions.continues.
     """
     bounds = list(pairwise([0, *accumulate(counts)]))
     logits.index_fill_(-1, forbidden, NEVER)
@@ -30,7 +37,10 @@ def predict(logits: Tensor, queries: Sequence[Query], counts: Sequence[int], for
     entropy = torch.zeros_like(total)
     if any(query.entropy for query in queries):
         entropy = total - (logits.softmax(-1) * logits).sum(-1)
-    ids, shares, undecided = (part.cpu().numpy() for part in (tokens, probabilities, entropy))
+    continues = torch.zeros_like(total)
+    if continuing is not None:
+        continues = (logits - total[:, None]).exp() @ continuing
+    ids, shares, undecided, goes_on = (part.cpu().numpy() for part in (tokens, probabilities, entropy, continues))
     if top > 1:  # Equal logits are common in bf16. The smaller id comes first, as with max.
         order = np.lexsort((ids, -shares), axis=1)
         ids, shares = np.take_along_axis(ids, order, 1), np.take_along_axis(shares, order, 1)
@@ -40,6 +50,7 @@ def predict(logits: Tensor, queries: Sequence[Query], counts: Sequence[int], for
             shares[start:stop, : query.top],
             undecided[start:stop],
             _named(logits[start:stop], total[start:stop], query),
+            goes_on[start:stop],
         )
         for query, (start, stop) in zip(queries, bounds, strict=True)
     ]

@@ -5,6 +5,8 @@ from wrong lines worse (docs/training.md): a line is right only when every token
 """
 
 import math
+import re
+from itertools import accumulate
 
 from engine.protocol.messages import Candidate
 
@@ -24,6 +26,20 @@ def confidence_between(candidate: Candidate, start: int, end: int) -> float:
             probabilities.append(probability)
         position += len(token)
     return math.prod(probabilities) if probabilities else 0.0
+
+
+def start_confidence(candidate: Candidate, start: int, end: int) -> float:
+    """Return how likely characters `start` to `end` are right as a start of a line that does not end inside a word.
+
+    Where they end with a word and a token, the word's end is one more prediction that must be right.
+    """
+    confidence = confidence_between(candidate, start, end)
+    if candidate.continues and re.match(r"\w", candidate.text[end - 1 : end]):
+        bounds = accumulate(map(len, candidate.tokens))
+        token = next((index for index, bound in enumerate(bounds, 1) if bound == end), None)
+        if token is not None:
+            confidence *= 1 - candidate.continues[token]
+    return confidence
 
 
 def line_confidence(candidate: Candidate, start: int, end: int) -> float:

@@ -142,7 +142,9 @@ class Candidate:
 
     `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
     probability that the text ends after the last token; it is 1.0 if the model did not choose the end. `source` gave
-    the largest share of the tokens' probabilities. `origins` is empty unless the fill asks to explain.
+    the largest share of the tokens' probabilities. `origins` is empty unless the fill asks to explain. `continues` says
+    for each token, and for the end, how likely the word before it went on there instead; it is empty for a model that
+    does not say.
     """
 
     text: str
@@ -150,6 +152,7 @@ class Candidate:
     confidence: list[float]
     finish: Finish
     end_confidence: float = 1.0
+    continues: list[float] = attrs.field(factory=list)
     source: SourceName = "model"
     origins: list[Origin] = attrs.field(factory=list)
 

@@ -138,8 +138,9 @@ def judge(reader: HoleReader, gate: MemoryGate, workspaces: Iterable[Sequence[Fi
             mixture = Mixture.of(hole.followers, gate)
             tokens = hole.probabilities.argmax(1)[:, None]
             highest = np.take_along_axis(hole.probabilities, tokens, 1)
+            zeros = np.zeros(len(tokens), np.float32)
             named = np.take_along_axis(hole.probabilities, mixture.named, 1)
-            mixed = mixture.mix(Predictions(tokens, highest, np.zeros(len(tokens), np.float32), named))
+            mixed = mixture.mix(Predictions(tokens, highest, zeros, named, zeros))
             right = (mixed.tokens[:, 0] == hole.targets).tolist()
             judged += map(Judged, mixed.probabilities[:, 0].tolist(), right)
     return judged

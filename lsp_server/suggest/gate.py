@@ -5,7 +5,7 @@ import re
 
 import attrs
 
-from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between, first_line_confidence
+from engine.protocol.confidence import FEWEST_CHARACTERS, first_line_confidence, start_confidence
 from engine.protocol.messages import Candidate, Origin, SourceName
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
@@ -90,7 +90,7 @@ def confident_start(candidate: Candidate, text: str, hole: Hole, language: Langu
         return nothing
     start = nothing
     for end in (unit.end() for unit in _UNIT.finditer(line) if unit.end() >= indent + FEWEST_CHARACTERS):
-        confidence = confidence_between(candidate, begin, begin + end - indent)
+        confidence = start_confidence(candidate, begin, begin + end - indent)
         if confidence < threshold:
             break
         needed = surer(threshold) if start.text or end - indent < _SHORT else threshold

@@ -40,7 +40,11 @@ def results_of(states: Sequence[Sequence[CanvasState]]) -> list[PassResult]:
 def _result(packed: NDArray[np.float32], states: Sequence[CanvasState]) -> CanvasResult:
     likeliest, confidence, entropy, accepted, stopped = packed
     predictions = Predictions(
-        likeliest.astype(np.int64)[:, None], confidence[:, None], entropy, np.zeros((len(entropy), 0), np.float32)
+        likeliest.astype(np.int64)[:, None],
+        confidence[:, None],
+        entropy,
+        np.zeros((len(entropy), 0), np.float32),
+        np.zeros(len(entropy), np.float32),
     )
     return CanvasResult(predictions=predictions, accepted=accepted > 0, stopped=stopped > 0, states=states)
 

@@ -25,8 +25,8 @@ def host_pass(weights: Weights, shape: Shape) -> HostPass:
 class HostRan:
     """Implements runner.Ran."""
 
-    def __init__(self, result: Result, forbidden: NDArray[np.int64]) -> None:
-        self._result, self._forbidden = result, forbidden
+    def __init__(self, result: Result, forbidden: NDArray[np.int64], continuing: Floats) -> None:
+        self._result, self._forbidden, self._continuing = result, forbidden, continuing
 
     @property
     def trunk(self) -> Floats:
@@ -36,7 +36,7 @@ class HostRan:
         return self._result.logits
 
     def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
-        return predict(self._result.logits, queries, counts, self._forbidden)
+        return predict(self._result.logits, queries, counts, self._forbidden, self._continuing)
 
 
 class HostRunner:
@@ -44,8 +44,10 @@ class HostRunner:
 
     device = "cpu"
 
-    def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int]) -> None:
+    def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
+        self._continuing = np.zeros(shape.vocabulary, np.float32)
+        self._continuing[list(continuing)] = 1
         self.dtype = "float32, numpy" if host.name == "numpy" else f"int8, {host.name}"
 
     def new_context(self) -> SlabContext:
@@ -60,4 +62,5 @@ class HostRunner:
             holes.append(Hole(item.rows, len(item.append), start, context.slabs))
             wanted += [first + row for row in item.wanted]
             first += item.rows
-        return HostRan(self._pass.run(packed.numbers, holes, np.array(wanted, np.int64)), self._forbidden)
+        result = self._pass.run(packed.numbers, holes, np.array(wanted, np.int64))
+        return HostRan(result, self._forbidden, self._continuing)

@@ -67,7 +67,11 @@ class LinkedRows:
         top = top[np.argsort(-logits[top], kind="stable")]
         named = np.zeros((1, 0), np.float32) if query.named is None else np.exp(logits[query.named[:1]] - total)
         return Predictions(
-            top[None], np.exp(logits[top] - total)[None].astype(np.float32), np.zeros(1, np.float32), named
+            tokens=top[None],
+            probabilities=np.exp(logits[top] - total)[None].astype(np.float32),
+            entropy=np.zeros(1, np.float32),
+            named=named,
+            continues=np.zeros(1, np.float32),
         )
 
 

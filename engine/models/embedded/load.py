@@ -18,7 +18,7 @@ from engine.models.embedded.link_numpy import NumpyLink
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.weights import Weights
-from engine.models.stock.token_bytes import load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 
 TORCH_PRECISIONS: tuple[PrecisionSetting, ...] = ("fp32", "bf16")
 """What only torch computes in."""
@@ -46,11 +46,12 @@ def load(
     except ValueError as error:
         raise ModelError(f"the weights in {folder} do not fit its config.json: {error}") from None
     never = [token for token in attrs.astuple(card.marks) if token != card.marks.end]
+    continuing = TokenBytes(tokenizer).continuing_words()
     runner: Runner
     if device == "cuda" or precision in TORCH_PRECISIONS:
-        runner = _torch_runner(weights, card, device, precision, never)
+        runner = _torch_runner(weights, card, device, precision, never, continuing)
     else:
-        runner = HostRunner(host_pass(weights, card.shape), card.shape, never)
+        runner = HostRunner(host_pass(weights, card.shape), card.shape, never, continuing)
         threads = 1
     # Not on a GPU: each linked token would have to be waited for.
     has_link = card.shape.link_width > 0 and device == "cpu"
@@ -59,10 +60,15 @@ def load(
 
 
 def _torch_runner(
-    weights: Weights, card: Card, device: str, precision: PrecisionSetting, forbidden: list[int]
+    weights: Weights,
+    card: Card,
+    device: str,
+    precision: PrecisionSetting,
+    forbidden: list[int],
+    continuing: list[int],
 ) -> Runner:
     try:
         from engine.models.embedded import torch_loading
     except ModuleNotFoundError as error:
         raise ModelError(f'precision "{precision}" on device "{device}" needs {error.name}; use "auto"') from None
-    return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden)
+    return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden, continuing)

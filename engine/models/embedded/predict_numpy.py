@@ -11,19 +11,24 @@ from engine.models.embedded.shape import Floats
 
 
 def predict(
-    logits: Floats, queries: Sequence[Query], counts: Sequence[int], forbidden: NDArray[np.int64]
+    logits: Floats,
+    queries: Sequence[Query],
+    counts: Sequence[int],
+    forbidden: NDArray[np.int64],
+    continuing: Floats,
 ) -> list[Predictions]:
     """Return one Predictions a query.
 
     logits: fp32 [rows, vocabulary] of several passes, `counts` rows of each; overwritten.
-    forbidden: int64 [n], tokens that get no probability.
+    forbidden: int64 [n], tokens that get no probability. continuing: fp32 [vocabulary], see models.predict.
     """
     logits[:, forbidden] = NEVER
     bounds = list(pairwise([0, *accumulate(counts)]))
-    return [_predicted(logits[start:stop], query) for query, (start, stop) in zip(queries, bounds, strict=True)]
+    parts = zip(queries, bounds, strict=True)
+    return [_predicted(logits[start:stop], query, continuing) for query, (start, stop) in parts]
 
 
-def _predicted(logits: Floats, query: Query) -> Predictions:
+def _predicted(logits: Floats, query: Query, continuing: Floats) -> Predictions:
     """Return the predictions of one hole's rows."""
     if len(query.compatible_tokens) and len(logits):
         kept = np.array(query.compatible_tokens, np.int64)
@@ -42,7 +47,7 @@ def _predicted(logits: Floats, query: Query) -> Predictions:
     named = np.zeros((len(logits), 0), np.float32)
     if query.named is not None:
         named = np.exp(np.take_along_axis(logits, query.named, 1) - total)
-    return Predictions(tokens, np.exp(chosen - total), entropy, named)
+    return Predictions(tokens, np.exp(chosen - total), entropy, named, (shares @ continuing) / sums[:, 0])
 
 
 def _likeliest(logits: Floats, top: int) -> NDArray[np.int64]:

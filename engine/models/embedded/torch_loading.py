@@ -12,7 +12,12 @@ from engine.models.embedded.weights import Weights
 
 
 def torch_runner(
-    weights: Weights, shape: Shape, device: str, precision: PrecisionSetting, forbidden: Sequence[int]
+    weights: Weights,
+    shape: Shape,
+    device: str,
+    precision: PrecisionSetting,
+    forbidden: Sequence[int],
+    continuing: Sequence[int],
 ) -> TorchRunner:
     """Return a runner in bf16 on a GPU unless `precision` is "fp32", and in bf16 on the CPU if that is asked for."""
     with torch.device("meta"):
@@ -24,7 +29,7 @@ def torch_runner(
     network = network.to(device=torch.device(device), dtype=torch.bfloat16 if bf16 else torch.float32).eval()
     network.reset_tables()
     _store_by_columns(network)
-    return TorchRunner(network, torch.device(device), forbidden)
+    return TorchRunner(network, torch.device(device), forbidden, continuing)
 
 
 def _store_by_columns(network: Network) -> None:

@@ -26,6 +26,7 @@ class TorchRan:
     tensor: Tensor
     rows: Tensor | None
     forbidden: Tensor
+    continuing: Tensor
 
     @property
     def trunk(self) -> Floats | None:
@@ -35,7 +36,7 @@ class TorchRan:
         return _numbers(self.tensor)
 
     def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
-        predictions = predict(self.tensor, queries, counts, self.forbidden)
+        predictions = predict(self.tensor, queries, counts, self.forbidden, self.continuing)
         synchronize(self.tensor.device)
         return predictions
 
@@ -47,11 +48,15 @@ class TorchRunner:
     the batch changes no answer.
     """
 
-    def __init__(self, network: Network, device: torch.device, forbidden: Sequence[int]) -> None:
+    def __init__(
+        self, network: Network, device: torch.device, forbidden: Sequence[int], continuing: Sequence[int]
+    ) -> None:
         self.network, self._device = network, device
         self._dtype = network.embed.weight.dtype
         self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
         self._forbidden = torch.tensor(forbidden, device=device)
+        self._continuing = torch.zeros(network.shape.vocabulary, device=device)
+        self._continuing[list(continuing)] = 1
         self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
         """Runs passes as CUDA graphs, where there is CUDA."""
 
@@ -66,7 +71,7 @@ class TorchRunner:
         contexts = [expect_type(item.context, KeyValues) for item in passes]
         captured = None if self.captured is None else self.captured.run(passes, contexts, packed)
         if captured is not None:
-            return TorchRan(torch.cat(captured), None, self._forbidden)
+            return TorchRan(torch.cat(captured), None, self._forbidden, self._continuing)
         return self._run_uncaptured(passes, contexts, packed)
 
     def _run_uncaptured(
@@ -84,7 +89,8 @@ class TorchRunner:
         chosen = torch.tensor(wanted, dtype=torch.long, device=self._device)
         wanted_rows = rows[chosen]
         logits = self.network.logits(wanted_rows, inputs.hints[chosen], inputs.strengths[chosen])
-        return TorchRan(logits, wanted_rows if self.device == "cpu" else None, self._forbidden)
+        kept = wanted_rows if self.device == "cpu" else None
+        return TorchRan(logits, kept, self._forbidden, self._continuing)
 
 
 def _numbers(tensor: Tensor) -> Floats:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 
+from engine.fill.predictions import continues_word
+
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read tokenizer.json. A "<mask>" in a user's file then becomes tokens of text, not the mask."""
@@ -36,6 +38,10 @@ class TokenBytes:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         last = len(tokens) - 1
         return [decoder.decode(self.bytes[token], index == last) for index, token in enumerate(tokens)]
+
+    def continuing_words(self) -> list[int]:
+        """Return the tokens that go on with a word: their text begins with a letter, a digit or an underscore."""
+        return [token for token, text in enumerate(self.bytes) if continues_word(text)]
 
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self.bytes[token]

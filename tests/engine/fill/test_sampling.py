@@ -12,7 +12,8 @@ from engine.models.predict import predict
 
 
 def proposal(*confidence: float, entropy: list[float] | None = None) -> Proposal:
-    return Proposal(list(range(len(confidence))), list(confidence), entropy or [0.0] * len(confidence))
+    zeros = [0.0] * len(confidence)
+    return Proposal(list(range(len(confidence))), list(confidence), entropy or zeros, zeros)
 
 
 def test_threshold_commits_all_that_are_sure_and_the_surest_up_to_the_floor() -> None:

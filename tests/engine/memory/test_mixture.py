@@ -19,6 +19,7 @@ from engine.memory.row_statistics import FEATURES, Statistics
 from engine.memory.workspace import WorkspaceMemories
 
 VOCABULARY = 12
+CONTINUING = (np.arange(VOCABULARY) % 3 == 0).astype(np.float32)
 TOKENS = st.lists(st.integers(0, VOCABULARY - 1), max_size=60)
 
 
@@ -49,6 +50,7 @@ def predictions_of(probabilities: NDArray[np.float32], top: int, named: NDArray[
         np.take_along_axis(probabilities, tokens, 1),
         np.zeros(len(tokens), np.float32),
         np.take_along_axis(probabilities, named, 1),
+        probabilities @ CONTINUING,
     )
 
 
@@ -91,7 +93,7 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
 ) -> None:
     gate, probabilities = random_gate(seed), random_probabilities(len(histories), seed)
     rows = rows_of(above, below, other, histories, sorted(compatible))
-    mixture = Mixture.of(rows, gate)
+    mixture = Mixture.of(rows, gate, continuing=CONTINUING)
     before = predictions_of(probabilities, top, mixture.named)
     mixed = mixture.mix(before)
     statistics = Statistics.of(rows.joined)
@@ -109,6 +111,7 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
             for token, share in back_off(parts).items():
                 expected[token] += weights[number, 1 + scope] * share
         assert expected.sum() == pytest.approx(1, abs=1e-4)
+        assert mixed.continues[number] == pytest.approx(expected @ CONTINUING, abs=1e-4)
         assert mixed.probabilities[number] == pytest.approx(np.sort(expected)[::-1][:top], abs=1e-5)
         assert mixed.probabilities[number] == pytest.approx(expected[mixed.tokens[number]], abs=1e-5)
         assert len(set(mixed.tokens[number].tolist())) == top

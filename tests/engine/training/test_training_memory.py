@@ -35,7 +35,7 @@ def random_gate() -> MemoryGate:
     random = np.random.default_rng(1)
 
     def normal(*shape: int) -> NDArray[np.float32]:
-        return random.normal(size=shape).astype(np.float32)
+        return random.normal(scale=0.2, size=shape).astype(np.float32)
 
     back_off = np.abs(normal(SCOPES, len(RUNS), 2))
     return MemoryGate(

@@ -209,11 +209,14 @@ def test_predictions_in_numpy_are_those_in_torch() -> None:
     named = rng.integers(0, 200, (4, 5))
     queries = [Query(3), Query(1, entropy=True, compatible_tokens=(4, 9, 11)), Query(8, named=named)]
     counts, forbidden = [1, 2, 4], [0, 3, 5]
-    expected = torch_predict.predict(torch.from_numpy(logits.copy()), queries, counts, torch.tensor(forbidden))
-    found = predict_numpy.predict(logits.copy(), queries, counts, np.array(forbidden))
+    continuing = (rng.random(200) < 0.4).astype(np.float32)
+    expected = torch_predict.predict(
+        torch.from_numpy(logits.copy()), queries, counts, torch.tensor(forbidden), torch.from_numpy(continuing)
+    )
+    found = predict_numpy.predict(logits.copy(), queries, counts, np.array(forbidden), continuing)
     for query, one, other in zip(queries, found, expected, strict=True):
         assert np.array_equal(one.tokens, other.tokens)
-        for part in ("probabilities", "named", *(["entropy"] if query.entropy else [])):
+        for part in ("probabilities", "named", "continues", *(["entropy"] if query.entropy else [])):
             np.testing.assert_allclose(getattr(one, part), getattr(other, part), rtol=2e-5, atol=1e-7)
         assert isinstance(one, Predictions)
 
@@ -222,7 +225,9 @@ def test_equal_logits_are_ordered_by_their_ids() -> None:
     logits = np.zeros((2, 20), np.float32)
     logits[:, [3, 7, 11]] = 5
     for top in (1, 2, 3):
-        (found,) = predict_numpy.predict(logits.copy(), [Query(top)], [2], np.zeros(0, np.int64))
+        (found,) = predict_numpy.predict(
+            logits.copy(), [Query(top)], [2], np.zeros(0, np.int64), np.zeros(20, np.float32)
+        )
         assert found.tokens.tolist() == [[3, 7, 11][:top]] * 2
 
 
