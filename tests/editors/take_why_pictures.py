@@ -108,7 +108,9 @@ def vscode(home: Path) -> None:
         def suggested() -> bool:
             # The repository is being read meanwhile, so the word is typed again until it is known.
             workbench.type(TYPED)
-            shown = "error" in workbench.wait_for_ghost(2.0)
+            until_s = time.monotonic() + 3
+            while not (shown := "error" in workbench.ghost()) and time.monotonic() < until_s:
+                time.sleep(0.05)
             for _ in "" if shown else TYPED:
                 workbench.press("Backspace")
             return shown
