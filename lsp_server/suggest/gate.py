@@ -45,14 +45,16 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     """Return what to show of `text`, the shaped `candidate`, or None.
 
     All of it is shown when the confidence in its first line reaches the setting `gate`, and what that adds to the
-    start of the line is surer still (`surer`); else the start. A fill that the engine ended as unsure has no whole
-    line. The setting `whole_lines` hides starts. A gate of 0 hides nothing.
+    start of the line is surer still (`surer`); else the start. A fill that ended within its first line has no whole
+    line: it was unsure, or too long for its canvas or its time. The setting `whole_lines` hides starts. A gate of 0
+    hides nothing.
     """
     confidence = first_line_confidence(candidate, text)
     start = Start("", 1.0)
     if not settings.whole_lines:
         start = confident_start(candidate, text, hole, language, settings.gate)
-    is_whole = candidate.finish != "unsure" and confidence >= settings.gate
+    has_whole_line = candidate.finish == "complete" or "\n" in candidate.text.strip()
+    is_whole = has_whole_line and confidence >= settings.gate
     if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
         return Presented(text, is_start=False, confidence=confidence)
     return Presented(start.text, is_start=True, confidence=confidence) if start.text else None

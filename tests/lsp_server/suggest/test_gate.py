@@ -63,6 +63,21 @@ def test_an_unsure_fill_has_no_whole_line() -> None:
     assert shown(attrs.evolve(unsure, finish="complete"), settings, "abcde.def(") == ("abcde.def(", False)
 
 
+def test_a_fill_that_was_cut_off_within_its_line_has_no_whole_line() -> None:
+    for finish in ("canvas full", "deadline"):
+        cut_off = Candidate("abcde.defin", ["abcde", ".", "defin"], [0.99, 0.99, 0.99], finish, continues=[0, 0, 0, 0])
+        assert shown(cut_off, Settings(gate=0.6)) == ("abcde.defin", True)
+        assert shown(attrs.evolve(cut_off, continues=[0, 0, 0, 0.9]), Settings(gate=0.6)) == ("abcde.", True)
+        two_lines = attrs.evolve(cut_off, text="abcde\n    x", tokens=["abcde", "\n    ", "x"])
+        assert shown(two_lines, Settings(gate=0.6)) == ("abcde\n    x", False)
+
+
+def test_a_word_that_probably_goes_on_is_not_shown() -> None:
+    call = Candidate("abcde.def(x)", ["abcde", ".def", "(x)"], [0.95, 0.95, 0.3], "complete", continues=[0, 0, 0.3, 0])
+    assert shown(call, Settings(gate=0.8)) == ("abcde.", True)
+    assert shown(attrs.evolve(call, continues=[0, 0, 0.05, 0]), Settings(gate=0.8)) == ("abcde.def", True)
+
+
 def test_text_that_shaping_added_or_removed_does_not_count() -> None:
     settings = Settings(gate=0.6)
     assert shown_text(["  ", "abcde", ".def", ")))"], [0.1, 0.7, 0.5, 0.1], settings, "abcde.def") == "abcde"
