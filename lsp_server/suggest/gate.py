@@ -54,7 +54,7 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     if not settings.whole_lines:
         start = confident_start(candidate, text, hole, language, settings.gate)
     has_whole_line = candidate.finish == "complete" or "\n" in candidate.text.strip()
-    is_whole = has_whole_line and confidence >= settings.gate
+    is_whole = confidence >= settings.gate and (has_whole_line or not settings.gate)
     if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
         return Presented(text, is_start=False, confidence=confidence)
     return Presented(start.text, is_start=True, confidence=confidence) if start.text else None
