@@ -1,4 +1,4 @@
-"""What the memory of a workspace costs: time a lookup, bytes a token, time to learn files and a changed file.
+"""What the memory of a workspace costs: time a lookup, a choice of windows, bytes a token, time to learn files.
 
     python benchmarks/memory.py CORPUS/train.msgpack
 
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.memory.index import RunIndex
-from engine.models.stock.token_bytes import load_tokenizer
+from engine.memory.row_memory import KnownFiles
+from engine.memory.windows import MOST_QUERY_TOKENS, LineTexts, best_windows
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 
 Tokens = NDArray[np.int32]
 Rows = list[list[int]]
@@ -60,6 +62,21 @@ def print_lookups(index: RunIndex, rows: Rows, name: str) -> None:
         print(f"{name}, {together} rows together: {microseconds(index.followers_of_rows, batches)}")
 
 
+def print_windows(index: RunIndex, rows: Rows, tokenizer: Tokenizer) -> None:
+    """Print what the choice of windows costs for queries that are as long as they may be."""
+    token_bytes = TokenBytes(tokenizer)
+    breaks = np.array([token_bytes.breaks_line(token) for token in range(len(token_bytes.bytes))])
+    known, lines = KnownFiles(index, str), LineTexts(breaks, token_bytes.bytes.__getitem__)
+    times, found = [], 0
+    for row in rows:
+        started = time.perf_counter()
+        windows = best_windows(known, None, [row[-MOST_QUERY_TOKENS:]], lines)
+        times.append(1e3 * (time.perf_counter() - started))
+        found += len(windows)
+    middle, most = np.median(times), np.percentile(times, 95)
+    print(f"windows for a hole: p50 {middle:.1f}, p95 {most:.1f} ms; {found / len(rows):.1f} found")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
@@ -98,6 +115,7 @@ def main() -> None:
         pass
     print(f"settled in {time.perf_counter() - settled:.2f} s")
     print_lookups(index, rows, "lookup once settled")
+    print_windows(index, [row for row in rows if len(row) >= MOST_QUERY_TOKENS][:300], tokenizer)
     lines = "\n".join(texts).split("\n")
     changed = []
     for number in range(20):

@@ -8,35 +8,36 @@ engine/evaluation/sandbox.py.
 import asyncio
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import attrs
 import typer
-from figures import Figure, figure_table, figures
+from figures import OTHERS, REST_OF_LINE, Figure, figure_table, figures, typing_table
 from machine import Machine, this_machine
 from rich.console import Console
-from suggester import Suggester
+from typing_ways import MEMORIES, RUNS, WORDS, Typed, type_all
 
 from engine.corpus import corpus
 from engine.corpus.languages import MARKUP
+from engine.corpus.packages import packages
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
 from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table, judged_fills
-from engine.evaluation.keystrokes import Stroke, Typing, places, tally, type_place
+from engine.evaluation.keystrokes import Typing, TypingTask, places
 from engine.evaluation.measure import measure
 from engine.evaluation.reliability_plot import draw
 from engine.evaluation.rows import Row, write_rows
 from engine.evaluation.sandbox import isolation
 from engine.evaluation.strategies import DEFAULT, DENOISE, STRATEGIES, TWIN, VERIFY
 from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix_gains, summarize
-from engine.evaluation.tables import calibration_table, fill_tables, percent, speed_table, suffix_table
+from engine.evaluation.tables import calibration_table, fill_tables, speed_table, suffix_table
 from engine.evaluation.task import Task, held_out, without_suffix
+from engine.evaluation.workspaces import Workspaces
 from engine.fill.interface import Model
 from engine.models import load as registry
+from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import ModelInfo
-from engine.schedule.scheduler import Scheduler
 from lsp_server.settings import Settings
 
 _OUT = Path(__file__).resolve().parent / "out"
@@ -64,6 +65,7 @@ class Amount:
     single: int = 120
     multi: int = 40
     places: int = 30
+    other_places: int = 8
 
     def part(self, share: float) -> "Amount":
         """Return a share of everything, but at least one."""
@@ -72,13 +74,25 @@ class Amount:
 
 @attrs.frozen
 class Measured:
-    """All rows: `blind` without their suffix, `timed` with times, `accuracy` the rest; and the results of typing."""
+    """All rows: `blind` without their suffix, `timed` with times, `accuracy` the rest, `alone` without the memory.
+
+    typed: by language and way to type (typing_ways.py). known: the holes whose line another file of the package has.
+    """
 
     accuracy: list[Row]
+    alone: list[Row]
     blind: list[Row]
     timed: list[Row]
-    typing: Typing
-    suggested: list[Judged]
+    typed: dict[str, dict[str, Typed]]
+    known: set[tuple[str, str, int]]
+
+    @property
+    def suggested(self) -> list[Judged]:
+        return self.typed["python"]["workspace"].judged
+
+    @property
+    def typing(self) -> dict[str, dict[str, Typing]]:
+        return {name: {way: each.typing for way, each in ways.items()} for name, ways in self.typed.items()}
 
     @property
     def python(self) -> list[Row]:
@@ -97,7 +111,7 @@ class Quality:
     fills: list[Summary]
     speeds: list[Speed]
     suffix: list[SuffixGain]
-    typing: Typing
+    typing: dict[str, dict[str, Typing]]
     typing_error: float
     gates: list[Gate]
     gate: Gate | None
@@ -123,7 +137,8 @@ def main(
     try:
         model, files = registry.load(model_name), corpus.load(corpus_folder, "held-out")
         amount = Amount().part(0.1 if quick else share)
-        measured = asyncio.run(_measure(model, files, problems or [], amount, console))
+        workspaces = Workspaces.of(model, model_name, files) if isinstance(model, EmbeddedModel) else None
+        measured = asyncio.run(_measure(model, workspaces, files, problems or [], amount, console))
     except MidspanError as error:
         typer.echo(f"quality: {error}", err=True)
         raise typer.Exit(1) from None
@@ -134,21 +149,60 @@ def main(
 
 
 async def _measure(
-    model: Model, files: list[corpus.File], problems: list[Path], amount: Amount, console: Console
+    model: Model,
+    workspaces: Workspaces | None,
+    files: list[corpus.File],
+    problems: list[Path],
+    amount: Amount,
+    console: Console,
 ) -> Measured:
+    memories = None if workspaces is None else workspaces.memories
     with console.status("filling held-out holes"):
-        accuracy = await measure(model, _tasks(files, amount), STRATEGIES, _TOGETHER)
+        tasks = _in_workspaces(_tasks(files, amount), workspaces)
+        accuracy = await measure(model, tasks, STRATEGIES, _TOGETHER, memories)
+        of_line = [task for task in tasks if task.hole.kind == REST_OF_LINE]
+        alone = await measure(model, of_line, (DEFAULT,), _TOGETHER)
         hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
-        blind = await measure(model, without_suffix(hidden), (DEFAULT, TWIN), _TOGETHER)
+        blind = await measure(
+            model, without_suffix(_in_workspaces(hidden, workspaces)), (DEFAULT, TWIN), _TOGETHER, memories
+        )
     with console.status("timing"):
-        timed = await measure(model, _timed(files, amount), (TWIN, VERIFY, DENOISE))
+        timed = await measure(
+            model, _in_workspaces(_timed(files, amount), workspaces), (TWIN, VERIFY, DENOISE), memories=memories
+        )
     with console.status("solving problems"):
         for path in problems:
             chosen = humaneval.draw(humaneval.load(path), amount.single, amount.multi)
-            accuracy += await humaneval.solve(model, chosen, STRATEGIES, _TOGETHER)
+            accuracy += await humaneval.solve(model, chosen, STRATEGIES, _TOGETHER, memories)
+            alone += await humaneval.solve(model, chosen, (DEFAULT,), _TOGETHER)
     with console.status("typing"):
-        typing, suggested = await _type(model, files, amount.places)
-    return Measured(accuracy, blind, timed, typing, suggested)
+        counts = {"python": amount.places} | dict.fromkeys(OTHERS, amount.other_places)
+        lines = {language: places(files, language, count) for language, count in counts.items()}
+        typed = {language: await _type(model, workspaces, tasks) for language, tasks in lines.items() if tasks}
+    return Measured(accuracy, alone, blind, timed, typed, _known(of_line, files))
+
+
+def _in_workspaces(tasks: list[Task], workspaces: Workspaces | None) -> list[Task]:
+    if workspaces is None:
+        return tasks
+    return [attrs.evolve(task, workspace=workspaces.name_of(task.hole.path)) for task in tasks]
+
+
+def _known(tasks: list[Task], files: list[corpus.File]) -> set[tuple[str, str, int]]:
+    """Return the holes (Row.hole) whose whole line another file of the same package has."""
+    lines = {
+        package[0].path: [{line.strip() for line in file.text.split("\n")} for file in package]
+        for package in packages(files)
+    }
+    place = {file.path: (package[0].path, number) for package in packages(files) for number, file in enumerate(package)}
+    known = set()
+    for task in tasks:
+        name, own = place.get(task.hole.path, ("", -1))
+        start, rest = task.hole.prefix.rpartition("\n")[2], task.hole.suffix.partition("\n")[0]
+        line = (start + task.hole.middle + rest).strip()
+        if any(line in of_file for number, of_file in enumerate(lines.get(name, [])) if number != own):
+            known.add((task.hole.language, task.hole.kind, task.number))
+    return known
 
 
 def _quality(measured: Measured, model: Model, minutes: float) -> Quality:
@@ -158,7 +212,9 @@ def _quality(measured: Measured, model: Model, minutes: float) -> Quality:
         model=model.info,
         minutes=round(minutes, 2),
         sandboxed=bool(isolation()),
-        figures=figures(measured.accuracy, measured.timed, measured.blind, measured.typing),
+        figures=figures(
+            measured.accuracy, measured.alone, measured.timed, measured.blind, measured.typing, measured.known
+        ),
         fills=summarize(measured.accuracy),
         speeds=[speed for strategy in (DENOISE, VERIFY) for speed in speeds(measured.timed, strategy)],
         suffix=suffix_gains([*measured.accuracy, *measured.blind]),
@@ -202,19 +258,10 @@ def _timed(files: list[corpus.File], amount: Amount) -> list[Task]:
     return [task for kind in kinds for task in held_out(files, "python", kind, amount.timed, seed=12)]
 
 
-async def _type(model: Model, files: list[corpus.File], count: int) -> tuple[Typing, list[Judged]]:
-    scheduler = Scheduler(model)
-    await scheduler.start()
-    sessions: list[Sequence[Stroke]] = []
-    suggested: list[Judged] = []
-    try:
-        for place in places(files, "python", count):
-            suggester = Suggester(scheduler, model.info, place, Settings())
-            sessions.append(await type_place(place, suggester))
-            suggested += suggester.judged
-    finally:
-        await scheduler.stop()
-    return tally(sessions), suggested
+async def _type(model: Model, workspaces: Workspaces | None, tasks: list[TypingTask]) -> dict[str, Typed]:
+    gate = Settings().gate
+    ways = [WORDS, RUNS, *MEMORIES] if workspaces is not None else [WORDS, "model alone"]
+    return {way: await type_all(model, workspaces, tasks, way, gate) for way in ways}
 
 
 def _show(quality: Quality, measured: Measured, console: Console) -> None:
@@ -226,14 +273,7 @@ def _show(quality: Quality, measured: Measured, console: Console) -> None:
         calibration_table(judged_fills(measured.python), "Confidence, Python, rest of line, as the engine answers")
     )
     console.print(calibration_table(measured.suggested, "Confidence in whole first lines while typing Python"))
-    typing = quality.typing
-    console.print(
-        f"typing: {typing.characters} keys at {typing.places} places, {typing.keys} pressed, {percent(typing.saved)} "
-        f"saved; something shown at {percent(typing.shown)} of them: {percent(typing.right)} right as far as it goes, "
-        f"{percent(typing.whole)} the whole rest of the line; {percent(typing.uncut)} were shown as whole lines, and "
-        f"{percent(typing.whole_of_uncut)} of those are right",
-        soft_wrap=True,
-    )
+    console.print(typing_table(quality.typing))
     if not quality.sandboxed:
         console.print("the kernel allows no namespaces: only the audit hook kept model-written code off the network")
     console.print(figure_table(quality.figures))

@@ -1,4 +1,5 @@
-"""What the language server would show while someone types, without its process: the same plan, present and reuse.
+"""What the language server would show while someone types, without its process: the same plan, present, reuse and
+restraint.
 
 The engine's scheduler runs in this process, and a fill has all the time it needs, so that machines of different speed
 show the same.
@@ -15,6 +16,7 @@ from lsp_server.documents.store import Documents, Snapshot, position_at
 from lsp_server.settings import Settings
 from lsp_server.suggest.history import Reuse
 from lsp_server.suggest.pipeline import plan, present
+from lsp_server.suggest.restraint import Restraint
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32
@@ -28,10 +30,16 @@ class Suggester:
     """
 
     def __init__(
-        self, scheduler: Scheduler, model: ModelInfo, task: TypingTask, settings: Settings, workspace: str = ""
+        self,
+        scheduler: Scheduler,
+        model: ModelInfo,
+        task: TypingTask,
+        settings: Settings,
+        workspace: str = "",
+        restraint: Restraint | None = None,
     ) -> None:
         self._scheduler, self._model, self._task, self._settings = scheduler, model, task, settings
-        self._documents, self._reuse = Documents(), Reuse()
+        self._documents, self._reuse, self._restraint = Documents(), Reuse(), restraint or Restraint()
         self._workspace = workspace
         self._uri = f"file:///{task.path}"
         self._documents.open(self._uri, task.language, 0, task.above + task.below)
@@ -43,15 +51,21 @@ class Suggester:
     async def __call__(self, typed: int) -> Screen:
         snapshot = self._type(typed)
         offset = len(self._task.above) + typed
-        rest = self._reuse.follow(snapshot, offset)
+        self._restraint.observe(snapshot, offset)
+        rest = [each for each in self._reuse.follow(snapshot, offset) if self._allows(snapshot, offset, each)]
         # Each key along the start of a line asks the engine again, as in lsp_server/requests/suggestions.py.
         if rest and not self._screen.cut:
             self.reused += 1
-            return attrs.evolve(self._screen, text=rest[0])
-        self.asked += 1
-        self._screen = await self._ask(snapshot, offset)
-        self._reuse.remember(snapshot, offset, [self._screen.text] if self._screen.text else [])
+            self._screen = attrs.evolve(self._screen, text=rest[0], best=rest[0])
+        else:
+            self.asked += 1
+            self._screen = await self._ask(snapshot, offset)
+            self._reuse.remember(snapshot, offset, [self._screen.text] if self._screen.text else [])
+        self._restraint.showed(snapshot, offset, self._screen.text)
         return self._screen
+
+    def _allows(self, snapshot: Snapshot, offset: int, text: str) -> bool:
+        return self._restraint.allows(snapshot, offset, text)
 
     def _type(self, typed: int) -> Snapshot:
         snapshot = self._snapshot()
@@ -72,15 +86,19 @@ class Suggester:
         return snapshot
 
     async def _ask(self, snapshot: Snapshot, offset: int) -> Screen:
-        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path, workspace=self._workspace)
+        settings = attrs.evolve(self._settings, gate=self._restraint.gate(self._uri, self._settings.gate))
+        planned = plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
         fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
         filled = await self._scheduler.submit(fill, None).result
         line = self._task.text[self._typed :].partition("\n")[0]
         # A gate of 0 presents what the gate would hide, and only an unsure fill as the start of a line.
-        ungated = attrs.evolve(planned, settings=attrs.evolve(self._settings, gate=0.0))
-        for whole in present(ungated, filled):
+        ungated = present(attrs.evolve(planned, settings=attrs.evolve(settings, gate=0.0)), filled)
+        for whole in ungated:
             if not whole.is_start:
                 first = whole.text.partition("\n")[0]
                 self.judged.append(Judged(whole.confidence, bool(first) and first == line))
-        presented = present(planned, filled)
-        return Screen(presented[0].text, presented[0].is_start) if presented else Screen()
+        best = ungated[0].text if ungated else ""
+        for each in present(planned, filled):
+            if self._allows(snapshot, offset, each.text):
+                return Screen(each.text, each.is_start, best)
+        return Screen(best=best)

@@ -121,19 +121,19 @@ def _run(
 
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported late because torch takes seconds: a process that does not get the lock ends without this.
-    from engine.library.resolve import EMBEDDED_FOLDER
+    from engine.library.resolve import folder_of
     from engine.memory.engine_memories import EngineMemories
     from engine.memory.gate import MemoryGate
-    from engine.models.embedded.model import EmbeddedModel
     from engine.models.load import load
     from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
 
     loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
-    if not isinstance(loaded, EmbeddedModel) or not arguments.memory_megabytes:
+    if not arguments.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
-    gate = MemoryGate.load(EMBEDDED_FOLDER / "memory.safetensors")
-    memories = EngineMemories(loaded, loaded.tokenizer, gate, arguments.memory_megabytes << 20)
+    gate = MemoryGate.of_model(folder_of(model))
+    max_bytes = arguments.memory_megabytes << 20
+    memories = EngineMemories(loaded, loaded.tokenizer, gate, max_bytes, loaded.memory_use)
     files = FileQueue(memories, memories.tokenize)
     return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage, files=files, memories=memories)
 

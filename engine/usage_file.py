@@ -18,6 +18,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.file_lock import try_lock
 from engine.folders import data_folder
+from engine.protocol.messages import SourceName
 
 EARLIER = "earlier"
 OTHER = "other"
@@ -35,13 +36,42 @@ _MAX_COUNT = 2**53
 
 @attrs.frozen
 class Tally:
-    """Numbers of suggestions that were shown, accepted, accepted in part and dismissed, and of accepted characters."""
+    """Numbers of suggestions that were shown, accepted, accepted in part and dismissed, and of accepted characters.
+
+    Those whose text came mostly from the edited file, or from other files of the workspace, are counted again in fields
+    of their own. The others came from the model.
+    """
 
     shown: int = 0
     accepted: int = 0
     partial: int = 0
     dismissed: int = 0
     characters: int = 0
+    shown_file: int = 0
+    shown_workspace: int = 0
+    accepted_file: int = 0
+    accepted_workspace: int = 0
+
+    @classmethod
+    def of_shown(cls, source: SourceName) -> "Tally":
+        """Return the count of one suggestion that is shown."""
+        return cls(shown=1, shown_file=int(source == "file"), shown_workspace=int(source == "workspace"))
+
+    @classmethod
+    def of_accepted(cls, source: SourceName) -> "Tally":
+        """Return the count of one suggestion that is taken whole."""
+        return cls(accepted=1, accepted_file=int(source == "file"), accepted_workspace=int(source == "workspace"))
+
+    def of_source(self, source: SourceName) -> "Tally":
+        """Return what was shown and accepted of one source."""
+        match source:
+            case "file":
+                return Tally(self.shown_file, self.accepted_file)
+            case "workspace":
+                return Tally(self.shown_workspace, self.accepted_workspace)
+            case "model":
+                shown = self.shown - self.shown_file - self.shown_workspace
+                return Tally(shown, self.accepted - self.accepted_file - self.accepted_workspace)
 
     def __add__(self, other: "Tally") -> "Tally":
         counts = zip(attrs.astuple(self), attrs.astuple(other), strict=True)

@@ -3,7 +3,7 @@
 Fields are snake_case here and camelCase on the wire.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 import attrs
@@ -12,7 +12,9 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from lsprotocol import types
 from pygls.protocol import default_converter
 
-from engine.protocol.messages import Finish, ModelInfo, RuleName, Status, Timings
+from engine.protocol.messages import Finish, ModelInfo, Origin, RuleName, SourceName, Status, Timings
+from lsp_server.offer_tag import ACCEPTED, OfferTag, read_tag
+from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
@@ -20,14 +22,16 @@ STATUS = "midspan/status"
 # Clients of Copilot's language server send these two.
 SHOWN = "textDocument/didShowCompletion"
 PARTLY_ACCEPTED = "textDocument/didPartiallyAcceptCompletion"
-ACCEPTED = "midspan.accepted"
 
 State = Literal["starting", "ready", "busy", "off", "error"]
 
 
 @attrs.frozen
 class FillParams:
-    """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token."""
+    """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token.
+
+    `explain` asks for the origins of the text, and waits until the workspace is read.
+    """
 
     text_document: types.TextDocumentIdentifier
     position: types.Position
@@ -35,6 +39,7 @@ class FillParams:
     steps: int | None = None
     budget_ms: float | None = None
     progress_token: str | int | None = None
+    explain: bool = False
 
 
 @attrs.frozen
@@ -49,7 +54,10 @@ class FillRequest:
 
 @attrs.frozen
 class FillResult:
-    """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds."""
+    """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds.
+
+    `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for.
+    """
 
     text: str
     tokens: list[str]
@@ -62,6 +70,8 @@ class FillResult:
     ms: Timings
     model: str
     range: types.Range
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -75,12 +85,16 @@ class FillProgress:
 
 @attrs.frozen
 class StatusParams:
-    """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer."""
+    """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer.
+
+    `memory` is a line about what is known of the workspace.
+    """
 
     state: State
     message: str
     model: str | None = None
     median_ms: float | None = None
+    memory: str | None = None
 
 
 @attrs.frozen
@@ -98,6 +112,7 @@ class StatusReport:
     partial: int
     dismissed: int
     median_ms: float | None
+    memory: str | None
     engine: Status | None
 
 
@@ -107,33 +122,6 @@ class ToggleResult:
 
     enabled: bool
     language: str | None
-
-
-@attrs.frozen
-class OfferTag:
-    """The argument of the command midspan.accepted, which each item carries. It names the offer, and has no text.
-
-    `start` is how many characters of the offer the user typed before the item; `characters` is the item's length.
-    """
-
-    offer: int
-    language: str
-    start: int
-    characters: int
-
-    def command(self) -> types.Command:
-        """Return the command that an editor runs when the user takes the item."""
-        return types.Command("Count an accepted suggestion", ACCEPTED, arguments=[attrs.asdict(self)])
-
-
-def read_tag(argument: object) -> OfferTag | None:
-    """Return the tag in a command's argument, or None when the command is not ours."""
-    if not isinstance(argument, Mapping) or not isinstance(argument.get("language"), str):
-        return None
-    numbers = [argument.get(name) for name in ("offer", "start", "characters")]
-    if not all(isinstance(number, int) and number >= 0 for number in numbers):
-        return None
-    return OfferTag(argument["offer"], argument["language"], argument["start"], argument["characters"])
 
 
 @attrs.frozen
@@ -201,6 +189,9 @@ _OURS: tuple[type[Any], ...] = (
     ToggleResult,
     ItemShown,
     PartParams,
+    WhyParams,
+    WhyAnswer,
+    WhyPlace,
     Status,
     Timings,
     ModelInfo,

@@ -9,7 +9,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
 from lsp_server.engine_link.status import Counts
-from lsp_server.messages import OfferTag
+from lsp_server.offer_tag import OfferTag
 
 _logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Offers:
         if not state.accepted:
             state.accepted = True
             self._counts.accepted += 1
-            self._ledger.add(tag.language, Tally(accepted=1))
+            self._ledger.add(tag.language, Tally.of_accepted(tag.source))
         self._count_characters(state, tag, tag.characters)
 
     def partly_accepted(self, tag: OfferTag, characters: int) -> None:
@@ -132,7 +132,7 @@ class Offers:
         if not state.shown:
             state.shown = True
             self._counts.shown += 1
-            self._ledger.add(tag.language, Tally(shown=1))
+            self._ledger.add(tag.language, Tally.of_shown(tag.source))
 
     def _count_characters(self, state: _OfferState, tag: OfferTag, characters: int) -> None:
         # An editor may report parts and then the whole. No character counts twice.

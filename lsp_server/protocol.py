@@ -8,9 +8,15 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
+from lsp_server.why_messages import WHY, WhyRequest
 
 _Handled = Generator[Any, Any, None]
-_OURS: dict[str, type[Any]] = {FILL: FillRequest, SHOWN: ShownNotification, PARTLY_ACCEPTED: PartNotification}
+_OURS: dict[str, type[Any]] = {
+    FILL: FillRequest,
+    WHY: WhyRequest,
+    SHOWN: ShownNotification,
+    PARTLY_ACCEPTED: PartNotification,
+}
 
 
 class MidspanProtocol(LanguageServerProtocol):

@@ -22,6 +22,7 @@ from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard, as_log_line
 from lsp_server.engine_link.work_progress import WorkProgress
+from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.completion import OPTIONS, CompletionItems
@@ -32,6 +33,7 @@ from lsp_server.requests.registration import CompletionSwitch, follow_configurat
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.settings import SettingsReading, setting_names
+from lsp_server.why_messages import WHY
 from lsp_server.workspace.memory import WorkspaceMemory
 from lsp_server.workspace.watch import FileWatch
 
@@ -61,7 +63,7 @@ class MidspanServer(LanguageServer):
         link = EngineLink(board, lambda: WorkProgress(self, "Starting the Midspan engine"))
         configuration, documents = Configuration(), Documents()
         reading = functools.partial(WorkProgress, self, "Reading the workspace", cancellable=True)
-        memory = WorkspaceMemory(configuration, documents, link, reading)
+        memory = WorkspaceMemory(configuration, documents, link, reading, board.know)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
@@ -86,6 +88,7 @@ class MidspanServer(LanguageServer):
             types.TEXT_DOCUMENT_INLINE_COMPLETION: inline.complete,
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
+            WHY: self.suggestions.why.answer,
         }
         # Without its options pygls does not announce the capability.
         options = {types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions()}
@@ -187,6 +190,7 @@ async def _show_status(ls: MidspanServer) -> wire.StatusReport:
         try:
             async with asyncio.timeout(_STATUS_TIMEOUT_S):
                 engine = await client.status()
+                await ls.session.memory.count()
         except (MidspanError, TimeoutError):
             _logger.warning("the engine does not answer the status request; the command %s may help", RESTART_ENGINE)
     report = ls.session.board.report(ls.session.configuration.settings.model, engine)
@@ -205,8 +209,8 @@ def _toggle(ls: MidspanServer, *arguments: Any) -> wire.ToggleResult:
 
 
 def _accepted(ls: MidspanServer, *arguments: Any) -> None:
-    """Count an item that the user took. The one argument is the item's wire.OfferTag."""
-    tag = wire.read_tag(arguments[0]) if arguments else None
+    """Count an item that the user took. The one argument is the item's OfferTag."""
+    tag = read_tag(arguments[0]) if arguments else None
     if tag is not None:
         ls.session.offers.accepted(tag)
     else:
@@ -237,6 +241,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     RESTART_ENGINE: _restart_engine,
     SHOW_STATUS: _show_status,
     TOGGLE: _toggle,
-    wire.ACCEPTED: _accepted,
+    ACCEPTED: _accepted,
     DISMISSED: _dismissed,
 }

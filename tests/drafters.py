@@ -75,7 +75,7 @@ class Fool:
 def with_drafter(family: QwenFimModel, drafter: Drafter | None) -> QwenFimModel:
     """Return the same model with another drafter; both share the network."""
     return QwenFimModel(
-        family.info, family.marks, family._network, family._tokenizer, family._token_bytes, drafter, family.threads
+        family.info, family.marks, family._network, family.tokenizer, family._token_bytes, drafter, family.threads
     )
 
 

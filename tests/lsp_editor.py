@@ -53,14 +53,19 @@ class Editor:
         self.client = make_test_lsp_client()
         self.encoding = encoding
         self.states: list[str] = []
+        self.memories: list[str | None] = []
         self.registered: list[str] = []
         self.canvases: list[list[str | None]] = []
         self.uri = ""
         self.text = ""
         self.offset = 0
         self.version = 0
-        self.client.feature("midspan/status")(lambda params: self.states.append(params.state))
+        self.client.feature("midspan/status")(lambda params: self._note_status(params))
         self.client.feature("midspan/fillProgress")(lambda params: self.canvases.append(params.canvas))
+
+    def _note_status(self, params: Any) -> None:
+        self.states.append(params.state)
+        self.memories.append(params.memory)
 
     async def start(
         self,
@@ -121,11 +126,20 @@ class Editor:
 
     def type(self, typed: str) -> None:
         """Insert `typed` at the cursor."""
-        here = self.position()
-        self.text = self.text[: self.offset] + typed + self.text[self.offset :]
-        self.offset += len(typed)
+        self._change(self.offset, typed)
+
+    def delete(self, characters: int) -> None:
+        """Delete the characters before the cursor, with one key each."""
+        for _ in range(characters):
+            self._change(self.offset - 1, "")
+
+    def _change(self, start: int, new: str) -> None:
+        """Replace the text from `start` to the cursor, and move the cursor to the end of `new`."""
+        replaced = types.Range(self.position(start), self.position())
+        self.text = self.text[:start] + new + self.text[self.offset :]
+        self.offset = start + len(new)
         self.version += 1
-        change = types.TextDocumentContentChangePartial(types.Range(here, here), typed)
+        change = types.TextDocumentContentChangePartial(replaced, new)
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 

@@ -5,6 +5,7 @@ from rich.text import Text
 
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_messages import FillAnswer
+from engine.protocol.origin_text import origin_line, source_line
 
 MASK = "░"
 _CONTEXT_LINES = 3
@@ -63,6 +64,13 @@ def filled_view(cursor: Cursor, answer: FillAnswer) -> Group:
     start = cursor.offset(answer.range.start.line, answer.range.start.character)
     end = cursor.offset(answer.range.end.line, answer.range.end.character)
     return Group(in_context(cursor, start, end, answer_text(answer)), summary(answer))
+
+
+def origins_view(answer: FillAnswer) -> Text:
+    """Return where the text came from: a line about all of it, and one for each origin."""
+    lines = [Text(source_line(answer.text, answer.source, answer.origins), _FILL)]
+    lines += [Text(f"  {origin_line(origin)}") for origin in answer.origins]
+    return Text("\n").join(lines)
 
 
 def _with_newlines(text: str) -> str:

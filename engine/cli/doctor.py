@@ -83,12 +83,12 @@ async def engine() -> Check:
         client: EngineClient | None = await connect_running(EngineOptions(), "midspan-doctor")
         if client is None:
             return Check("engine", "ok", "not running; the first fill starts it")
-        status = await client.status()
+        status, memory = await client.status(), await client.memory_status("")
         await client.close()
     except MidspanError as error:
         return Check("engine", "warn", str(error), "midspan engine stop; the next fill starts a new one")
     found = f"process {status.pid}, {status.model.name} on {status.model.device}, {status.fills} holes filled"
-    return Check("engine", "ok", found)
+    return Check("engine", "ok", f"{found}; memory: {memory.readable}")
 
 
 def _show(check: Check) -> None:

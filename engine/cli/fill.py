@@ -5,11 +5,12 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import attrs
 import typer
 from rich.live import Live
 from rich.text import Text
 
-from engine.cli.canvas_view import canvas_text, filled_view, in_context
+from engine.cli.canvas_view import canvas_text, filled_view, in_context, origins_view
 from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
@@ -21,6 +22,8 @@ from engine.protocol.messages import RuleName
 # A denoising step takes a few milliseconds, too fast to see. The animation is slower; the printed times are the real
 # ones.
 _FRAME_SECONDS = 0.12
+_WAITING = "filling the hole (an engine that is not running yet takes a few seconds to start)"
+_WAITING_TO_EXPLAIN = "learning the files of the repository, then filling the hole"
 
 
 def fill(
@@ -36,6 +39,10 @@ def fill(
         float | None, typer.Option("--budget", min=1, metavar="MS", help="The time limit in milliseconds.")
     ] = None,
     rule: Annotated[RuleName | None, typer.Option(help="The commit rule.")] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Learn the file's repository first, and say which places the text comes from."),
+    ] = False,
     left_to_right: Annotated[bool, typer.Option("--left-to-right", help="Short for --rule left-to-right.")] = False,
     as_json: AsJson = False,
     model: OptionalModel = None,
@@ -48,16 +55,24 @@ def fill(
         cursor = Cursor.parse(file, at)
     except CursorError as error:
         leave(error, BAD_INPUT)
-    options = FillOptions("left-to-right" if left_to_right else rule, steps, budget)
-    session = LspSession(model, precision)
+    options = FillOptions("left-to-right" if left_to_right else rule, steps, budget, explain)
+    session = LspSession(model, precision, _repository_of(file) if explain else None)
     try:
         answer = asyncio.run(_fill(session, cursor, options, _Animation(cursor) if watch and not as_json else None))
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
-        typer.echo(_to_json(answer))
-    else:
-        out.print(filled_view(cursor, answer), soft_wrap=True)
+        typer.echo(json.dumps({**_fields(answer), **(_why(answer) if explain else {})}))
+        return
+    out.print(filled_view(cursor, answer), soft_wrap=True)
+    if explain:
+        out.print(origins_view(answer), soft_wrap=True)
+
+
+def _repository_of(file: Path) -> Path:
+    """Return the folder of the git repository that a file is in, else the file's own folder."""
+    folder = file.resolve().parent
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 class _Animation:
@@ -87,7 +102,7 @@ async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, anima
     async with session:
         await session.open(cursor.path, cursor.text)
         if animation is None or not out.is_terminal:
-            with err.status("filling the hole (an engine that is not running yet takes a few seconds to start)"):
+            with err.status(_WAITING_TO_EXPLAIN if options.explain else _WAITING):
                 return await session.fill(cursor, options)
         player = asyncio.create_task(animation.play())
         try:
@@ -97,9 +112,9 @@ async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, anima
             await player
 
 
-def _to_json(answer: FillAnswer) -> str:
+def _fields(answer: FillAnswer) -> dict[str, object]:
     ms = answer.ms
-    fields = {
+    return {
         "text": answer.text,
         "tokens": len(answer.tokens),
         "steps": answer.steps,
@@ -108,4 +123,7 @@ def _to_json(answer: FillAnswer) -> str:
         "ms": {"queue": ms.queue, "encode": ms.encode, "denoise": ms.denoise, "total": ms.total},
         "model": answer.model,
     }
-    return json.dumps(fields)
+
+
+def _why(answer: FillAnswer) -> dict[str, object]:
+    return {"source": answer.source, "origins": [attrs.asdict(origin) for origin in answer.origins]}

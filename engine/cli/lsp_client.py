@@ -18,10 +18,12 @@ OnCanvas = Callable[[lsp.FillProgress], None]
 class LspSession:
     """A running language server. Use it as an async context manager; its exit ends the server.
 
-    Positions count code points (utf-32), like Python and like the LINE:COL that a person types.
+    Positions count code points (utf-32), like Python and like the LINE:COL that a person types. `workspace` is the
+    folder that the server may learn, and to which paths are relative; by default the current one.
     """
 
-    def __init__(self, model: str | None = None, precision: str | None = None) -> None:
+    def __init__(self, model: str | None = None, precision: str | None = None, workspace: Path | None = None) -> None:
+        self._workspace = workspace or Path.cwd()
         self._options = lsp.InitializationOptions(model, precision)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
@@ -33,8 +35,7 @@ class LspSession:
         # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
         self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
         capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities(["utf-32"]))
-        # The current folder is the workspace: the model sees paths relative to it.
-        params = lsp.Initialize(os.getpid(), capabilities, Path.cwd().as_uri(), self._options)
+        params = lsp.Initialize(os.getpid(), capabilities, self._workspace.as_uri(), self._options)
         try:
             result = await self._rpc.request("initialize", params, lsp.InitializeResult)
             self.initialize_ms = (time.perf_counter() - begin) * 1000
@@ -107,6 +108,7 @@ class LspSession:
             steps=options.steps,
             budget_ms=options.budget_ms,
             progress_token=None if on_canvas is None else _PROGRESS_TOKEN,
+            explain=options.explain,
         )
         return await self.rpc.request("midspan/fill", params, lsp.FillAnswer)
 

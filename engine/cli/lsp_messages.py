@@ -4,7 +4,7 @@ from typing import Literal
 
 import attrs
 
-from engine.protocol.messages import Finish, RuleName, Status, Timings
+from engine.protocol.messages import Finish, Origin, RuleName, SourceName, Status, Timings
 
 
 @attrs.frozen
@@ -130,11 +130,12 @@ class InlineList:
 
 @attrs.frozen
 class FillOptions:
-    """How to fill a hole. None uses the server's setting."""
+    """How to fill a hole. None uses the server's setting. `explain` asks for the origins of the text."""
 
     rule: RuleName | None = None
     steps: int | None = None
     budget_ms: float | None = None
+    explain: bool = False
 
 
 @attrs.frozen
@@ -147,6 +148,7 @@ class FillRequest:
     steps: int | None = None
     budget_ms: float | None = None
     progress_token: str | None = None
+    explain: bool = False
 
 
 @attrs.frozen
@@ -164,6 +166,8 @@ class FillAnswer:
     ms: Timings
     model: str
     range: Range
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 import json
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, get_args
 
 import attrs
 import typer
@@ -11,6 +11,7 @@ from rich.table import Table
 from engine.cli.console import FAILED, leave, out
 from engine.cli.options import AsJson
 from engine.errors import MidspanError
+from engine.protocol.messages import SourceName
 from engine.usage_file import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path
 
 
@@ -44,6 +45,7 @@ def stats(
         )
     else:
         out.print(_table(tallies, by))
+        out.print(_by_source(_total(tallies)), soft_wrap=True)
         out.print(f"counted since {_first_day(tallies)} in {file.path}", style="dim", soft_wrap=True)
 
 
@@ -76,6 +78,12 @@ def _cells(tally: Tally) -> list[str]:
     share = f"{tally.accepted / tally.shown:.0%}" if tally.shown else ""
     numbers = (tally.shown, tally.accepted, share, tally.partial, tally.dismissed, tally.characters)
     return [str(number) for number in numbers]
+
+
+def _by_source(total: Tally) -> str:
+    """Return one line: how many suggestions of each source were accepted, of those that were shown."""
+    parts = ((name, total.of_source(name)) for name in get_args(SourceName))
+    return "accepted by source: " + ", ".join(f"{name} {each.accepted} of {each.shown} shown" for name, each in parts)
 
 
 def _total(tallies: Tallies) -> Tally:

@@ -18,6 +18,7 @@ from engine.evaluation.task import Task
 from engine.fill.interface import Model
 from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Extent
+from engine.schedule.job import Memories
 
 _LONG_FILL = 128
 
@@ -107,16 +108,20 @@ def task_of(problem: Problem, number: int, context_tokens: int) -> Task:
 
 
 async def solve(
-    model: Model, problems: Sequence[Problem], strategies: Sequence[FillStrategy] = STRATEGIES, together: int = 8
+    model: Model,
+    problems: Sequence[Problem],
+    strategies: Sequence[FillStrategy] = STRATEGIES,
+    together: int = 8,
+    memories: Memories | None = None,
 ) -> list[Row]:
     """Fill every problem once with every strategy and run the tests; the share of `passed` is pass@1.
 
-    Equal fills of a problem run once.
+    Equal fills of a problem run once. memories: what is known of each problem's own text; by default nothing.
     """
     tasks = [task_of(problem, number, model.info.context_tokens) for number, problem in enumerate(problems)]
     verdicts: dict[tuple[int, str], bool] = {}
     rows = []
-    for row in await measure(model, tasks, strategies, together):
+    for row in await measure(model, tasks, strategies, together, memories):
         key = row.number, row.text
         if key not in verdicts:
             verdicts[key] = problems[row.number].passes(row.text)

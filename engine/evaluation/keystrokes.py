@@ -25,10 +25,14 @@ _TRIES = 400
 
 @attrs.frozen
 class Screen:
-    """The ghost text after the cursor; "" if there is none. `cut`: it is only the start of a line."""
+    """The ghost text after the cursor; "" if there is none. `cut`: it is only the start of a line.
+
+    `best` is what the model would write, shown or not.
+    """
 
     text: str = ""
     cut: bool = False
+    best: str = ""
 
 
 Suggest = Callable[[int], Awaitable[Screen]]
@@ -51,7 +55,8 @@ class Stroke:
     """One moment and the key pressed then; `gained` counts the keys that this key replaces, itself included.
 
     `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `cut`: it was
-    shown as the start of a line, not as a whole line.
+    shown as the start of a line, not as a whole line. `hopeless`: the model would write something, and no start of it
+    is right, so showing nothing is right.
     """
 
     shown: bool
@@ -59,6 +64,7 @@ class Stroke:
     gained: int
     whole: bool = False
     cut: bool = False
+    hopeless: bool = False
 
 
 @attrs.frozen
@@ -68,6 +74,8 @@ class Typing:
     Of the moments with ghost text, `right` is the share that is right as far as it goes, `whole` the share that is the
     whole rest of the line, and `uncut` the share that was shown as a whole line. `whole_of_uncut` is the share of the
     uncut ones that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
+
+    Of the moments at which showing nothing was right, `quiet` is the share that showed nothing.
     """
 
     places: int
@@ -79,6 +87,7 @@ class Typing:
     whole: float
     uncut: float
     whole_of_uncut: float
+    quiet: float
 
 
 def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[TypingTask]:
@@ -121,6 +130,17 @@ def is_start(first: str, line: str) -> bool:
     return bool(first) and line.startswith(first) and not _INSIDE_WORD.match(line, len(first) - 1)
 
 
+def is_hopeless(first: str, line: str) -> bool:
+    """Tell whether no start of `first` that could be shown is right for `line`; "" is not hopeless.
+
+    A fill that the engine ended may end inside a name: it is not hopeless if `line` goes on as it does.
+    """
+    if line.startswith(first):
+        return False
+    starts = (first[:length] for length in range(min(FEWEST_CHARACTERS, len(first)), len(first)))
+    return not any(is_start(start, line) and is_start(start, first) for start in starts)
+
+
 def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     """Return the key pressed, with `rest` left to write and `screen` shown, and how many characters it writes.
 
@@ -137,7 +157,8 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     else:
         key = _KEY.match(rest)
         written, gained = key[0] if key else "", 1
-    return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut), len(written)
+    hopeless = is_hopeless((screen.best or suggestion).partition("\n")[0], line)
+    return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut, hopeless), len(written)
 
 
 async def type_place(task: TypingTask, suggest: Suggest) -> list[Stroke]:
@@ -156,6 +177,7 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
     characters = sum(stroke.gained for stroke in strokes)
     shown = [stroke for stroke in strokes if stroke.shown]
     uncut = [stroke for stroke in shown if not stroke.cut]
+    hopeless = [stroke for stroke in strokes if stroke.hopeless]
     return Typing(
         places=len(sessions),
         characters=characters,
@@ -166,6 +188,7 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
         whole=_share(sum(stroke.whole for stroke in shown), shown),
         uncut=_share(len(uncut), shown),
         whole_of_uncut=_share(sum(stroke.whole for stroke in uncut), uncut),
+        quiet=_share(sum(not stroke.shown for stroke in hopeless), hopeless),
     )
 
 

@@ -10,6 +10,7 @@ from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, held_out
 from engine.fill.interface import Model
 from engine.fill.strategy import FillStrategy
+from engine.schedule.job import Memories
 from engine.schedule.scheduler import Scheduler
 
 
@@ -27,14 +28,19 @@ def measure_held_out(
 
 
 async def measure(
-    model: Model, tasks: Sequence[Task], strategies: Sequence[FillStrategy] = STRATEGIES, together: int = 1
+    model: Model,
+    tasks: Sequence[Task],
+    strategies: Sequence[FillStrategy] = STRATEGIES,
+    together: int = 1,
+    memories: Memories | None = None,
 ) -> list[Row]:
     """Fill every task with every strategy and return the rows, task by task.
 
     With `together` 1 the rows have times: one task runs at a time, and its context is read before the clock starts, so
     all strategies start from the same state. With more, the answers are the same and come sooner, but have no times.
+    memories: what is known of the tasks' files and workspaces; by default nothing.
     """
-    scheduler = Scheduler(model)
+    scheduler = Scheduler(model, memories=memories)
     await scheduler.start()
     free = asyncio.Semaphore(together)
     timed = together == 1

@@ -22,13 +22,17 @@ _TRIES = 400
 
 @attrs.frozen
 class Task:
-    """A hole and how to ask for it. `number` distinguishes holes of the same language and kind."""
+    """A hole and how to ask for it. `number` distinguishes holes of the same language and kind.
+
+    workspace: what the fill may look up, besides its own file.
+    """
 
     hole: TrainingHole
     number: int
     extent: Extent
     seen: Seen = "both sides"
     max_tokens: int = MAX_TOKENS
+    workspace: str = ""
 
     def fill(self, strategy: FillStrategy) -> Fill:
         """Return the request to the engine, with enough time for every strategy to finish."""
@@ -43,6 +47,7 @@ class Task:
             steps=strategy.steps,
             max_tokens=self.max_tokens,
             budget_ms=60_000.0,
+            workspace=self.workspace,
         )
 
 

@@ -27,7 +27,9 @@ class LeftToRight(BaseFilling):
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
+        known = len(self.tokens)
         self.commit_next(self._stream.mixed(result.predictions))
+        self.sources += self._stream.sources(self.tokens[known:], self.confidence[known:])
 
 
 class DraftAndVerify(BaseFilling):
@@ -67,6 +69,7 @@ class DraftAndVerify(BaseFilling):
         proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
         anchored = len(self._context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
+        self.sources += self._stream.sources(self.tokens[position:], self.confidence[position:])
         self._context.truncate(anchored + accepted)
         self._draft, self._draft_ends = [], False
         if self.finish is not None or self.unwritten or accepted < len(draft):

@@ -3,7 +3,7 @@
 from engine.fill.commit_rules import CommitRule, min_commits
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
-from engine.fill.predictions import PassResult
+from engine.fill.predictions import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
 from engine.protocol.messages import Finish
 
@@ -62,7 +62,11 @@ class Denoising(BaseFilling):
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        predictions = self._stream.mixed(result.predictions)
+        known = len(self.tokens)
+        self._commit(self._stream.mixed(result.predictions), steps_left)
+        self.sources += self._stream.sources(self.tokens[known:], self.confidence[known:])
+
+    def _commit(self, predictions: Predictions, steps_left: int) -> None:
         if self.unwritten:
             self.commit_next(predictions)
             self._slide()

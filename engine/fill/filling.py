@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 
-from engine.fill.interface import FillTask, Pass, Vocabulary
+from engine.fill.interface import Committed, FillTask, Pass, Vocabulary
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Proposal
+from engine.fill.token_source import TokenSource, main_source
 from engine.protocol.confidence import GrowingLine
 from engine.protocol.messages import Candidate, Finish
 
@@ -16,6 +17,8 @@ class BaseFilling(ABC):
         self.vocabulary, self.task = vocabulary, task
         self.tokens: list[int] = []
         self.confidence: list[float] = []
+        self.sources: list[TokenSource] = []
+        """Where each committed token comes from; empty without a memory."""
         self.finish: Finish | None = None
         self.steps = 0
         self.unwritten = task.layout.typed.encode()
@@ -90,7 +93,11 @@ class BaseFilling(ABC):
             confidence=[round(confidence, 4) for _, confidence in written],
             finish=self.finish or "deadline",
             end_confidence=round(self._end_confidence, 4),
+            source=main_source(self.sources[len(self.tokens) - len(written) :]),
         )
+
+    def committed(self) -> Committed:
+        return Committed(self.tokens, self.sources)
 
     def canvas(self) -> list[str | None]:
         """Return the canvas for a viewer: one text a position, None where it is masked."""

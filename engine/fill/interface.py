@@ -4,19 +4,24 @@ A model lays a hole out, runs passes of rows and answers with plain arrays. A fi
 nor any other of engine/fill knows a network or torch."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
+from engine.fill.token_source import RowSources, TokenSource
 from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
 
 Kind = TypeVar("Kind")
 
+MemoryUse = Literal["mixture", "windows", "both"]
+"""How a model uses what is known of the workspace: mixed with its predictions, as related code in its prompt, or both
+ways."""
 HISTORY = 12
 """Tokens before a row that a memory looks at."""
 
@@ -81,8 +86,16 @@ class RowMixture(Protocol):
         """The tokens [rows, n] whose probabilities `mix` needs in Predictions.named."""
         ...
 
-    def mix(self, predictions: Predictions) -> Predictions:
-        """Return the predictions of the same rows, mixed."""
+    def weights(self, predictions: Predictions) -> NDArray[np.float32]:
+        """Return how much each part of the mixture counts in each row, fp32 [rows, parts], the model first."""
+        ...
+
+    def mix(self, predictions: Predictions, weights: NDArray[np.float32] | None = None) -> Predictions:
+        """Return the predictions of the same rows, mixed. weights: what `weights` returns for them, if it is known."""
+        ...
+
+    def sources(self, predictions: Predictions, weights: NDArray[np.float32], tokens: Sequence[int]) -> RowSources:
+        """Return where the tokens that were committed at the first rows come from. `predictions`: as before `mix`."""
         ...
 
 
@@ -112,6 +125,14 @@ class FillTask:
     sampler: Sampler
     strategy: FillStrategy
     memory: FillMemory | None = None
+
+
+@attrs.frozen
+class Committed:
+    """The tokens that a fill has committed, typed ones included, with a source each; no sources without a memory."""
+
+    tokens: Sequence[int]
+    sources: Sequence[TokenSource]
 
 
 class Pass(Protocol):
@@ -152,6 +173,10 @@ class Filling(Protocol):
         """Return what is committed, up to the first gap."""
         ...
 
+    def committed(self) -> Committed:
+        """Return the committed tokens."""
+        ...
+
     def canvas(self) -> list[str | None]:
         """Return the canvas for a viewer: one text a position, None where it is masked."""
         ...
@@ -181,6 +206,9 @@ class Model(Vocabulary, Protocol):
 
     info: ModelInfo
     threads: int
+    tokenizer: Tokenizer
+    """Files of the workspace are learned as its tokens."""
+    memory_use: MemoryUse
     default: FillStrategy
     """The strategy that fills best at equal milliseconds."""
 

@@ -50,6 +50,17 @@ class Predictions:
         rows = slice(start, stop)
         return Predictions(self.tokens[rows], self.probabilities[rows], self.entropy[rows], self.named[rows])
 
+    def rows(self, rows: Sequence[int]) -> "Predictions":
+        """Return the predictions of some rows."""
+        index = list(rows)
+        return Predictions(self.tokens[index], self.probabilities[index], self.entropy[index], self.named[index])
+
+    def with_rows(self, rows: Sequence[int], other: "Predictions") -> "Predictions":
+        """Return these predictions with the tokens of `other`, as many a row, and their probabilities at some rows."""
+        tokens, probabilities, index = self.tokens.copy(), self.probabilities.copy(), list(rows)
+        tokens[index], probabilities[index] = other.tokens, other.probabilities
+        return attrs.evolve(self, tokens=tokens, probabilities=probabilities)
+
     @staticmethod
     def of_both(first: "Predictions", second: "Predictions") -> "Predictions":
         """Return the rows of both, one after the other. They have the same number of tokens a row."""

@@ -5,9 +5,11 @@ from typing import Protocol
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.fill.interface import HISTORY, Context, FillTask, Model, RowMixture
 from engine.fill.predictions import Predictions, Query
+from engine.fill.token_source import TokenSource
 
 
 @attrs.frozen
@@ -45,6 +47,15 @@ class StreamModel(Model, Protocol):
         ...
 
 
+@attrs.frozen(eq=False)
+class _MixedRows:
+    """The rows of the last pass that the memory knew: predictions before the mixture, and the mixture's weights."""
+
+    mixture: RowMixture
+    predictions: Predictions
+    weights: NDArray[np.float32]
+
+
 class Stream:
     """One hole's stream: the tokens of its context, <middle>, then the tokens that a fill has committed.
 
@@ -55,6 +66,7 @@ class Stream:
     def __init__(self, model: StreamModel, task: FillTask) -> None:
         self._model, self._task = model, task
         self._mixture: RowMixture | None = None
+        self._mixed: _MixedRows | None = None
 
     def tokens(self, committed: Sequence[int]) -> list[int]:
         """Return all tokens up to the anchor, which is the last one."""
@@ -87,10 +99,24 @@ class Stream:
         if self._mixture is None:
             return predictions
         known = len(self._mixture.named)
-        mixed = self._mixture.mix(predictions.part(0, known))
+        rows = predictions.part(0, known)
+        weights = self._mixture.weights(rows)
+        self._mixed = _MixedRows(self._mixture, rows, weights)
+        mixed = self._mixture.mix(rows, weights)
         if known == len(predictions):
             return mixed
         return Predictions.of_both(mixed, predictions.part(known, len(predictions)))
+
+    def sources(self, tokens: Sequence[int], confidence: Sequence[float]) -> list[TokenSource]:
+        """Return where the tokens come from that were committed after the last pass; nothing without a memory.
+
+        Those after the known rows come from canvas rows, so from the model. confidence: of the tokens.
+        """
+        last = self._mixed
+        if last is None or not tokens:
+            return []
+        known = last.mixture.sources(last.predictions, last.weights, tokens[: len(last.predictions)])
+        return [*known.each(), *(TokenSource(alone) for alone in confidence[len(last.predictions) :])]
 
     def _histories(self, committed: Sequence[int], draft: Sequence[int]) -> list[list[int]]:
         """Return the last tokens before the prediction of the anchor's row, and of each drafted row."""

@@ -45,6 +45,17 @@ class Candidates:
     sizes: list[int]
     cut: list[int]
 
+    @property
+    def rare(self) -> "Candidates":
+        """The groups of which all places are here."""
+        kept = np.ones(len(self.groups), np.bool_)
+        kept[self.cut] = False
+        of_kept = [index for index in range(len(self.groups)) if kept[index]]
+        places = self.places[kept.repeat(self.sizes)]
+        return Candidates(
+            places, [self.groups[index] for index in of_kept], [self.sizes[index] for index in of_kept], []
+        )
+
 
 def find_candidates(
     hashes: RunHashes, arrays: Sequence[Keys], histories: Sequence[Sequence[int]], most: int
@@ -121,6 +132,11 @@ def occurrences(
             break
         parts.append(codes[matches] + ((slot - _LAST_SLOT) << GROUP_SHIFT))
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def token_counts(tokens: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """Return how often each token occurs, int64 [size or more]."""
+    return np.bincount(tokens, minlength=size)
 
 
 def pattern_of(history: Sequence[int]) -> list[int]:

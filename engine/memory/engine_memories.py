@@ -6,22 +6,44 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.fill.interface import Layout, Vocabulary
+from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
 from engine.memory.fill_memory import GatedMemory
 from engine.memory.gate import MemoryGate
+from engine.memory.origins import Origins
+from engine.memory.related_windows import RelatedWindows
+from engine.memory.row_memory import RowMemory
+from engine.memory.windows import LineTexts
 from engine.memory.workspace import Status, WorkspaceMemories
-from engine.protocol.messages import Fill
+from engine.protocol.messages import Fill, Origin, Snippet
 
 
 class EngineMemories:
-    """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned."""
+    """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
 
-    def __init__(self, vocabulary: Vocabulary, tokenizer: Tokenizer, gate: MemoryGate, max_bytes: int) -> None:
+    use: whether fills get a mixture, windows of other files, or both.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Tokenizer,
+        gate: MemoryGate,
+        max_bytes: int,
+        use: MemoryUse = "mixture",
+    ) -> None:
+        self._vocabulary = vocabulary
         self._workspaces, self._gate, self._end = WorkspaceMemories(max_bytes), gate, vocabulary.end
         self._tokenizer = tokenizer
         special = tokenizer.get_added_tokens_decoder()
         text = [token for token in tokenizer.get_vocab().values() if token not in special]
         self._line_breaks = np.array(sorted(token for token in text if vocabulary.breaks_line(token)), np.int64)
+        self._mixes = use != "windows"
+        self._related: RelatedWindows | None = None
+        if use != "mixture":
+            breaks = np.zeros(1 + max(tokenizer.get_vocab().values()), np.bool_)
+            breaks[self._line_breaks] = True
+            lines = LineTexts(breaks, vocabulary.bytes_of)
+            self._related = RelatedWindows(self._workspaces, self.tokenize, lines)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a file, whatever its line ends."""
@@ -29,17 +51,31 @@ class EngineMemories:
 
     def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
         self._workspaces.learn(workspace, path, tokens)
+        if self._related is not None:
+            self._related.drop(workspace, [path])
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         self._workspaces.forget(workspace, paths)
+        if self._related is not None:
+            self._related.drop(workspace, paths)
 
     def status(self, workspace: str) -> Status:
         return self._workspaces.status(workspace)
 
+    def related(self, fill: Fill) -> list[Snippet]:
+        return [] if self._related is None else self._related.snippets(fill)
+
     def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
-        if fill.memory == "off":
+        if fill.memory == "off" or not self._mixes:
             return None
-        workspace = fill.workspace if fill.memory == "workspace" else ""
-        rows = self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
         breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
-        return GatedMemory(rows, self._gate, breaks, self._end)
+        return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end)
+
+    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+        if not committed.sources:
+            return []
+        return Origins(self._rows(fill, layout), self._vocabulary, fill, layout).of(committed)
+
+    def _rows(self, fill: Fill, layout: Layout) -> RowMemory:
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        return self._workspaces.rows(workspace, fill.path, layout.above, layout.below)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, pattern_of, windows_of
+from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, pattern_of, token_counts, windows_of
 from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, RUNS, SLOTS, FollowerCounts, Place
 
 BELOW, ABOVE = 0, 1
@@ -62,6 +62,10 @@ class FileScan:
             codes, lengths = codes[longer] + (1 << GROUP_SHIFT), lengths[longer]
             found.append(codes)
         return FollowerCounts.count(np.concatenate(found), len(histories), self._locate)
+
+    def occurrences(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how often each of `tokens` occurs, int64 [n]. tokens: int64 [n]."""
+        return token_counts(self._array[self._array != SEPARATOR], int(tokens.max(initial=0)) + 1)[tokens]
 
     def tokens_before(self, place: Place) -> NDArray[np.int32]:
         """Return the tokens of the code below or above, up to a place."""

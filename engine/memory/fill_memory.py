@@ -26,15 +26,20 @@ class GatedMemory:
         self._memory, self._gate, self._line_breaks, self._end = memory, gate, line_breaks, end
 
     def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> Mixture:
-        found = self._memory.followers_of_rows(histories)
+        found = self._memory.followers_of_rows(histories, compatible)
         # Typed text is never a line's end, so tokens keep their names while there is some.
-        return Mixture.of(found.only(0, compatible) if len(compatible) else self._with_end(found), self._gate)
+        return Mixture.of(found if len(compatible) else self._with_end(found), self._gate)
+
+    def followers(self, history: Sequence[int], compatible: Sequence[int] = ()) -> RowFollowers:
+        """Return what the memory knows of the next token, without the model. compatible: see rows."""
+        found = self._memory.followers_of_rows([history], compatible)
+        return found if len(compatible) else self._with_end(found)
 
     def continuation(self, history: Sequence[int], most: int) -> Iterator[tuple[int, float]]:
         """Yield the most frequent followers one by one, while the longest run has LEAST_RUN tokens or more."""
         written = list(history)
         for _ in range(most):
-            found = self._with_end(self._memory.followers(written))
+            found = self.followers(written)
             runs = [counts.row(0)[-1] for counts in found.scopes if len(counts.groups)]
             best = max(runs, key=lambda followers: followers.run, default=None)
             if best is None or best.run < LEAST_RUN:

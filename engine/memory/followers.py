@@ -1,6 +1,6 @@
 """What followed runs of tokens in known code: the memory's answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import attrs
@@ -99,6 +99,22 @@ class FollowerCounts:
     def nothing(cls, rows: int) -> "FollowerCounts":
         """Return the counts of rows without followers."""
         return cls.count(np.zeros(0, np.int64), rows, _locate_nothing)
+
+    @classmethod
+    def of_words(cls, words: Iterable[tuple[int, NDArray[np.int64], NDArray[np.int64]]], rows: int) -> "FollowerCounts":
+        """Return counts without real places. words: a group, its tokens, smallest first, and their counts."""
+        groups, tokens, counts = [], [], []
+        for group, named, occurred in sorted(words, key=lambda each: each[0]):
+            (known,) = occurred.nonzero()
+            groups.append(np.full(len(known), group))
+            tokens.append(named[known])
+            counts.append(occurred[known])
+        if not groups:
+            return cls.nothing(rows)
+        flat = np.concatenate(tokens)
+        # Of tokens that are equally frequent the one with the larger place is taken, so no two places are equal.
+        places = np.arange(len(flat))
+        return cls(rows, np.concatenate(groups), flat, np.concatenate(counts), places, _locate_nothing)
 
     @classmethod
     def joined(cls, parts: Sequence["FollowerCounts"]) -> "FollowerCounts":

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from engine.errors import ModelError
+from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.followers import RUNS
 from engine.memory.row_memory import SCOPES
 from engine.memory.row_statistics import FEATURES, Statistics
@@ -52,6 +53,12 @@ class MemoryGate:
         if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
             raise ModelError(f"{path} is a gate of another version; run `midspan train memory`")
         return cls(**tensors)
+
+    @classmethod
+    def of_model(cls, folder: Path) -> "MemoryGate":
+        """Read the gate of the model in `folder`; without one, the gate of the embedded model. Raises ModelError."""
+        own = folder / GATE_FILE
+        return cls.load(own if own.exists() else EMBEDDED_FOLDER / GATE_FILE)
 
     def save(self, path: Path) -> None:
         """Write the gate as safetensors."""

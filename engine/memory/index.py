@@ -7,10 +7,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidates, occurrences, windows_of
+from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidates, occurrences, token_counts, windows_of
 from engine.memory.followers import PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
 from engine.memory.generations import Generations, Keys
 from engine.memory.run_hashes import RunHashes
+from engine.memory.run_places import RunPlaces
 
 MOST_PLACES = 64
 """The latest occurrences of a run that are counted."""
@@ -61,6 +62,7 @@ class RunIndex:
         self._starts: list[int] = []
         self._files: list[int] = []
         self._generations = Generations()
+        self._counts = np.zeros(0, np.int64)
         self.tokens = 0
         """How many tokens of files are known."""
 
@@ -73,7 +75,8 @@ class RunIndex:
     @property
     def bytes(self) -> int:
         """Memory held, in bytes."""
-        return self._generations.bytes + self._array.nbytes + len(self._files) * _BYTES_A_FILE
+        files = len(self._files) * _BYTES_A_FILE
+        return self._generations.bytes + self._array.nbytes + self._counts.nbytes + files
 
     def add(self, file: int, tokens: NDArray[np.int32]) -> None:
         """Add a file, or replace the one of this number.
@@ -92,6 +95,9 @@ class RunIndex:
         self._starts.append(start)
         self._files.append(file)
         self.tokens += len(tokens)
+        counts = token_counts(tokens, len(self._counts))
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
         keys = self._hashes.keys(self._array[start:stop], start - REACH)
         self._generations.add(keys, self._known_keys)
 
@@ -104,6 +110,7 @@ class RunIndex:
         extent = self._extents.pop(file, None)
         if extent is None:
             return
+        self._counts -= token_counts(self._array[extent.start : extent.stop], len(self._counts))
         self._array[extent.start : extent.stop] = SEPARATOR
         self.tokens -= extent.stop - extent.start
         self._removed += 1 + extent.stop - extent.start
@@ -128,6 +135,41 @@ class RunIndex:
             return self._look_up(histories, places)
         parts = (histories[first : first + MOST_ROWS] for first in range(0, len(histories), MOST_ROWS))
         return FollowerCounts.joined([self._look_up(part, places) for part in parts])
+
+    def occurrences(self, tokens: NDArray[np.int64], without: int | None = None) -> NDArray[np.int64]:
+        """Return how often each of `tokens` [n] occurs, int64 [n].
+
+        tokens: int64 [n], smallest first. without: a file that does not count.
+        """
+        occurred = np.zeros(len(tokens), np.int64)
+        known = tokens[: tokens.searchsorted(len(self._counts))]
+        occurred[: len(known)] = self._counts[known]
+        extent = None if without is None else self._extents.get(without)
+        if extent is not None:
+            of_file = token_counts(self._array[extent.start : extent.stop], len(self._counts))
+            occurred[: len(known)] -= of_file[known]
+        return occurred
+
+    def rare_places_of_rows(self, histories: Sequence[Sequence[int]], without: int | None = None) -> RunPlaces:
+        """Return the places of the runs at the ends of `histories` that occur less than `most_places` times.
+
+        histories: at most MOST_ROWS; raises ValueError for more. without: a file whose places are left out.
+        """
+        if len(histories) > MOST_ROWS:
+            raise ValueError(f"{len(histories)} rows are more than the {MOST_ROWS} that have numbers; ask in parts")
+        hidden = None if without is None else self._extents.get(without)
+        places = range(0) if hidden is None else hidden.places
+        rare = find_candidates(self._hashes, self._generations.arrays, histories, self._most_places).rare
+        if not len(rare.places):
+            return RunPlaces.of(rare.places, self._starts, self._files)
+        codes = occurrences(rare, self._windows, histories, places, self._most_places)
+        assert codes is not None  # which asks for older places, and these are all places
+        return RunPlaces.of(codes, self._starts, self._files)
+
+    def tokens_of(self, file: int) -> NDArray[np.int32]:
+        """Return the tokens of a file. Raises KeyError for one that is not known."""
+        extent = self._extents[file]
+        return self._array[extent.start : extent.stop].copy()
 
     def tokens_before(self, place: Place) -> NDArray[np.int32]:
         """Return the tokens of a file up to a place. Raises KeyError for a file that is not known."""

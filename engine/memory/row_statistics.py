@@ -21,12 +21,12 @@ Number = TypeVar("Number", bound=np.generic)
 
 @attrs.frozen(eq=False)
 class Statistics:
-    """Counts for n rows, two scopes (this file, the other files) and the runs of RUNS; zeros where a run is not known.
+    """Counts for n rows, the scopes of RowFollowers and the runs of RUNS; zeros where a run is not known.
 
-    totals, kinds, top_counts: fp32 [n, 2, 6]: occurrences, different followers, and occurrences of the scope's top.
-    tops: int64 [n, 2], the most frequent follower of the longest run; -1 without followers.
-    newest: bool [n, 2], whether that is also the follower of the latest occurrence.
-    longest: fp32 [n, 2], the length of the longest run.
+    totals, kinds, top_counts: fp32 [n, scopes, 6]: occurrences, different followers, occurrences of the scope's top.
+    tops: int64 [n, scopes], the most frequent follower of the longest run; -1 without followers.
+    newest: bool [n, scopes], whether that is also the follower of the latest occurrence.
+    longest: fp32 [n, scopes], the length of the longest run.
     """
 
     totals: Floats
@@ -38,7 +38,7 @@ class Statistics:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which scopes have followers, [n, 2]."""
+        """Which scopes have followers, [n, scopes]."""
         return self.tops >= 0
 
     @classmethod
@@ -63,7 +63,7 @@ class Statistics:
         """Return the gate's input [n, FEATURES].
 
         first: the model's most likely token of each row. highest: its probability.
-        of_tops: fp32 [n, 2], the model's probabilities of `tops`; anything where there is none.
+        of_tops: fp32 [n, scopes], the model's probabilities of `tops`; anything where there is none.
         """
         here = self.present
         longest = _last_slot(self.totals)[:, :, None]
@@ -85,7 +85,7 @@ class Statistics:
         model = np.stack(
             (highest, np.log(np.maximum(highest, _LEAST)) / 3, np.log1p(-np.minimum(highest, 0.999)) / 5), 1
         )
-        same = here.all(1) & (self.tops[:, 0] == self.tops[:, 1])
+        same = here[:, :2].all(1) & (self.tops[:, 0] == self.tops[:, 1])
         parts = [model, *scopes, (np.log2(self.totals + 1) / 3).reshape(len(first), -1)]
         parts += [shares.reshape(len(first), -1), same[:, None]]
         return np.concatenate(parts, axis=1, dtype=np.float32)
@@ -100,7 +100,7 @@ def counts_of(counts: FollowerCounts, tokens: NDArray[np.int64]) -> Floats:
 
 
 def _by_scope(column: NDArray[Number]) -> NDArray[Number]:
-    """Return a column [2 * n, ...] of joined scopes as [n, 2, ...]."""
+    """Return a column [scopes * n, ...] of joined scopes as [n, scopes, ...]."""
     return column.reshape(SCOPES, -1, *column.shape[1:]).swapaxes(0, 1)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engine.memory.file_scan import FileScan
 from engine.memory.index import BYTES_A_TOKEN, RunIndex
 from engine.memory.row_memory import KnownFiles, RowMemory
+from engine.memory.windows import LineTexts, Window, best_windows
 
 
 @attrs.frozen
@@ -84,7 +85,9 @@ class WorkspaceMemories:
             self._forget_file(workspace, path)
 
     def status(self, workspace: str) -> Status:
-        """Return what is known of a workspace."""
+        """Return what is known of a workspace; of all together for ""."""
+        if not workspace:
+            return Status(len(self._sizes), self._tokens, self.bytes)
         known = self._workspaces.get(workspace)
         if known is None:
             return Status(0, 0, 0)
@@ -103,6 +106,14 @@ class WorkspaceMemories:
         if (workspace, path) in self._sizes:
             self._sizes.move_to_end((workspace, path))
         return RowMemory(scan, KnownFiles(known.index, known.paths.__getitem__), known.numbers.get(path))
+
+    def windows(self, workspace: str, path: str, query: Sequence[Sequence[int]], lines: LineTexts) -> list[Window]:
+        """Return the parts of the other files of a workspace that are most like a query (windows.py)."""
+        known = self._workspaces.get(workspace)
+        if known is None:
+            return []
+        files = KnownFiles(known.index, known.paths.__getitem__)
+        return best_windows(files, known.numbers.get(path), query, lines)
 
     def _forget_file(self, workspace: str, path: str) -> None:
         size = self._sizes.pop((workspace, path), None)

@@ -69,20 +69,3 @@ class GrowingLine:
         if self._begun and not self._ended:
             self.confidence *= probability
         return self.confidence
-
-
-def confident_until(candidate: Candidate, start: int, threshold: float) -> int:
-    """Return the end of the longest run of tokens from character `start` whose confidence reaches `threshold`.
-
-    Both are characters of the candidate's text. Returns `start` when the first token is already below the threshold.
-    """
-    confidence, end, position = 1.0, start, 0
-    for token, probability in zip(candidate.tokens, candidate.confidence, strict=False):
-        position += len(token)
-        if position <= start:
-            continue
-        confidence *= probability
-        if confidence < threshold:
-            break
-        end = position
-    return end

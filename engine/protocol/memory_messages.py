@@ -1,5 +1,7 @@
 """The messages that change or count the memory of a workspace."""
 
+from collections.abc import Sequence
+
 import attrs
 
 
@@ -36,7 +38,7 @@ class MemoryUpdated:
 
 @attrs.frozen
 class MemoryStatusRequest:
-    """Ask for MemoryStatus."""
+    """Ask for MemoryStatus. `workspace` "" means all workspaces together."""
 
     workspace: str
     id: int = 0
@@ -51,6 +53,19 @@ class MemoryStatus:
     tokens: int
     bytes: int
     id: int = 0
+
+    @property
+    def readable(self) -> str:
+        """A line for a person, such as `1,240 files, 2.9 M tokens, 104 MB`."""
+        tokens = f"{self.tokens / 1e6:.1f} M" if self.tokens >= 1e6 else f"{self.tokens:,}"
+        megabytes = self.bytes / 1e6
+        return f"{self.files:,} files, {tokens} tokens, {megabytes:.{0 if megabytes >= 10 else 1}f} MB"
+
+    @staticmethod
+    def sum(parts: Sequence["MemoryStatus"]) -> "MemoryStatus":
+        """Return the numbers of several workspaces together."""
+        files, tokens = sum(part.files for part in parts), sum(part.tokens for part in parts)
+        return MemoryStatus("", files, tokens, sum(part.bytes for part in parts))
 
 
 MemoryRequest = Learn | Forget | MemoryStatusRequest

@@ -12,6 +12,7 @@ Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
 RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
 MemoryName = Literal["workspace", "file", "off"]
+SourceName = Literal["model", "file", "workspace"]
 
 
 @attrs.frozen
@@ -79,6 +80,9 @@ class Fill:
 
     `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
     `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
+
+    `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
+    file begins with `prefix`.
     """
 
     id: int
@@ -100,6 +104,8 @@ class Fill:
     progress: bool = False
     workspace: str = ""
     memory: MemoryName = "workspace"
+    explain: bool = False
+    line: int = 0
 
 
 @attrs.frozen
@@ -112,11 +118,31 @@ class Progress:
 
 
 @attrs.frozen
+class Origin:
+    """A part of a candidate that stands in a known file too, and came from there rather than from the model.
+
+    `start` is where the part begins in the candidate's text. `path` is that of the fill for its own file, else a path
+    that Learn gave. `line` counts from 1. What was there before the hole occurred `total` times, and went on with this
+    part `count` times; where the part has several tokens, these are the numbers of the least certain one. `alone` is
+    the probability that the model alone gave the part.
+    """
+
+    start: int
+    text: str
+    path: str
+    line: int
+    count: int
+    total: int
+    alone: float
+
+
+@attrs.frozen
 class Candidate:
     """One text for a hole.
 
     `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
-    probability that the text ends after the last token; it is 1.0 if the model did not choose the end.
+    probability that the text ends after the last token; it is 1.0 if the model did not choose the end. `source` gave
+    the largest share of the tokens' probabilities. `origins` is empty unless the fill asks to explain.
     """
 
     text: str
@@ -124,6 +150,8 @@ class Candidate:
     confidence: list[float]
     finish: Finish
     end_confidence: float = 1.0
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 @attrs.frozen

@@ -36,7 +36,7 @@ class FileMemory(Protocol):
         """Drop these files of a workspace, or all of them."""
 
     def status(self, workspace: str) -> MemorySize:
-        """Count what is known of a workspace."""
+        """Count what is known of a workspace; of all together for ""."""
         ...
 
 

@@ -1,13 +1,16 @@
 """A fill under way: its context is read, then its candidates are filled. Keeps its times."""
 
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
-from engine.fill.interface import Bounds, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
+import attrs
+
+from engine.fill.interface import Bounds, Committed, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Fill, Filled, Progress, Timings
+from engine.protocol.messages import Fill, Filled, Origin, Progress, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
 
@@ -16,10 +19,18 @@ JOINT_ROWS = 48
 
 
 class Memories(Protocol):
-    """What is known of each workspace (memory/workspace.py). Used on the worker thread."""
+    """What is known of each workspace (memory/engine_memories.py). Used on the worker thread."""
+
+    def related(self, fill: Fill) -> Sequence[Snippet]:
+        """Return related code for the model's prompt, the best first; nothing for a model that reads none."""
+        ...
 
     def for_fill(self, fill: Fill, layout: Layout) -> FillMemory | None:
         """Return what is known for a fill; None where nothing may be used."""
+        ...
+
+    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+        """Return where the parts of a candidate come from."""
         ...
 
 
@@ -29,14 +40,19 @@ class Job:
     def __init__(
         self, fill: Fill, model: Model, cache: ContextCache, submitted: float, memories: Memories | None = None
     ) -> None:
-        self.fill, self._model, self._submitted = fill, model, submitted
         self._started = time.perf_counter()
+        if memories is not None and (related := memories.related(fill)):
+            # What resembles the hole matters more than other open files, so it comes first.
+            fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
+        self.fill, self._model, self._submitted = fill, model, submitted
         self._strategy = FillStrategy(fill.rule, fill.steps)
         if fill.rule == "default":
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
+        self._memories = memories
         self._memory = None if memories is None else memories.for_fill(fill, self._layout)
+        self._origins: list[list[Origin]] = []
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
@@ -84,7 +100,14 @@ class Job:
         over = late or (bool(self._fillings) and not unfinished)
         if over:
             self._ended = time.perf_counter()
+            if self.fill.explain:
+                self._explain()
         return over
+
+    def _explain(self) -> None:
+        if self._memories is not None:
+            explain = self._memories.explain
+            self._origins = [explain(self.fill, self._layout, each.committed()) for each in self._fillings]
 
     def _start(self, number: int) -> Filling:
         """Start candidate `number`. The first one is greedy, the others are drawn."""
@@ -109,6 +132,9 @@ class Job:
     def filled(self) -> Filled:
         """Return the answer. Candidates with equal text are given once."""
         answers = [filling.answer() for filling in self._fillings]
+        if self._origins:
+            pairs = zip(answers, self._origins, strict=True)
+            answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
         distinct = list({answer.text: answer for answer in reversed(answers)}.values())[::-1]
         ended = self._ended or time.perf_counter()
         return Filled(

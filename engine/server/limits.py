@@ -1,6 +1,6 @@
 """The limits of the fields of requests. Without them one client could block the engine for all others."""
 
-from engine.protocol.memory_messages import Forget, Learn, MemoryRequest
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatusRequest
 from engine.protocol.messages import Fill
 
 _MAX_ID = 2**63 - 1
@@ -13,6 +13,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0, 2),
     "top_p": (0.01, 1),
     "seed": (0, 2**63 - 1),
+    "line": (0, 2**31 - 1),
 }
 _MAX_PATH = 4096
 _MAX_LANGUAGE = 64
@@ -47,7 +48,7 @@ def memory_limit_error(request: MemoryRequest) -> str | None:
     """Return one line that names the first field outside its limits and what is allowed; None for a valid request."""
     if not 0 <= request.id <= _MAX_ID:
         return f"id is {request.id}; it can be 0 to {_MAX_ID}"
-    if not request.workspace:
+    if not request.workspace and not isinstance(request, MemoryStatusRequest):
         return "workspace is empty; name the workspace's folder"
     bounded = [("workspace", request.workspace, _MAX_PATH)]
     if isinstance(request, Learn):

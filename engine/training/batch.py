@@ -15,6 +15,7 @@ class Batch:
     owners: int64 [B, R], the number of the canvas that a row belongs to
     anchors: int64 [B, R], the stream position of the anchor of a row's canvas
     masked: float32 [B, R], the share of a row's canvas that is masked
+    remembered: float32 [B, T], the memory's probability of a target over the weight of the network (MemoryOdds)
     """
 
     tokens: Tensor
@@ -27,6 +28,7 @@ class Batch:
     owners: Tensor
     anchors: Tensor
     masked: Tensor
+    remembered: Tensor
 
     @property
     def stream_rows(self) -> int:

@@ -28,7 +28,8 @@ from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.gpu import app as gpu_app
 from engine.training.link_fit import fit_link
-from engine.training.memory import train_gate
+from engine.training.memory import train_blind_gate, train_gate
+from engine.training.memory_odds import BLIND_GATE
 from engine.training.tokenizer import train_tokenizer
 from engine.training.train import train
 
@@ -208,8 +209,14 @@ def train_memory(
     work: WorkOption = Path("runs/small"),
     target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path(GATE_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="For training with objective.memory_share: write the gate into WORK.")
+    ] = False,
 ) -> None:
     """Train the gate that mixes the model's predictions with what is known of the workspace."""
+    if blind:
+        train_blind_gate(model_name, work / "corpus", work / BLIND_GATE, minutes)
+        return
     report = train_gate(model_name, work / "corpus", target, minutes)
     for name, nats in (("train", report.train), ("held out", report.held_out)):
         typer.echo(

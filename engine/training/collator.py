@@ -1,6 +1,8 @@
 """Lays out holes as batches, fast enough for a GPU: every line is tokenized only once."""
 
 import random
+from collections.abc import Sequence
+from itertools import zip_longest
 
 import attrs
 import numpy as np
@@ -17,51 +19,9 @@ from engine.training import packed_batch
 from engine.training.batch import Batch
 from engine.training.batch_lookup import BatchLookup
 from engine.training.config import Config
-
-LINES = 1_500_000
-"""Lines that are remembered; about 300 MB."""
-
-
-class LineEncoder:
-    """Tokenizes text line by line, as the engine does. This is exact: no token crosses the start of a line.
-
-    New lines of a text are tokenized together, and the tokens are split at those with a newline.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer, pieces = tokenizer, TokenBytes(tokenizer)
-        self._breaks = np.array([pieces.breaks_line(token) for token in range(tokenizer.get_vocab_size())])
-        self._known: dict[str, bytes] = {}
-
-    def __call__(self, text: str) -> list[int]:
-        """Return the token ids of a text."""
-        if "\r" in text:  # it may share a token with the newline
-            return self._tokenize(text)
-        first, *others = text.split("\n")
-        lines = [first, *["\n" + other for other in others]]
-        known = self._known
-        missing = list(dict.fromkeys(line for line in lines if line not in known and line))
-        if missing:
-            if len(known) + len(missing) > LINES:
-                known.clear()
-                missing = list(dict.fromkeys(line for line in lines if line))
-            self._learn(missing)
-        ids: list[int] = np.frombuffer(b"".join([known[line] for line in lines if line]), np.uint16).tolist()
-        return ids
-
-    def _learn(self, lines: list[str]) -> None:
-        """Tokenize lines and remember them. Only the first line may lack a newline before it."""
-        ids = np.array(self._tokenize("".join(lines)), np.uint16)
-        starts = np.flatnonzero(self._breaks[ids])
-        if not lines[0].startswith("\n"):
-            starts = np.concatenate(([0], starts))
-        for line, part in zip(lines, np.split(ids, starts[1:]), strict=True):
-            self._known[line] = part.tobytes()
-
-    def _tokenize(self, text: str) -> list[int]:
-        # This takes half the time of encode(), which also computes each token's position in the text.
-        ids: list[int] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
-        return ids
+from engine.training.line_encoder import LineEncoder
+from engine.training.memory_odds import MemoryOdds
+from engine.training.workspace_holes import Workspace
 
 
 @attrs.frozen
@@ -69,21 +29,30 @@ class _Stream:
     """A hole's stream of T tokens, cut at the file's edges to fit the context.
 
     `is_target` float32 [T] is 1 for each token that is a fair target and 0 for the others. `prefix` is the span of the
-    prefix, `middle` the index of <middle>.
+    prefix, `middle` the index of <middle>. `remembered` float32 [T]: see MemoryOdds.of, for each token as a target.
     """
 
     tokens: list[int]
     is_target: NDArray[np.float32]
     prefix: slice
     middle: int
+    remembered: NDArray[np.float32]
 
 
 class Collator:
     """Turns holes into batches; it draws and looks up all canvases of a sequence at once."""
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, special_tokens: SpecialTokens, seed: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        tokenizer: Tokenizer,
+        special_tokens: SpecialTokens,
+        seed: int,
+        memory: MemoryOdds | None = None,
+    ) -> None:
+        self._memory = memory
         self._holes, self._objective, self._special_tokens = config.holes, config.objective, special_tokens
-        self._tokenizer, self._encode = tokenizer, LineEncoder(tokenizer)
+        self._tokenizer, self.encode = tokenizer, LineEncoder(tokenizer)
         self._compatible = CompatibleTokens(TokenBytes(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
@@ -95,12 +64,14 @@ class Collator:
         """Lay out holes with `rows` canvas rows each, as a batch on the CPU."""
         return packed_batch.unpack(torch.from_numpy(self.pack(holes, rows)), self._length, torch.device("cpu"))
 
-    def pack(self, holes: list[TrainingHole], rows: int) -> packed_batch.PackedBatch:
-        """Lay out holes with `rows` canvas rows each, as one array."""
+    def pack(
+        self, holes: list[TrainingHole], rows: int, workspaces: Sequence[Workspace | None] = ()
+    ) -> packed_batch.PackedBatch:
+        """Lay out holes with `rows` canvas rows each, as one array. workspaces: of each hole, for the memory."""
         packed = packed_batch.blank(len(holes), self._length, rows, self._special_tokens)
-        for row, hole in enumerate(holes):
+        for row, (hole, workspace) in enumerate(zip_longest(holes, workspaces)):
             typed = unfinished(self._tokenizer, hole.prefix)
-            stream = self._lay_out(hole, typed)
+            stream = self._lay_out(hole, typed, workspace)
             lookup = BatchLookup(stream.tokens, self._special_tokens, self._buckets)
             if typed:
                 lookup.narrow(stream.middle, np.array(self._compatible.of(typed.encode())))
@@ -108,24 +79,32 @@ class Collator:
             self._write_canvases(packed[:, row, self._length :], stream, lookup)
         return packed
 
-    def _lay_out(self, hole: TrainingHole, typed: str) -> _Stream:
+    def _lay_out(self, hole: TrainingHole, typed: str, workspace: Workspace | None) -> _Stream:
         """Return the stream of a hole, whose middle starts with the `typed` end of the prefix (token healing)."""
         rng, limits = self._rng, self._holes
         hole = as_edited(hole, rng, limits.unfinished)
-        middle = self._encode(typed + hole.middle)[: limits.middle_tokens]
+        middle = self.encode(typed + hole.middle)[: limits.middle_tokens]
         suffix = "" if rng.random() < limits.no_suffix else hole.suffix
         path = "" if rng.random() < limits.no_path else hole.path
         start = max(0, len(hole.prefix) - 6 * self._length)
         start = hole.prefix.find("\n", start) + 1 if start else 0
         above = hole.prefix[start : len(hole.prefix) - len(typed)]
         room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
-        laid = lay_out(self._encode, self._special_tokens, room, above, suffix, path, [])
+        laid = lay_out(self.encode, self._special_tokens, room, above, suffix, path, [])
         tokens = [*laid.tokens, self._special_tokens.middle, *middle, self._special_tokens.end]
         is_target = np.zeros(len(tokens), np.float32)
         is_target[laid.below.start + 1 : laid.below.stop] = 1
         is_target[laid.prefix.start + 1 : laid.prefix.stop] = 1
         is_target[len(laid.tokens) + 1 :] = 1
-        return _Stream(tokens, is_target, laid.prefix, len(laid.tokens))
+        remembered = np.zeros(len(tokens), np.float32)
+        if self._memory is not None and workspace is not None:
+            known = len(laid.all_above) - (laid.prefix.stop - laid.prefix.start)
+            odds = self._memory.of(
+                workspace, laid.all_above, self.encode(suffix), known, [*laid.all_above[known:], *middle]
+            )
+            remembered[laid.prefix] = odds[: len(laid.all_above) - known]
+            remembered[len(laid.tokens) + 1 : -1] = odds[len(laid.all_above) - known :]
+        return _Stream(tokens, is_target, laid.prefix, len(laid.tokens), remembered * is_target)
 
     def _write_canvases(self, packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
         """Draw canvases until they fill all rows of `packed` [11, R]; the last one may be cut short."""
@@ -163,6 +142,7 @@ def _write_stream(packed: packed_batch.PackedBatch, stream: _Stream, lookup: Bat
     packed[packed_batch.TOKENS, :end] = stream.tokens
     packed[packed_batch.TARGETS, : end - 1] = stream.tokens[1:]
     packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = stream.is_target[1:]
+    packed_batch.floats(packed, packed_batch.REMEMBERED)[: end - 1] = stream.remembered[1:]
     _write_hints(packed[:, :end], lookup.stream())
 
 

@@ -27,6 +27,7 @@ from engine.training.checkpoint import NEWEST
 from engine.training.config import Config, ConfigError
 from engine.training.export import export_checkpoint
 from engine.training.loader import Source
+from engine.training.memory_odds import BLIND_GATE
 from engine.training.train import Run
 
 RATE = 0.3
@@ -91,6 +92,8 @@ def compare(
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(checkpoint, folder / NEWEST)
     shutil.copyfile(work / "tokenizer.json", folder / "tokenizer.json")
+    if (work / BLIND_GATE).exists():
+        shutil.copyfile(work / BLIND_GATE, folder / BLIND_GATE)
     if not (folder / "corpus").exists():
         (folder / "corpus").symlink_to((work / "corpus").resolve())
     run = Run(config, folder, compiled)

@@ -41,7 +41,8 @@ class Objective:
     """Canvas rows of a sequence in the first and in the second part of the run, their lengths, and the loss weights.
 
     `canvas_lengths` are the odds of each length in tokens. `distilled` applies in the second part; see
-    objective.losses.
+    objective.losses. `memory_share` is the share of the sequences whose loss counts what the memory of their package
+    knows; see memory_odds.py.
     """
 
     canvas_rows_early: int
@@ -53,6 +54,7 @@ class Objective:
     canvas_weight: float
     distilled: float
     padding_weight: float
+    memory_share: float = 0.0
 
 
 @attrs.frozen

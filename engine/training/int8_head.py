@@ -25,6 +25,8 @@ from engine.training.int8_logits import (
 
 PART = 1024
 """Rows whose logits are computed at once: all of them would not fit any cache."""
+_MOST_NATS = 60.0
+"""The exponential of a larger loss may overflow."""
 
 
 @attrs.frozen
@@ -93,6 +95,7 @@ class _Losses(torch.autograd.Function):
         targets: Tensor,
         weights: Tensor,
         lesson: Lesson | None,
+        remembered: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         others = () if lesson is None else (lesson.teacher.tokens,)
         apart = torch.cat((targets[:, None], tokens, *others), 1)
@@ -110,6 +113,11 @@ class _Losses(torch.autograd.Function):
         plain, taught, exact, scale = (
             torch.cat(each) for each in zip(*(attrs.astuple(result, recurse=False) for result in judged), strict=True)
         )
+        if remembered is not None:
+            # The gradient of -log(p + remembered) is that of -log(p) times the network's share of the probability.
+            added_odds = remembered * plain.clamp(max=_MOST_NATS).exp()
+            taught, share = plain - added_odds.log1p(), 1 / (1 + added_odds)
+            exact, scale = exact * share[:, None], scale * share[:, None]
         exact *= weights[:, None]
         scale *= weights[:, None]
         middle = 127 if lesson is None else 0
@@ -127,7 +135,7 @@ class _Losses(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        return *(gradient * each for each in context.saved_tensors), None, None, None, None, None
+        return *(gradient * each for each in context.saved_tensors), None, None, None, None, None, None
 
 
 def _product(left: Tensor, right: Tensor, middle: int) -> Tensor:
@@ -139,15 +147,21 @@ def _product(left: Tensor, right: Tensor, middle: int) -> Tensor:
 
 
 def losses(
-    head: Head, guess: Guess, targets: Tensor, weights: Tensor, lesson: Lesson | None = None
+    head: Head,
+    guess: Guess,
+    targets: Tensor,
+    weights: Tensor,
+    lesson: Lesson | None = None,
+    remembered: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the sum of losses times `weights` [N], to be descended, and the cross entropies [N] against `targets` [N].
 
+    remembered: [N], the probability that the memory adds to that of the targets (objective.mixed); not with a lesson.
     The gradients are computed here too, so the cost is the same without a backward pass.
     """
     if not len(weights):
         return guess.rows.sum(), weights
     result: tuple[Tensor, Tensor] = _Losses.apply(  # type: ignore[no-untyped-call]
-        guess.rows, guess.added, head.weight, head, guess.tokens, targets, weights, lesson
+        guess.rows, guess.added, head.weight, head, guess.tokens, targets, weights, lesson, remembered
     )
     return result

@@ -18,7 +18,9 @@ from engine.training import packed_batch
 from engine.training.batch import Batch
 from engine.training.collator import Collator
 from engine.training.config import Config
+from engine.training.memory_odds import BLIND_GATE, MemoryOdds
 from engine.training.tokenizer import SPECIALS
+from engine.training.workspace_holes import WorkspaceHoles
 
 AHEAD = 3
 """Batches that each worker keeps ready."""
@@ -71,7 +73,13 @@ class HoleBatches(IterableDataset[Tensor]):
         config, tokenizer = self._source.config, load_tokenizer(self._source.work / "tokenizer.json")
         files = corpus.load(self._source.work / "corpus", self._split)
         sampler = HoleSampler(files, config.corpus.shares, config.holes.weights, seed)
-        collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed)
+        share = config.objective.memory_share if self._split == "train" else 0.0
+        memory = MemoryOdds(self._source.work / BLIND_GATE) if share else None
+        collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed, memory)
+        with_memory = round(share * config.optimizer.batch)
+        in_workspaces = WorkspaceHoles(files, config.corpus.shares, config.holes.weights, collator.encode, seed)
         while True:
-            holes = [sampler.draw() for _ in range(config.optimizer.batch)]
-            yield torch.from_numpy(collator.pack(holes, self._rows))
+            known = [in_workspaces.draw() for _ in range(with_memory)]
+            holes = [hole for hole, _ in known]
+            holes += [sampler.draw() for _ in range(config.optimizer.batch - with_memory)]
+            yield torch.from_numpy(collator.pack(holes, self._rows, [workspace for _, workspace in known]))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from engine.corpus import corpus
 from engine.corpus.languages import File
+from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
 from engine.fill.predictions import NEVER, Predictions
@@ -21,7 +22,7 @@ from engine.memory.row_memory import SCOPES
 from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.training.memory_rows import HoleReader, Rows, collect, packages
+from engine.training.memory_rows import HoleReader, Rows, collect
 
 STEPS = 4000
 BATCH = 4096
@@ -160,13 +161,9 @@ def train_gate(model_name: str, corpus_folder: Path, target: Path, minutes: floa
 
     Raises ModelError for a model that is not embedded, and CorpusError where there is no corpus.
     """
-    model = load(model_name)
-    if not isinstance(model, EmbeddedModel):
-        raise ModelError(f"{model_name} is not an embedded model; the gate is trained for one")
+    model = _embedded(model_name)
     held_out = list(packages(corpus.load(corpus_folder, "held-out")))
-    train = list(packages(corpus.load(corpus_folder, "train")))
-    random.Random(seed).shuffle(train)
-    rows = collect(HoleReader(model, seed), train, minutes * TRAIN_SHARE)
+    rows = _train_rows(model, corpus_folder, minutes * TRAIN_SHARE, seed)
     torch_gate = fit(rows, seed)
     gate = torch_gate.export()
     gate.save(target)
@@ -179,3 +176,22 @@ def train_gate(model_name: str, corpus_folder: Path, target: Path, minutes: floa
         calibration_error=calibration_error(judged),
         right=sum(each.right for each in judged) / len(judged),
     )
+
+
+def train_blind_gate(model_name: str, corpus_folder: Path, target: Path, minutes: float, seed: int = 0) -> None:
+    """Train a gate that does not look at the model's predictions, for memory_odds.py. Raises as train_gate does."""
+    rows = _train_rows(_embedded(model_name), corpus_folder, minutes, seed)
+    fit(rows.blind(), seed).export().save(target)
+
+
+def _embedded(name: str) -> EmbeddedModel:
+    model = load(name)
+    if not isinstance(model, EmbeddedModel):
+        raise ModelError(f"{name} is not an embedded model; the gate is trained for one")
+    return model
+
+
+def _train_rows(model: EmbeddedModel, corpus_folder: Path, minutes: float, seed: int) -> Rows:
+    train = list(packages(corpus.load(corpus_folder, "train")))
+    random.Random(seed).shuffle(train)
+    return collect(HoleReader(model, seed), train, minutes)

@@ -3,7 +3,6 @@
 The file with the hole is left out of the workspace. The model does not change, so its predictions are computed once.
 """
 
-import hashlib
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,14 +15,14 @@ from engine.corpus.languages import MARKUP, File
 from engine.fill.predictions import NEVER
 from engine.fill.stream import StreamPass
 from engine.memory.file_scan import FileScan
-from engine.memory.followers import RUNS
+from engine.memory.followers import RUNS, SLOTS
 from engine.memory.index import RunIndex
-from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_memory import FILE_SCOPE, FILE_WORDS, SCOPES, WORD_SCOPE, RowFollowers, followers_of_rows
 from engine.memory.row_statistics import Statistics, counts_of
 from engine.models.embedded.layout import Limits, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
-from engine.training.collator import LineEncoder
+from engine.training.line_encoder import LineEncoder
 
 HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
@@ -31,9 +30,11 @@ MOST_CHARACTERS = 2_000_000
 """Of a package; the files after these are left out."""
 PREFIX_ROWS = 40
 """Rows above the cursor that are learned from, the last ones."""
+BEGUN_SHARE = 0.4
+"""The share of these rows whose token counts as begun."""
 FEWEST_TOKENS = 300
-FEWEST_FILES = 5
-"""A smaller package is no workspace."""
+NO_FIRST = -2
+"""The model's first choice as a blind gate sees it: no token."""
 
 
 @attrs.frozen(eq=False)
@@ -61,38 +62,34 @@ class Rows:
     def only(self, scope: int) -> "Rows":
         """Return the rows as they would be if only one scope were known."""
         statistics = self.statistics
-        known = np.arange(SCOPES) == scope
+        known = np.zeros((SCOPES, SLOTS), bool)
+        known[scope] = True
+        if scope == FILE_SCOPE:
+            known[WORD_SCOPE, FILE_WORDS] = True
+        totals = statistics.totals * known
+        # The top is of the longest run, so it changes only where no run is left.
+        left = totals.any(-1)
         changed = Statistics(
-            totals=statistics.totals * known[:, None],
-            kinds=statistics.kinds * known[:, None],
-            top_counts=statistics.top_counts * known[:, None],
-            tops=np.where(known, statistics.tops, -1),
-            newest=statistics.newest & known,
-            longest=statistics.longest * known,
+            totals=totals,
+            kinds=statistics.kinds * known,
+            top_counts=statistics.top_counts * known,
+            tops=np.where(left, statistics.tops, -1),
+            newest=statistics.newest & left,
+            longest=statistics.longest * left,
         )
-        return attrs.evolve(self, statistics=changed, target_counts=self.target_counts * known[:, None])
+        return attrs.evolve(self, statistics=changed, target_counts=self.target_counts * known)
+
+    def blind(self) -> "Rows":
+        """Return the rows as a gate sees them that does not look at the model's predictions."""
+        return attrs.evolve(
+            self,
+            first=np.full_like(self.first, NO_FIRST),
+            highest=np.zeros_like(self.highest),
+            of_tops=np.zeros_like(self.of_tops),
+        )
 
     def features(self) -> NDArray[np.float32]:
         return self.statistics.features(self.first, self.highest, self.of_tops)
-
-
-def packages(files: Sequence[File]) -> Iterator[list[File]]:
-    """Yield the files of each package with at least FEWEST_FILES.
-
-    A corpus keeps the files of a package together, in the order of their paths' hashes.
-    """
-    part: list[File] = []
-    last = ("", b"")
-    for file in files:
-        key = (file.path.split("/")[0], hashlib.sha1(file.path.encode()).digest())
-        if key[0] != last[0] or key[1] < last[1]:
-            if len(part) >= FEWEST_FILES:
-                yield part
-            part = []
-        part.append(file)
-        last = key
-    if len(part) >= FEWEST_FILES:
-        yield part
 
 
 @attrs.frozen(eq=False)
@@ -136,7 +133,8 @@ class HoleReader:
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             stop = file.text.find("\n", stop + 1)
             stop = len(file.text) if stop < 0 else stop
-        start -= len(unfinished(self._model.tokenizer, file.text[:start]))
+        typed = unfinished(self._model.tokenizer, file.text[:start])
+        start -= len(typed)
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][: card.shape.canvas_tokens]
@@ -151,16 +149,34 @@ class HoleReader:
         ends = [*range(len(above) - rows, len(above)), *[len(above)] * len(middle_rows)]
         histories = [above[max(0, end - RUNS[-1]) : end] for end in ends[:rows]]
         histories += [[*above[-RUNS[-1] :], *middle[:count]] for count in range(len(middle_rows))]
+        targets = [*above[len(above) - rows :], *middle]
+        compatible = self._compatible(targets, rows, typed)
         scan = FileScan(above, self._encode(suffix))
-        followers = RowFollowers(
-            scan.followers_of_rows(histories, ends), index.followers_of_rows(histories, without=number)
-        )
+        followers = followers_of_rows(scan, index, number, histories, compatible, ends)
         wanted = [*prefix_rows, *middle_rows]
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER
+        for row, tokens in compatible.items():
+            kept = logits[row, tokens]
+            logits[row] = NEVER
+            logits[row, tokens] = kept
         shares = np.exp(logits - logits.max(-1, keepdims=True))
-        probabilities = shares / shares.sum(-1, keepdims=True)
-        return HoleRows(followers, probabilities, np.array([*above[len(above) - rows :], *middle]))
+        return HoleRows(followers, shares / shares.sum(-1, keepdims=True), np.array(targets))
+
+    def _compatible(self, targets: list[int], prefix_rows: int, typed: str) -> dict[int, list[int]]:
+        """Return the tokens that begun rows may have: those of the typed text, and some of the prefix.
+
+        A user sees a suggestion most often in the middle of a word, and a hole has only one such row.
+        """
+        compatible, unwritten = dict[int, list[int]](), typed.encode()
+        for row, target in enumerate(targets):
+            text = self._model.bytes_of(target)
+            if row < prefix_rows and len(text) > 1 and self._rng.random() < BEGUN_SHARE:
+                compatible[row] = self._model.compatible_tokens(text[: self._rng.randrange(1, len(text))])
+            elif row >= prefix_rows and unwritten:
+                compatible[row] = self._model.compatible_tokens(unwritten)
+                unwritten = unwritten[len(text) :]
+        return compatible
 
 
 def rows_of(hole: HoleRows) -> Rows:

@@ -24,6 +24,8 @@ from engine.training.int8_head import Lesson
 from engine.training.int8_logits import Guess, Head
 from engine.training.link_loss import link_loss
 
+_LEAST = 1e-30
+
 
 @attrs.frozen
 class Losses:
@@ -58,6 +60,9 @@ def forward(network: Network, batch: Batch, visible: Tensor | BlockMask) -> Tens
 def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
     """Run one forward and return the losses; logits are computed only for rows that have a target.
 
+    The loss of a stream row is that of the mixture with what the memory knows (batch.remembered; TRIME, arXiv
+    2205.12674), up to a constant.
+
     `distilled` is a share of the loss of fully masked canvases. That share is measured against left to right's
     prediction for the position, by the same weights with all tokens before known, instead of against the actual token.
     A draft should guess that prediction, and a distribution teaches more than one draw from it (as in arXiv
@@ -73,7 +78,7 @@ def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
     weights = batch.weights[partial_rows], batch.weights[full_rows]
     total = weights[0].sum() + weights[1].sum()
     even = torch.full_like(batch.weights[stream_rows], 1 / max(int(stream_rows.sum()), 1))
-    stream, _ = _weighted(network, rows, batch, stream_rows, even, 0.0, head)
+    stream = _stream_loss(network, rows, batch, stream_rows, even, head)
     partial_sum, partial_losses = _weighted(network, rows, batch, partial_rows, weights[0] / total, 0.0, head)
     full_sum, full_losses = _weighted(network, rows, batch, full_rows, weights[1] / total, distilled, head)
     means = [
@@ -81,6 +86,23 @@ def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
         for each, weight in zip((full_losses, partial_losses), (weights[1], weights[0]), strict=True)
     ]
     return Losses(stream, partial_sum + full_sum, *means, link=link_loss(network, rows, batch))
+
+
+def mixed(losses: Tensor, remembered: Tensor) -> Tensor:
+    """Return cross entropies [N] with the probability that the memory adds (Batch.remembered), up to a constant."""
+    return -torch.logaddexp(-losses, remembered.clamp(min=_LEAST).log())
+
+
+def _stream_loss(
+    network: Network, rows: Tensor, batch: Batch, chosen: Tensor, weights: Tensor, head: Head | None
+) -> Tensor:
+    """Return the sum of the chosen stream rows' losses times weights [N]."""
+    remembered = batch.remembered[chosen[:, : batch.stream_rows]]
+    if head is None:
+        return (mixed(_cross_entropy(network, rows, batch, chosen), remembered) * weights).sum()
+    sequence, row_index = torch.nonzero(chosen, as_tuple=True)
+    guess = _guess(network, rows, batch, sequence, row_index)
+    return int8_head.losses(head, guess, batch.targets[sequence, row_index], weights, remembered=remembered)[0]
 
 
 def _weighted(

@@ -9,15 +9,16 @@ from engine.models.embedded.layout import SpecialTokens
 from engine.training.batch import Batch
 
 PackedBatch = NDArray[np.int32]
-"""int32 [11, B, T + R]: tokens, positions, hints, strengths, grams (2) and targets, then owners and anchors of the
-canvas rows; weights and masked hold the bits of float32.
+"""int32 [12, B, T + R]: tokens, positions, hints, strengths, grams (2) and targets, then owners and anchors of the
+canvas rows; weights, masked and remembered hold the bits of float32.
 """
-TOKENS, POSITIONS, HINTS, STRENGTHS, GRAMS, TARGETS, OWNERS, ANCHORS, WEIGHTS, MASKED = 0, 1, 2, 3, 4, 6, 7, 8, 9, 10
+TOKENS, POSITIONS, HINTS, STRENGTHS, GRAMS, TARGETS, OWNERS, ANCHORS = 0, 1, 2, 3, 4, 6, 7, 8
+WEIGHTS, MASKED, REMEMBERED = 9, 10, 11
 
 
 def blank(size: int, length: int, rows: int, special_tokens: SpecialTokens) -> PackedBatch:
     """Return a batch of `size` sequences, `length` stream and `rows` canvas rows each, without any target."""
-    packed = np.zeros((11, size, length + rows), np.int32)
+    packed = np.zeros((12, size, length + rows), np.int32)
     packed[TOKENS] = packed[TARGETS] = special_tokens.pad
     packed[POSITIONS] = np.arange(length + rows)
     return packed
@@ -50,4 +51,5 @@ def unpack(packed: Tensor, length: int, device: torch.device) -> Batch:
         owners=integers[OWNERS, :, length:],
         anchors=integers[ANCHORS, :, length:],
         masked=moved[MASKED, :, length:].view(torch.float32),
+        remembered=moved[REMEMBERED, :, :length].view(torch.float32),
     )

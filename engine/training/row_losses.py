@@ -77,7 +77,7 @@ def losses(network: Network, rows: Tensor, batch: Batch, distilled: float) -> Ro
     plain, taught = _canvas_losses(network, rows, batch, distilled)
     plain = plain.detach()
     stream_weights, weights = batch.weights[:, :length], batch.weights[:, length:]
-    stream = (stream_loss * stream_weights).sum() / stream_weights.sum()
+    stream = (objective.mixed(stream_loss, batch.remembered) * stream_weights).sum() / stream_weights.sum()
     canvas = (taught * weights).sum() / weights.sum()
     full, mostly = batch.masked == 1, batch.masked > 0.5
     parts = [weights * which for which in (full, mostly & ~full, ~mostly)]

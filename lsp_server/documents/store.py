@@ -10,6 +10,7 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
+from lsp_server.documents.deletions import Deletions
 from lsp_server.documents.source import Source, spliced
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -36,6 +37,7 @@ class Snapshot:
     language: Language
     source: Source
     tree: tree_sitter.Tree | None
+    deletions: Deletions
 
     @property
     def text(self) -> str:
@@ -68,6 +70,7 @@ class _Document:
     version: int
     language: Language
     source: Source
+    deletions: Deletions = attrs.field(factory=Deletions)
     edited: tree_sitter.Tree | None = None
     """The last parsed tree, with every later edit noted in it. An incremental parse starts from it."""
     snapshot: Snapshot | None = None
@@ -116,6 +119,7 @@ class Documents:
             if isinstance(change, types.TextDocumentContentChangePartial):
                 _edit(document, change.range, change.text, encoding)
             else:
+                document.deletions = document.deletions.replaced(document.source.text, change.text)
                 document.source = Source.of(change.text)
                 document.edited = None
         document.version = version
@@ -144,7 +148,13 @@ class Documents:
             return None
         if document.snapshot is None:
             document.snapshot = Snapshot(
-                uri, document.path, document.version, document.language, document.source, document.parse()
+                uri,
+                document.path,
+                document.version,
+                document.language,
+                document.source,
+                document.parse(),
+                document.deletions,
             )
         return document.snapshot
 
@@ -180,6 +190,7 @@ def _edit(document: _Document, replaced: types.Range, text: str, encoding: types
     new = old.replaced(start, end, text)
     if document.edited is not None:
         document.edited = spliced(document.edited, old, new, start, end, start + len(text))
+    document.deletions = document.deletions.edited(old.text, start, end, text)
     document.source = new
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from engine.client.address import is_loopback
+from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo, Status
 from lsp_server.messages import State, StatusParams, StatusReport
 
@@ -41,6 +42,7 @@ class StatusBoard:
         self._enabled = True
         self._filling = 0
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
+        self._memory: str | None = None
 
     @property
     def median_ms(self) -> float | None:
@@ -64,6 +66,11 @@ class StatusBoard:
     def switch(self, enabled: bool) -> None:
         """Set whether suggestions are on."""
         self._enabled = enabled
+        self.refresh()
+
+    def know(self, memory: MemoryStatus) -> None:
+        """Show how much is known of the workspace."""
+        self._memory = f"memory: {memory.readable}"
         self.refresh()
 
     def took(self, milliseconds: float) -> None:
@@ -103,6 +110,7 @@ class StatusBoard:
             partial=self.counts.partial,
             dismissed=self.counts.dismissed,
             median_ms=self.median_ms,
+            memory=self._memory,
             engine=engine,
         )
 
@@ -110,8 +118,8 @@ class StatusBoard:
         if not self._enabled:
             return StatusParams("off", "Suggestions are off.")
         if self._state == "ready" and self._filling:
-            return StatusParams("busy", self._busy, self._model, self.median_ms)
-        return StatusParams(self._state, self._message, self._model, self.median_ms)
+            return StatusParams("busy", self._busy, self._model, self.median_ms, self._memory)
+        return StatusParams(self._state, self._message, self._model, self.median_ms, self._memory)
 
 
 def leaves_machine(model: ModelInfo) -> bool:
@@ -142,6 +150,8 @@ def as_log_line(report: StatusReport) -> str:
         f"{report.asked} asked, {report.reused} typed along, {report.shown} shown, {report.accepted} accepted, "
         f"{report.partial} in part, {report.dismissed} dismissed"
     )
+    if report.memory is not None:
+        parts.append(report.memory)
     if report.median_ms is not None:
         parts.append(f"median {report.median_ms:g} ms")
     return "; ".join(parts)

@@ -34,6 +34,9 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     settings = attrs.evolve(session.configuration.settings, gate=0.0)
     plan = _with_params(session.plan(snapshot, offset, client.welcome.model, settings), params, rule)
 
+    if params.explain:
+        await session.memory.wait_until_read(snapshot.path)
+
     def on_progress(progress: Progress) -> None:
         if params.progress_token is not None:
             send(FillProgress(params.progress_token, progress.step, progress.canvas))
@@ -59,6 +62,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         ms=filled.ms,
         model=client.welcome.model.name,
         range=types.Range(cursor, cursor),
+        source=candidate.source,
+        origins=presented[0].origins if presented else [],
     )
 
 
@@ -79,6 +84,7 @@ def _with_params(plan: Plan, params: FillParams, rule: RuleName | None) -> Plan:
         steps=plan.fill.steps if params.steps is None else params.steps,
         budget_ms=params.budget_ms or plan.fill.budget_ms,
         progress=params.progress_token is not None,
+        explain=params.explain,
     )
     return attrs.evolve(plan, fill=fill)
 

@@ -13,15 +13,17 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
 from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Fill, Filled, SourceName
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
-from lsp_server.messages import OfferTag
+from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.session import Session
+from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.history import Dismissals, Reuse
+from lsp_server.suggest.history import Reuse
 from lsp_server.suggest.pipeline import present
+from lsp_server.suggest.restraint import Restraint
 
 _logger = logging.getLogger(__name__)
 
@@ -41,8 +43,8 @@ class Suggestion:
 class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
-    `candidates` is 1 for an automatic request. When the user asks there are more, and neither a dismissal nor the rest
-    of the last suggestions keeps the engine from being asked.
+    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, and the rest of
+    the last suggestions does not keep the engine from being asked.
     """
 
     asker: str
@@ -60,12 +62,14 @@ class _LastOffer:
     """The newest offer of a document, whose text begins at `offset`.
 
     `asked_at`: cursor offset of this offer's latest request. `starts`: those of its texts that are starts of lines.
+    `source`: where most of its first text came from.
     """
 
     number: int
     offset: int
     asked_at: int
     starts: frozenset[str]
+    source: SourceName
 
 
 class Suggestions:
@@ -74,9 +78,10 @@ class Suggestions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._reuse = Reuse()
-        self._dismissals = Dismissals()
+        self._restraint = Restraint()
         self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
+        self.why = Why(session)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first, and count it as shown.
@@ -106,7 +111,7 @@ class Suggestions:
         dismissed = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
-        self._dismissals.note(snapshot, offset, dismissed)
+        self._restraint.dismissed(snapshot, offset, dismissed)
         self._session.offers.dismissed(snapshot.language.id)
 
     def cancel(self, uri: str) -> None:
@@ -123,8 +128,9 @@ class Suggestions:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
-        self._dismissals.forget(uri)
+        self._restraint.forget(uri)
         self._last_offers.pop(uri, None)
+        self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         started = time.perf_counter()
@@ -133,16 +139,26 @@ class Suggestions:
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
-        if request.automatic and self._dismissals.holds(cursor.snapshot, cursor.offset):
+        here, restraint = (cursor.snapshot, cursor.offset), self._restraint
+        # Items that the user selects in the completion menu are not typed.
+        is_typed = cursor.snapshot is snapshot
+        if is_typed:
+            restraint.observe(*here)
+        if request.automatic and restraint.is_silent(*here):
             return []
-        rest = self._reuse.follow(cursor.snapshot, cursor.offset) if request.automatic else []
+        rest = self._reuse.follow(*here) if request.automatic else []
+        rest = [each for each in rest if restraint.allows(*here, each)]
         if rest and not self._may_have_grown(rest[0], cursor):
             session.board.counts.reused += 1
+            if is_typed:
+                restraint.showed(*here, rest[0])
             return self._tagged(rest[:1], cursor)
         client = session.link.ready()
         if client is None:
             return []
-        plan = session.plan(cursor.snapshot, cursor.offset, client.welcome.model, settings, request.candidates)
+        if request.automatic:
+            settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate))
+        plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = await self._newest(request, client, plan.fill)
         current = session.documents.snapshot(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
@@ -150,24 +166,28 @@ class Suggestions:
         session.board.took((time.perf_counter() - started) * 1000)
         presented = present(plan, filled)
         if request.automatic:
-            presented = [
-                each for each in presented if not self._dismissals.refuse(cursor.snapshot, cursor.offset, each.text)
-            ]
+            presented = [each for each in presented if restraint.allows(*here, each.text)]
         texts = [each.text for each in presented]
-        self._reuse.remember(cursor.snapshot, cursor.offset, texts)
+        if is_typed:
+            # Who asks and cycles through several texts ignores none of them.
+            restraint.showed(*here, texts[0] if texts and request.automatic else "")
+        self._reuse.remember(*here, texts)
         self._last_offers[request.uri] = self._offer(cursor, presented, rest)
+        if texts:
+            self.why.note(plan, texts[0])
         return self._tagged(texts, cursor)
 
     def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:
         """Return the offer of these texts; `rest` is what typing left of the last offer."""
         starts = frozenset(each.text for each in presented if each.is_start)
+        source = presented[0].source if presented else "model"
         last = self._last_offers.get(cursor.snapshot.uri)
         if last and rest and presented:
             text = presented[0].text
             if text.startswith(rest[0]) or rest[0].startswith(text):
                 # The same start, longer or shorter now, is the same offer.
-                return _LastOffer(last.number, last.offset, cursor.offset, starts)
-        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts)
+                return _LastOffer(last.number, last.offset, cursor.offset, starts, source)
+        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts, source)
 
     def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
         """Return whether `rest` belongs to a start of a line along which the user typed since the last request.
@@ -198,7 +218,8 @@ class Suggestions:
         offer = self._last_offers[cursor.snapshot.uri]
         start = cursor.offset - offer.offset
         language = cursor.snapshot.language.id
-        return [Suggestion(text, cursor, OfferTag(offer.number, language, start, len(text))) for text in texts]
+        tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+        return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
 
     def _cancel(self, key: tuple[str, str]) -> None:
         running = self._running.pop(key, None)

@@ -1,11 +1,12 @@
 """The gate hides what the model does not believe in. It shows a whole suggestion, the start of its line, or nothing."""
 
+import math
 import re
 
 import attrs
 
-from engine.protocol.confidence import FEWEST_CHARACTERS, confident_until, first_line_confidence
-from engine.protocol.messages import Candidate
+from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between, first_line_confidence
+from engine.protocol.messages import Candidate, Origin, SourceName
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
 from lsp_server.languages.language import Language
@@ -21,50 +22,81 @@ _UNIT = re.compile(
     r"|\S"
 )
 _PAIRED = frozenset("()[]{}\"'`")
+_SHORT = 5
+"""Characters. A shorter start saves so little that it must be surer."""
 
 
 @attrs.frozen
 class Presented:
     """A text to show. `confidence` is how likely the first line of the whole shaped fill is right, between 0 and 1.
 
-    `is_start` says that the text is only the start of that line.
+    `is_start` says that the text is only the start of that line. `source` gave most of the whole fill, and `origins`
+    are where parts of the text come from, if the fill asked for them.
     """
 
     text: str
     is_start: bool
     confidence: float
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:
     """Return what to show of `text`, the shaped `candidate`, or None.
 
-    All of it is shown when the confidence in its first line reaches the setting `gate`, else the longest start of that
-    line that reaches it. A fill that the engine ended as unsure has no whole line. The setting `whole_lines` hides
-    starts.
+    All of it is shown when the confidence in its first line reaches the setting `gate`, and what that adds to the
+    start of the line is surer still (`surer`); else the start. A fill that the engine ended as unsure has no whole
+    line. The setting `whole_lines` hides starts. A gate of 0 hides nothing.
     """
     confidence = first_line_confidence(candidate, text)
-    if candidate.finish != "unsure" and confidence >= settings.gate:
+    start = Start("", 1.0)
+    if not settings.whole_lines:
+        start = confident_start(candidate, text, hole, language, settings.gate)
+    is_whole = candidate.finish != "unsure" and confidence >= settings.gate
+    if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
         return Presented(text, is_start=False, confidence=confidence)
-    start = "" if settings.whole_lines else confident_start(candidate, text, hole, language, settings.gate)
-    return Presented(start, is_start=True, confidence=confidence) if start else None
+    return Presented(start.text, is_start=True, confidence=confidence) if start.text else None
 
 
-def confident_start(candidate: Candidate, text: str, hole: Hole, language: Language, threshold: float) -> str:
-    """Return the longest start of `text`'s first line whose confidence reaches `threshold`, or "".
+def surer(gate: float) -> float:
+    """Return how sure a very short start must be, and whatever lengthens a start.
+
+    A short start saves little. What lengthens a start saves at most the key that would take it later, and puts all of
+    the start at risk.
+    """
+    return math.sqrt(gate)
+
+
+@attrs.frozen
+class Start:
+    """A start of a line, "" if there is none, and how likely it is right."""
+
+    text: str
+    confidence: float
+
+
+def confident_start(candidate: Candidate, text: str, hole: Hole, language: Language, threshold: float) -> Start:
+    """Return the start of `text`'s first line to show: its confidence reaches `threshold`, each step that is surer.
 
     `text` is `candidate` after shaping. A start ends after a name, a number or a mark. It does not end in a string that
     it opened itself, with the sign of a comment, or with the text that follows the cursor. Where a word follows the
     cursor immediately there is no start, as it would become part of that word.
     """
+    nothing = Start("", 1.0)
     line = text.partition("\n")[0].rstrip()
     indent = len(line) - len(line.lstrip())
     begin = candidate.text.find(line[indent:])
     if begin < 0 or re.match(r"\w", hole.line_after):
-        return ""
-    limit = indent + confident_until(candidate, begin, threshold) - begin
-    ends = [unit.end() for unit in _UNIT.finditer(line) if indent + FEWEST_CHARACTERS <= unit.end() <= limit]
-    starts = (line[:end] for end in reversed(ends))
-    return next((start for start in starts if _can_end(start, hole, language)), "")
+        return nothing
+    start = nothing
+    for end in (unit.end() for unit in _UNIT.finditer(line) if unit.end() >= indent + FEWEST_CHARACTERS):
+        confidence = confidence_between(candidate, begin, begin + end - indent)
+        if confidence < threshold:
+            break
+        needed = surer(threshold) if start.text or end - indent < _SHORT else threshold
+        if confidence >= needed * start.confidence and _can_end(line[:end], hole, language):
+            start = Start(line[:end], confidence)
+    return start
 
 
 def _can_end(start: str, hole: Hole, language: Language) -> bool:

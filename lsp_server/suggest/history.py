@@ -1,5 +1,6 @@
-"""The history of suggestions: typing along one shows its rest, and a dismissed one stays hidden."""
+"""The history of suggestions: typing along one shows its rest, and a dismissed or ignored one stays hidden."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import attrs
@@ -11,6 +12,7 @@ from lsp_server.languages.language import BRACKETS
 _LINES_ABOVE = 3
 _MAX_CHARACTERS = 400
 _MAX_PLACES = 64
+_OFTEN_IGNORED = 2
 
 
 @attrs.frozen
@@ -79,10 +81,13 @@ class Dismissals:
 
     A change on the cursor's line, or in the three lines above, ends a dismissal; undoing the change brings it back. A
     user who types along a dismissed suggestion does not get its rest either, only another text or a longer one.
+
+    A text that the user ignored twice at a place is treated as dismissed; other texts may be suggested there.
     """
 
     def __init__(self) -> None:
         self._dismissed: dict[str, dict[_Surroundings, frozenset[str]]] = {}
+        self._ignored: dict[str, Counter[tuple[_Surroundings, str]]] = {}
 
     def note(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
         """Note that the user dismissed `texts` at `offset`."""
@@ -91,23 +96,41 @@ class Dismissals:
         if len(dismissed) > _MAX_PLACES:
             del dismissed[next(iter(dismissed))]
 
+    def ignore(self, snapshot: Snapshot, offset: int, text: str) -> None:
+        """Note that the user saw `text` at `offset`, and typed something else or went away."""
+        ignored = self._ignored.setdefault(snapshot.uri, Counter())
+        seen = _surroundings(snapshot, offset), text
+        # The last one counted is the last one forgotten.
+        ignored[seen] = ignored.pop(seen, 0) + 1
+        if len(ignored) > _MAX_PLACES:
+            del ignored[next(iter(ignored))]
+
     def holds(self, snapshot: Snapshot, offset: int) -> bool:
         """Return whether a suggestion was dismissed at `offset`, and the text there is still the same."""
         dismissed = self._dismissed.get(snapshot.uri)
         return dismissed is not None and _surroundings(snapshot, offset) in dismissed
 
     def refuse(self, snapshot: Snapshot, offset: int, text: str) -> bool:
-        """Return whether `text` at `offset` is the rest of a dismissed suggestion that the user typed along."""
-        dismissed = self._dismissed.get(snapshot.uri, {})
+        """Return whether `text` at `offset` was ignored there twice, or is the rest of such a text or a dismissed one.
+
+        The rest is what is left after typing along.
+        """
+        dismissed, ignored = self._dismissed.get(snapshot.uri, {}), self._ignored.get(snapshot.uri, Counter())
+        texts = {text for _, text in ignored}.union(*dismissed.values())
         line_start = snapshot.source.lines.start(snapshot.source.lines.at(offset))
-        return any(
-            snapshot.text[start:offset] + text in dismissed.get(_surroundings(snapshot, start, offset), ())
-            for start in range(line_start, offset if dismissed else line_start)
-        )
+        for start in range(line_start, offset + 1) if texts else ():
+            whole = snapshot.text[start:offset] + text
+            # The text is compared first: the surroundings of each start would take most of a millisecond.
+            if whole in texts:
+                place = _surroundings(snapshot, start, offset)
+                if whole in dismissed.get(place, ()) or ignored[place, whole] >= _OFTEN_IGNORED:
+                    return True
+        return False
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self._dismissed.pop(uri, None)
+        self._ignored.pop(uri, None)
 
 
 def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str:

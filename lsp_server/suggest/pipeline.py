@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.protocol.messages import Fill, Filled, ModelInfo, Snippet
+from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo, Origin, Snippet
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.settings import Settings
@@ -57,6 +57,7 @@ def plan(
         candidates=candidates,
         workspace=workspace,
         memory=settings.memory,
+        line=1 + snapshot.source.lines.at(offset),
     )
     return Plan(snapshot, hole, fill, settings)
 
@@ -71,5 +72,14 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
         shaped = shape(candidate.text, plan.hole, plan.snapshot, plan.settings.max_lines)
         result = gated(candidate, shaped, plan.hole, plan.snapshot.language, plan.settings) if shaped else None
         if result is not None:
-            presented.setdefault(result.text, result)
+            origins = _shown_origins(candidate, result.text)
+            presented.setdefault(result.text, attrs.evolve(result, source=candidate.source, origins=origins))
     return list(presented.values())
+
+
+def _shown_origins(candidate: Candidate, shown: str) -> list[Origin]:
+    """Return the origins that reach into the shown text. Shaping may have cut it and changed its indentation."""
+    shown = shown.strip()
+    start = max(candidate.text.find(shown.partition("\n")[0].rstrip()), 0)
+    end = start + len(shown)
+    return [each for each in candidate.origins if each.start < end and each.start + len(each.text) > start]

@@ -50,11 +50,15 @@ class Bar(Protocol):
 
 @attrs.frozen
 class Surroundings:
-    """What all folders of an editor share. `buffer` returns the text of an open document, or None."""
+    """What all folders of an editor share. `buffer` returns the text of an open document, or None.
+
+    `learned` is called whenever all that waited is learned.
+    """
 
     pace: Pace
     buffer: Callable[[Place], str | None]
     bar: Callable[[], AbstractContextManager[Bar]]
+    learned: Callable[[], None]
 
 
 class FolderLearner:
@@ -75,6 +79,8 @@ class FolderLearner:
         self._only_changes = False
         """Whether the user has cancelled the reading, or the engine has no room for more."""
         self._wake = asyncio.Event()
+        self.first_reading = asyncio.Event()
+        """Set once all files are learned, or once there will be no more."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._start(self._run())
 
@@ -106,16 +112,24 @@ class FolderLearner:
                 await self._client.forget(Forget(self.folder))
 
     async def _run(self) -> None:
-        # The engine may have the folder from an earlier session, with files that are gone or excluded now.
-        await self._client.forget(Forget(self.folder))
-        self._unread.extend(await asyncio.to_thread(learnable_files, self.folder, self._rules, self.near))
-        await self._read(self._around.bar())
+        try:
+            await self._read_first()
+        finally:
+            self.first_reading.set()
+        self._around.learned()
         while True:
             await self._wake.wait()
             await asyncio.sleep(_GATHER_S)
             await self._examine()
             many = len(self._unread) >= _MANY_CHANGES
             await self._read(self._around.bar() if many else nullcontext())
+            self._around.learned()
+
+    async def _read_first(self) -> None:
+        # The engine may have the folder from an earlier session, with files that are gone or excluded now.
+        await self._client.forget(Forget(self.folder))
+        self._unread.extend(await asyncio.to_thread(learnable_files, self.folder, self._rules, self.near))
+        await self._read(self._around.bar())
 
     async def _read(self, opened: AbstractContextManager[Bar | None]) -> None:
         """Learn all unread files, with changed ones first."""

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from engine.client.connection import EngineClient
+from engine.errors import MidspanError
+from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
 from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, path_of
@@ -31,12 +33,14 @@ class WorkspaceMemory:
         documents: Documents,
         link: EngineLink,
         bar: Callable[[], AbstractContextManager[Bar]],
+        know: Callable[[MemoryStatus], None],
     ) -> None:
         self.folders = Folders()
         self._configuration = configuration
         self._documents = documents
         self._link = link
-        self._around = Surroundings(Pace(), self._buffer, bar)
+        self._around = Surroundings(Pace(), self._buffer, bar, lambda: self._start(self.count()))
+        self._know = know
         self._learners: dict[str, FolderLearner] = {}
         self._uris: dict[Place, str] = {}
         self._delays: dict[str, asyncio.TimerHandle] = {}
@@ -54,6 +58,20 @@ class WorkspaceMemory:
         if place.workspace not in self._learners and (client := self._link.connected) is not None:
             self._learn(place, client)
         return place.workspace
+
+    async def count(self) -> None:
+        """Ask the engine how much it knows of the folders, and pass that on. Nothing without learned folders."""
+        client, folders = self._link.connected, list(self._learners)
+        if client is not None and folders:
+            with suppress(MidspanError):
+                self._know(MemoryStatus.sum([await client.memory_status(folder) for folder in folders]))
+
+    async def wait_until_read(self, path: str) -> None:
+        """Wait until the folder of this document is read for the first time, if it is one that is learned."""
+        place = self.folders.place_of(path)
+        learner = self._learners.get(place.workspace) if place is not None else None
+        if learner is not None:
+            await learner.first_reading.wait()
 
     def use_folders(self, names: Iterable[str]) -> None:
         """Use these workspace folders, and forget those that left."""

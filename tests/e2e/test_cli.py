@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from git_folder import repository
 
 from engine.models.embedded.kernel_pass import kernel_paths
 
@@ -108,6 +110,21 @@ def test_fill_shows_the_hole_in_numbered_lines(midspan: CommandLine, tiny_model:
     assert "denoise" in ended.out
 
 
+def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine, tiny_model: Path) -> None:
+    known = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+    repository(midspan.folder / "shop", {"src/known.py": "first = 1\n" + known * 3, "src/work.py": known[:33] + "\n"})
+    arguments = ("shop/src/work.py", "--at", "1:34", "--budget", "5000", "--model", str(tiny_model))
+
+    ended = midspan.run("fill", *arguments, "--explain")
+    assert ended.status == 0, ended.err
+    assert "comes mostly from the workspace" in ended.out
+    assert "as in src/known.py:4, 3 of 3 times; the model alone: " in ended.out
+
+    answer = json.loads(midspan.run("fill", *arguments, "--explain", "--json").out)
+    assert set(answer) == JSON_FIELDS | {"source", "origins"}
+    assert answer["origins"][0]["line"] == 4
+
+
 def test_watch_shows_the_steps_and_then_the_answer(midspan: CommandLine, tiny_model: Path) -> None:
     arguments = ("--rule", "threshold", "--steps", "4", "--budget", "5000", "--model", str(tiny_model))
     written = midspan.run_in_terminal("fill", "area.py", "--at", "5:12", "--watch", *arguments)
@@ -181,6 +198,21 @@ def test_doctor_gives_each_check_a_verdict_and_exits_with_the_worst(midspan: Com
     assert set(verdicts.values()) <= {"ok", "warn", "fail"}
     assert all(check["advice"] for check in report["checks"] if check["verdict"] == "warn")
     assert (ended.status == 0) == report["healthy"] == ("fail" not in verdicts.values())
+
+
+@pytest.mark.slow
+def test_doctor_says_how_much_the_running_engine_knows(midspan: CommandLine, tiny_model: Path, tmp_path: Path) -> None:
+    mine = attrs.evolve(midspan, environment={**midspan.environment, "MIDSPAN_CONFIG_DIR": str(tmp_path)})
+    assert mine.run("models", "use", str(tiny_model)).status == 0
+    repository(tmp_path / "small", {"one.py": "first = 1\n", "two.py": "second = 2\n"})
+    explained = mine.run("fill", str(tmp_path / "small" / "one.py"), "--at", "2:1", "--explain")
+    assert explained.status == 0, explained.err
+
+    report = json.loads(mine.run("doctor", "--json").out)
+    (found,) = [check["found"] for check in report["checks"] if check["name"] == "engine"]
+    known = re.search(r"; memory: (\d+) files, [\d,]+ tokens, [\d.]+ MB$", found)
+    assert known is not None, found
+    assert int(known[1]) >= 2
 
 
 def test_the_command_line_starts_without_torch() -> None:

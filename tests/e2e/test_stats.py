@@ -22,8 +22,16 @@ def stats(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def add_counts(file: StatisticsFile) -> None:
-    file.append({Row("2026-11-20", "go"): Tally(shown=10, accepted=4, dismissed=1, characters=80)})
-    file.append({Row("2026-11-21", "python"): Tally(shown=30, accepted=6, partial=2, characters=300)})
+    file.append(
+        {
+            Row("2026-11-20", "go"): Tally(
+                shown=10, accepted=4, dismissed=1, characters=80, shown_file=1, accepted_file=1
+            )
+        }
+    )
+    file.append(
+        {Row("2026-11-21", "python"): Tally(shown=30, accepted=6, partial=2, characters=300, shown_workspace=7)}
+    )
     file.append({Row(EARLIER, "python"): Tally(shown=2)})
 
 
@@ -40,6 +48,13 @@ def test_it_shows_one_line_for_each_language_and_the_sums(file: StatisticsFile) 
     assert ["all", "42", "10", "24%", "2", "1", "380"] in lines
 
 
+def test_it_says_how_many_of_each_source_were_accepted(file: StatisticsFile) -> None:
+    add_counts(file)
+
+    line = "accepted by source: model 9 of 34 shown, file 1 of 1 shown, workspace 0 of 7 shown"
+    assert line in stats().stdout.splitlines()
+
+
 def test_it_shows_one_line_for_each_day(file: StatisticsFile) -> None:
     add_counts(file)
 
@@ -52,7 +67,10 @@ def test_it_prints_everything_as_json(file: StatisticsFile) -> None:
 
     answer = json.loads(stats("--json").stdout)
     assert answer["file"] == str(file.path)
-    assert answer["total"] == {"shown": 42, "accepted": 10, "partial": 2, "dismissed": 1, "characters": 380}
+    assert answer["total"] == {
+        **{"shown": 42, "accepted": 10, "partial": 2, "dismissed": 1, "characters": 380},
+        **{"shown_file": 1, "shown_workspace": 7, "accepted_file": 1, "accepted_workspace": 0},
+    }
     assert answer["languages"]["go"]["accepted"] == 4
     assert answer["days"]["2026-11-21"]["characters"] == 300
 

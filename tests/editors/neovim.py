@@ -86,9 +86,9 @@ class Neovim:
 
     def __init__(self, home: Path, file: Path, setup: Setup) -> None:
         argv = [str(PROGRAM), "--embed", "--headless", "-u", str(write_init(home, setup)), str(file)]
-        outer = dict(os.environ)
+        outer, inner = dict(os.environ), environment(home, setup)
         os.environ.clear()
-        os.environ.update(environment(home, setup))
+        os.environ.update(inner)
         try:
             self.nvim = pynvim.attach("child", argv=argv)
         finally:

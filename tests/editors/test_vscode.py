@@ -1,6 +1,5 @@
 """The packaged extension in a real VS Code: what a user types, and what is on the screen and on the disk then."""
 
-import asyncio
 import os
 import shutil
 import signal
@@ -13,15 +12,17 @@ from pathlib import Path
 import pytest
 from code_server import ROOT, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
+from vscode_typing import count, engine_fills, type_until_ghost
 from workbench import Workbench, eventually
 
 from engine.client.address import runtime_paths_of
-from engine.client.launcher import EngineOptions, connect_running
 from engine.client.lock import read_record
 
 MISSING = what_is_missing()
 OUT = Path(__file__).parent / "out"
 LANGUAGE_SERVER = Path(sys.executable).parent / "midspan-lsp"
+CHOICE = ".quick-input-list .monaco-list-row"
+POSITION = '.statusbar-item[id="status.editor.selection"]'
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -212,6 +213,31 @@ def test_the_selection_is_filled(vscode: Workbench) -> None:
     assert vscode.saved("selection.txt") == "The quick brown\nThe end.\n"
 
 
+def test_why_lists_the_places_of_the_suggestion_and_opens_the_chosen_one(vscode: Workbench) -> None:
+    odd = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+    vscode.server.configure({"midspan.maxTokens": 32})
+    vscode.open("known.py", f"|first = 1\n{odd * 3}")
+    vscode.open("why.py", "|\n")
+    rest = odd.strip().removeprefix("destination_of_everything = unlik")
+
+    def suggested() -> bool:
+        # The file is learned a moment after it was opened, so the line is typed again until then.
+        vscode.press("Control+A")
+        vscode.type("destination_of_everything = unlik")
+        return vscode.wait_for_ghost(2.0) == rest
+
+    eventually(suggested, "the known line")
+    vscode.press("Tab")
+    vscode.command("Midspan: Why This Suggestion?")
+    rows = eventually(lambda: [row for row in vscode.texts(CHOICE) if "as in" in row], "the places")
+    assert len(rows) == 1
+    assert f'{rest}" as in known.py:4, 3 of 3 times' in rows[0]
+    assert "the model alone: " in rows[0]
+    vscode.press("Enter")
+    eventually(lambda: "Ln 4, Col 1" in vscode.texts(POSITION), "the place")
+    assert vscode.texts('.tab.active[data-resource-name="known.py"]')
+
+
 def test_a_wrong_server_path_is_messages_and_can_be_mended(vscode: Workbench) -> None:
     vscode.server.configure({"midspan.server.path": "/no/such/midspan-lsp"})
     vscode.wait_for_status("error")
@@ -230,38 +256,6 @@ def test_a_server_that_is_missing_is_installed_when_the_user_says_so(vscode: Wor
     vscode.wait_for_status("ready")
     vscode.open("installed.txt", "The quick brown fox jumps over|\n")
     type_until_ghost(vscode, SENTENCE)
-
-
-def type_until_ghost(vscode: Workbench, text: str, at_least: int = 1) -> tuple[str, str]:
-    """Type `text` key by key until ghost text of `at_least` characters is shown; return what was typed, and it."""
-    for number in range(1, len(text) + 1):
-        vscode.type(text[number - 1])
-        ghost = vscode.wait_for_ghost(2.0)
-        if len(ghost) >= at_least:
-            return text[:number], ghost
-    raise AssertionError(f"typing {text!r} has shown no ghost text")
-
-
-def count(vscode: Workbench, what: str) -> int:
-    """Return one of the counts that the command Show Status tells."""
-    if vscode.notifications():
-        vscode.command("Notifications: Clear All Notifications")
-        eventually(lambda: not vscode.notifications(), "the notifications to go")
-    vscode.command("Midspan: Show Status")
-    (report,) = eventually(lambda: [line for line in vscode.notifications() if " shown, " in line], "the status")
-    before = report.partition(f" {what}")[0]
-    return int(before.rpartition(" ")[2])
-
-
-def engine_fills() -> int:
-    async def ask() -> int:
-        client = await connect_running(EngineOptions(model="embedded"), "test")
-        assert client is not None
-        status = await client.status()
-        await client.close()
-        return status.fills
-
-    return asyncio.run(ask())
 
 
 def _for_installing() -> dict[str, str]:

@@ -4,7 +4,7 @@ VSCODE := .editors/vscode
 VSCODE_NODE = $(firstword $(wildcard $(CURDIR)/$(VSCODE)/node_modules/node-linux-*/bin))
 EXTENSION := editors/vscode
 
-.PHONY: editors-vscode vscode-extension vscode-check vscode-picture
+.PHONY: editors-vscode vscode-extension vscode-check vscode-picture why-pictures
 
 editors-vscode: $(VSCODE)/.installed $(EXTENSION)/node_modules/.installed
 	@tests/editors/vscode/fetch_chromium
@@ -32,3 +32,7 @@ vscode-extension: editors-vscode
 # The picture of the README: MODEL=path takes it with another model than the embedded one.
 vscode-picture: setup editors-vscode
 	$(BIN)/python tests/editors/take_picture.py $(MODEL)
+
+# The pictures of docs/memory.md: why a suggestion was shown, in Neovim and in VS Code.
+why-pictures: setup editors-neovim editors-vscode
+	$(BIN)/python tests/editors/take_why_pictures.py

@@ -11,6 +11,7 @@ import { installServer } from './install';
 import type { Session } from './session';
 import { isOn, toggle, toggleLanguage } from './settings';
 import { readable } from './status_text';
+import { whyThisSuggestion } from './why';
 import { REPORT, RESTART_ENGINE, type Report } from './wire';
 
 const SHOW_LOG = 'Show Log';
@@ -43,6 +44,7 @@ export function registerCommands(context: ExtensionContext, session: Session, lo
         log.show();
       }
     }),
+    register('whyThisSuggestion', () => whyThisSuggestion(session.running)),
     register('showLog', () => log.show()),
     register('showMenu', () => showMenu()),
     register('trigger', () => commands.executeCommand('editor.action.inlineSuggest.trigger')),
@@ -79,6 +81,7 @@ async function showMenu(): Promise<void> {
   const language = window.activeTextEditor?.document.languageId;
   const choices: Choice[] = [
     { label: `Turn Suggestions ${onOrOff(!isOn())}`, command: 'midspan.toggleSuggestions' },
+    { label: 'Why This Suggestion?', command: 'midspan.whyThisSuggestion' },
     { label: 'Show Status', command: 'midspan.showStatus' },
     { label: SHOW_LOG, command: 'midspan.showLog' },
     { label: 'Restart the Engine', command: 'midspan.restart' },

@@ -29,7 +29,7 @@ export function shown(status: Status, language: { id: string; on: boolean } | un
   const icon = state === 'busy' ? '$(circle-outline)' : '$(circle-filled)';
   return {
     text: `${icon} ${name}${median}`,
-    tooltip: `${message}${median && `\n\nMedian:${median}.`}`,
+    tooltip: `${message}${median && `\n\nMedian:${median}.`}${status.memory ? `\n\n${status.memory}` : ''}`,
     severity: 'none',
   };
 }
@@ -39,5 +39,6 @@ export function readable(report: Report): string {
   const model = report.engine ? `${report.engine.model.name} on ${report.engine.model.device}` : report.model;
   const counts = `${report.asked} asked, ${report.reused} typed along, ${report.shown} shown, ${report.accepted} accepted, ${report.dismissed} dismissed`;
   const median = report.medianMs ? `; median ${Math.round(report.medianMs)} ms` : '';
-  return `${model}, ${report.state}: ${counts}${median}.`;
+  const memory = report.memory ? `; ${report.memory}` : '';
+  return `${model}, ${report.state}: ${counts}${median}${memory}.`;
 }

@@ -2,6 +2,7 @@
 
 export const STATUS = 'midspan/status';
 export const FILL = 'midspan/fill';
+export const WHY = 'midspan/whyThisSuggestion';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';
 export const DISMISSED = 'midspan.dismissed';
@@ -11,6 +12,7 @@ export interface Status {
   message: string;
   model?: string | null;
   medianMs?: number | null;
+  memory?: string | null;
 }
 
 export interface Report extends Status {
@@ -21,6 +23,12 @@ export interface Report extends Status {
   accepted: number;
   dismissed: number;
   engine: { model: { name: string; device: string } } | null;
+}
+
+/** Where the last suggestion came from; lines count from 0. */
+export interface Why {
+  summary: string;
+  places: { text: string; uri: string; line: number }[];
 }
 
 export interface Filled {

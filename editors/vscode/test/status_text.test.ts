@@ -10,6 +10,11 @@ test('ready shows the model and the median', () => {
   assert.equal(shown(READY, PYTHON).text, '$(circle-filled) midspan-small 45 ms');
 });
 
+test('what the memory knows is in the tooltip', () => {
+  const memory = 'memory: 1,240 files, 2.9 M tokens, 104 MB';
+  assert.match(shown({ ...READY, memory }, PYTHON).tooltip, /^Ready\.\n\nMedian: 45 ms\.\n\nmemory: 1,240 files/);
+});
+
 test('before the first fill there is no median', () => {
   assert.equal(shown({ ...READY, medianMs: null }, PYTHON).text, '$(circle-filled) midspan-small');
 });
@@ -51,4 +56,5 @@ test('a report is one line', () => {
   );
   const engine = { model: { name: 'midspan-small', device: 'cpu' } };
   assert.match(readable({ ...report, engine }), /^midspan-small on cpu, ready/);
+  assert.match(readable({ ...report, memory: 'memory: 3 files' }), /median 45 ms; memory: 3 files\.$/);
 });

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
@@ -43,6 +43,8 @@ class DiffusionGemmaModel:
     ) -> None:
         self.info, self.prompt, self.threads = info, prompt, threads
         self.default, self.end = DEFAULT, settings.ends[0]
+        self.tokenizer = token_bytes.tokenizer
+        self.memory_use: MemoryUse = "windows"
         self.never = tuple(sorted(token_bytes.without_text(network.vocabulary) - set(settings.ends)))
         self._network, self._token_bytes, self._settings = network, token_bytes, settings
         noise = SeededNoise(network.vocabulary, network.device)

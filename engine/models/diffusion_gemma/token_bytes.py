@@ -17,7 +17,7 @@ class GemmaTokenBytes:
     """The bytes of every token (none for special tokens), and text to tokens, line by line."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder()
         self._bytes: dict[int, bytes] = {}
         for text, token in tokenizer.get_vocab().items():
@@ -40,7 +40,7 @@ class GemmaTokenBytes:
         for line in _LINE.findall(text):
             line_tokens = self._lines.get(line)
             if line_tokens is None:
-                line_tokens = self._lines[line] = self._tokenizer.encode(line, add_special_tokens=False).ids
+                line_tokens = self._lines[line] = self.tokenizer.encode(line, add_special_tokens=False).ids
             tokens += line_tokens
         return tokens
 

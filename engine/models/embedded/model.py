@@ -6,7 +6,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
@@ -41,6 +41,7 @@ class EmbeddedModel:
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
         self.default = DEFAULT
+        self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,
             family=FAMILY,

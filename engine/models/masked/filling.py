@@ -10,6 +10,7 @@ from engine.fill.interface import FillTask, Model
 from engine.fill.predictions import PassResult, Predictions, Query
 from engine.fill.sampler import Proposal
 from engine.models.masked.expansion import START, Expansion
+from engine.models.masked.middle_memory import MiddleMemory
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.traits import MaskedTraits
 from engine.protocol.messages import Extent, Finish
@@ -51,7 +52,7 @@ class MaskedFilling(BaseFilling):
         self._traits, self._rule = traits, rule_of(task.strategy.rule, model.info.name)
         self._most_steps = task.strategy.steps or _UNBOUNDED
         longest = max(1, min(most, traits.window - len(layout.before) - len(layout.after)))
-        self._surroundings = traits.surroundings(layout, longest)
+        self._surroundings, self._memory = traits.surroundings(layout, longest), MiddleMemory(task)
         self._expansion = None if traits.special.expand is None else Expansion(traits.special, longest)
         tried = LENGTHS[task.bounds.extent] if self._expansion is None else (START,)
         self._lengths = list(dict.fromkeys(min(length, longest) for length in tried))
@@ -75,13 +76,17 @@ class MaskedFilling(BaseFilling):
         reads_surrounding = self.steps % traits.refresh_steps == 0
         if not self._tries_lengths:
             shown = [mask if token is None else token for token in self._middle]
-            wanted = [surroundings.row_of(position, traits.shifted) for position in self._masked()]
-            return MaskedPass(surroundings, [shown], wanted, reads_surrounding, self._query())
-        wanted, first = [], 0
+            masked = self._masked()
+            wanted = [surroundings.row_of(position, traits.shifted) for position in masked]
+            query = self._memory.query(self._query(), len(wanted), [0], shown[: masked[0]])
+            return MaskedPass(surroundings, [shown], wanted, reads_surrounding, query)
+        wanted, first, firsts = [], 0, []
         for length in self._lengths:
+            firsts.append(len(wanted))
             wanted += [first + surroundings.row_of(position, traits.shifted) for position in range(length)]
             first += len(surroundings.anchor) + length
-        return MaskedPass(surroundings, [[mask] * length for length in self._lengths], wanted, True, self._query())
+        query = self._memory.query(self._query(), len(wanted), firsts, [])
+        return MaskedPass(surroundings, [[mask] * length for length in self._lengths], wanted, True, query)
 
     def _query(self) -> Query:
         # One more than the sampler needs, so that <expand> can be left out.
@@ -89,7 +94,7 @@ class MaskedFilling(BaseFilling):
         return Query(top, self.task.strategy.rule == "entropy")
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
-        predictions = result.predictions
+        predictions = self._memory.mixed(result.predictions)
         left = self._budget(steps_left)
         if self._tries_lengths:
             bounds = pairwise([0, *accumulate(self._lengths)])

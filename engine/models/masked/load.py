@@ -15,6 +15,7 @@ from engine.models.masked.special_tokens import special_tokens_of
 from engine.models.masked.traits import MaskedTraits
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.memory_use import memory_use_of
 from engine.models.stock.network import stock_network
 from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
@@ -55,4 +56,4 @@ def load(
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
     traits = MaskedTraits(special_tokens, family.shifted, window)
-    return MaskedModel(info, traits, network, tokenizer, token_bytes, threads)
+    return MaskedModel(info, traits, network, tokenizer, token_bytes, threads, memory_use_of(checkpoint))

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.fill.interface import Context, Filling, FillTask, Layout, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.models.masked.cuda_graph import CapturedMiddles
@@ -50,9 +50,10 @@ class MaskedModel:
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
         threads: int,
+        memory_use: MemoryUse = "windows",
     ) -> None:
         self.info, self.traits, self.threads = info, traits, threads
-        self.default = FillStrategy("threshold")
+        self.default, self.memory_use = FillStrategy("threshold"), memory_use
         special = traits.special
         self.end = special.end
         allowed = {self.end, *special.padding, special.expand}
@@ -71,13 +72,14 @@ class MaskedModel:
         room = window - min(fill.max_tokens, window // 2) - len(begin) - len(end)
         reach = room * _TOKEN_CHARACTERS
         prefix, suffix = fill.prefix[-reach:].replace("\r\n", "\n"), fill.suffix[:reach].replace("\r\n", "\n")
-        before, after = cut_to_room(self._encode(prefix), self._encode(suffix), room)
+        above, after = cut_to_room(self._encode(prefix), self._encode(suffix), room)
+        before = above
         if fill.snippets and fill.path:
             named = self._encode(heading(fill.path))
             left = min(room // 2, room - len(before) - len(after)) - len(named)
             if related := related_tokens(self._encode, fill.snippets, left):
                 before = [*related, *named, *before]
-        return Layout(context=[], before=[*begin, *before], after=[*after, *end])
+        return Layout(context=[], before=[*begin, *before], after=[*after, *end], above=above, below=after)
 
     def _encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids

@@ -3,7 +3,7 @@
 import attrs
 
 from engine.fill.filling import BaseFilling
-from engine.fill.interface import FillTask, Model, expect_type
+from engine.fill.interface import HISTORY, FillMemory, FillTask, Model, RowMixture, expect_type
 from engine.fill.predictions import PassResult, Query
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Unfinished
@@ -12,16 +12,33 @@ from engine.models.qwen_fim.special_tokens import FimTokens
 
 
 @attrs.frozen
+class VerifyingPass(StreamPass):
+    """Reads a draft and predicts what follows each of its tokens. `mixture` has what is known of these rows."""
+
+    mixture: RowMixture | None = attrs.field(kw_only=True)
+
+
+@attrs.frozen
 class DraftedPass(StreamPass):
-    """Reads what the context lacks up to the anchor, and after it a draft that the model makes when it runs the
-    pass."""
+    """Reads what the context lacks up to the anchor, and after it a draft that the model makes when it runs the pass.
+
+    written: the last tokens before the one that the anchor predicts.
+    """
 
     unfinished: Unfinished = attrs.field(kw_only=True)
+    memory: FillMemory | None = attrs.field(kw_only=True)
+    written: list[int] = attrs.field(kw_only=True)
 
-    def with_draft(self, draft: list[int]) -> StreamPass:
+    def with_draft(self, draft: list[int]) -> VerifyingPass:
         """Return the pass that also reads `draft` and predicts what follows each of its tokens."""
-        append = [*self.append, *draft]
-        return StreamPass(self.context, append, [], range(len(self.append) - 1, len(append)), self.query)
+        append, query, mixture = [*self.append, *draft], self.query, None
+        if self.memory is not None:
+            known = [*self.written, *draft]
+            ends = range(len(self.written), len(known) + 1)
+            mixture = self.memory.rows([known[max(0, end - HISTORY) : end] for end in ends], ())
+            query = attrs.evolve(query, named=mixture.named)
+        wanted = range(len(self.append) - 1, len(append))
+        return VerifyingPass(self.context, append, [], wanted, query, mixture=mixture)
 
 
 @attrs.frozen(kw_only=True)
@@ -57,7 +74,14 @@ class DraftedFilling(BaseFilling):
         self._unfinished.text = text = "".join(self.vocabulary.texts_of(self.tokens))
         self._unfinished.length = min(room, self._drafting.next_length(text)) if self._drafting is not None else 0
         return DraftedPass(
-            task.context, unread, [], [len(unread) - 1], Query(task.sampler.top), unfinished=self._unfinished
+            task.context,
+            unread,
+            [],
+            [len(unread) - 1],
+            Query(task.sampler.top),
+            unfinished=self._unfinished,
+            memory=task.memory,
+            written=[*task.layout.above, *self.tokens][-HISTORY:],
         )
 
     def absorb(self, result: PassResult, steps_left: int) -> None:

@@ -17,6 +17,7 @@ from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.special_tokens import fim_tokens_of
 from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.memory_use import memory_use_of
 from engine.models.stock.network import stock_network
 from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
@@ -70,5 +71,6 @@ def load(
         dtype=choice.name,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
+    memory_use = memory_use_of(checkpoint)
     drafter = drafter_of(checkpoint, load_drafter)
-    return QwenFimModel(info, special_tokens, network, tokenizer, token_bytes, drafter, threads)
+    return QwenFimModel(info, special_tokens, network, tokenizer, token_bytes, drafter, threads, memory_use)

@@ -6,14 +6,14 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillTask, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
 from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult
+from engine.models.qwen_fim.filling import DraftedFilling, DraftedPass, DraftedResult, VerifyingPass
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
 from engine.models.qwen_fim.special_tokens import FimTokens
@@ -36,16 +36,18 @@ class QwenFimModel:
         token_bytes: TokenBytes,
         drafter: Drafter | None,
         threads: int,
+        memory_use: MemoryUse = "windows",
     ) -> None:
         self.info, self.marks, self.threads, self.end = info, marks, threads, marks.ends[0]
         self.drafting = None if drafter is None else Drafting(drafter, tokenizer)
+        self.memory_use = memory_use
         self.default = FillStrategy("left-to-right" if drafter is None else "verify")
         special = set(tokenizer.get_added_tokens_decoder())
         nothing = set(range(network.vocabulary)).difference(tokenizer.get_vocab().values())
         self.never = tuple(sorted((special | nothing).difference(marks.ends)))
         """Tokens that no fill may hold."""
         self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
-        self._network, self._tokenizer, self._token_bytes = network, tokenizer, token_bytes
+        self._network, self.tokenizer, self._token_bytes = network, tokenizer, token_bytes
         self._prompt = FimPrompt(self._encode, token_bytes.breaks_line, marks, info.reading_tokens)
 
     def lay_out(self, fill: Fill) -> PromptLayout:
@@ -60,7 +62,7 @@ class QwenFimModel:
             )
 
     def _encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def new_context(self) -> KeyValues:
         return self._network.new_context()
@@ -89,10 +91,11 @@ class QwenFimModel:
         logits = torch.cat(self._network.run(drafted))
         counts = [len(item.wanted) for item in drafted]
         predictions = predict(logits, [item.query for item in drafted], counts, self._forbidden)
-        return [
-            DraftedResult(predictions=predicted, draft=draft)
-            for predicted, draft in zip(predictions, drafts, strict=True)
+        mixed = [
+            item.mixture.mix(predicted) if isinstance(item, VerifyingPass) and item.mixture is not None else predicted
+            for item, predicted in zip(drafted, predictions, strict=True)
         ]
+        return [DraftedResult(predictions=each, draft=draft) for each, draft in zip(mixed, drafts, strict=True)]
 
     def bytes_of(self, token: int) -> bytes:
         return self._token_bytes.bytes[token]

@@ -21,6 +21,7 @@ class Notes:
     name: str = ""
     licence: str = ""
     drafter: str = ""
+    memory: str = ""
     context_tokens: int | None = None
     mask_id: int | None = None
     end_id: int | None = None

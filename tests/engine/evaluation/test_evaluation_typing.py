@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.keystrokes import Screen, Stroke, cut, is_start, keys, places, press, tally
+from engine.evaluation.keystrokes import Screen, Stroke, cut, is_hopeless, is_start, keys, places, press, tally
 from engine.evaluation.rows import read_rows
 from engine.evaluation.strategies import STRATEGIES
 from engine.protocol.confidence import FEWEST_CHARACTERS
@@ -104,6 +104,31 @@ def test_several_lines_are_all_taken_only_if_all_are_right() -> None:
     assert press(rest, Screen(rest))[0] == Stroke(shown=True, right=True, gained=keys(rest), whole=True)
 
 
+@pytest.mark.parametrize(
+    ("candidate", "hopeless"),
+    [
+        ("other", True),
+        ("value", False),
+        ("value - 1", False),
+        ("values", True),
+        ("val", False),
+        ("", False),
+        ("+ 1", True),
+    ],
+)
+def test_a_candidate_is_hopeless_if_no_start_of_it_is_right(candidate: str, hopeless: bool) -> None:
+    assert is_hopeless(candidate, "value + 1") == hopeless
+
+
+def test_quiet_is_the_share_without_ghost_text_where_nothing_right_could_be_shown() -> None:
+    hidden, shown = Screen(best="other"), Screen("other", best="other")
+    right_but_hidden, nothing = Screen(best="value"), Screen()
+    screens = [hidden, hidden, hidden, shown, right_but_hidden, nothing]
+    typing = tally([[press("value + 1", screen)[0] for screen in screens]])
+    assert typing.quiet == 0.75
+    assert typing.right == 0.0
+
+
 def test_places_are_consecutive_lines_of_code_and_give_the_file_back() -> None:
     files = [File(path.name, "python", path.read_text()) for path in source_paths()]
     texts = {file.path: file.text for file in files}
@@ -158,12 +183,15 @@ def test_the_gate_table_ends_at_the_last_gate_that_shows_a_fill() -> None:
     assert (table[0].shown, table[-1].right) == (1.0, 1.0)
 
 
+GO = "package a\n\nfunc Double(number int) int {\n\ttwice := number + number\n\tlog.Print(twice)\n\treturn twice\n}\n"
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
     sources = source_paths()
     rows = [[path.name, "python", path.read_text()] for path in sources]
-    rows += [["a.go", "go", "package a\n\nfunc Double(number int) int {\n\treturn number + number\n}\n" * 5]]
+    rows += [["a.go", "go", GO * 5]]
     (tmp_path / "held-out.msgpack").write_bytes(msgpack.packb(rows))
     command = [sys.executable, str(ROOT / "benchmarks" / "quality.py"), "--share", "0.01", "--model", str(tiny_model)]
     run = subprocess.run(
@@ -174,11 +202,13 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
         timeout=280,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    assert "right among shown, as far as it goes" in run.stdout
-    assert "right among shown whole lines" in run.stdout
+    assert "right among shown, python" in run.stdout
+    assert "keys saved, mean of the others" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
     assert {summary["language"] for summary in quality["fills"]} == {"python", "go"}
-    assert quality["typing"]["keys"] > 0
+    assert set(quality["typing"]) == {"python", "go"}
+    assert list(quality["typing"]["python"]) == ["word completion", "runs alone", "model alone", "file", "workspace"]
+    assert all(typing["keys"] > 0 for typing in quality["typing"]["python"].values())
     assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
     written = read_rows(tmp_path / "out" / "quality.jsonl")
     assert {row.seen for row in written} == {"both sides", "above only"}

@@ -3,52 +3,20 @@
 from collections.abc import AsyncIterator
 
 import attrs
-import numpy as np
 import pytest
 import pytest_asyncio
+from known_line import HOLE, LINE, REST, memories_of
 from scheduler_client import answer
 from sources import source_paths
 
 from engine.memory.engine_memories import EngineMemories
-from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
-from engine.memory.row_memory import SCOPES
-from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
-from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
-
-LINE = "    destination_of_everything = unlikely_name(other_thing, 4711)\n"
-HOLE = Fill(
-    id=1,
-    prefix="def work(other_thing):\n    destination_of_everything = unlik",
-    suffix="\n    return 1\n",
-    path="a/b.py",
-    max_tokens=32,
-    budget_ms=6e5,
-    rule="left-to-right",
-    workspace="home",
-)
-
-
-def believing_gate() -> MemoryGate:
-    """Return a gate that believes the memory nearly always, and the longest run most."""
-    return MemoryGate(
-        hidden=np.zeros((FEATURES, HIDDEN), np.float32),
-        hidden_bias=np.zeros(HIDDEN, np.float32),
-        output=np.zeros((HIDDEN, 1 + SCOPES), np.float32),
-        output_bias=np.array([0.0, 3.0, 4.0], np.float32),
-        back_off=np.full((SCOPES, len(RUNS), 2), 0.01, np.float32),
-    )
 
 
 @pytest.fixture
 def memories(embedded: EmbeddedModel) -> EngineMemories:
-    found = EngineMemories(embedded, embedded.tokenizer, believing_gate(), 1 << 24)
-    for path in source_paths()[:10]:
-        found.learn("home", path.name, np.array(found.tokenize(path.read_text()), np.int32))
-    found.learn("home", "known.py", np.array(found.tokenize("def f(other_thing):\n" + LINE * 3), np.int32))
-    return found
+    return memories_of(embedded)
 
 
 @pytest_asyncio.fixture
@@ -61,7 +29,7 @@ async def scheduler(embedded: EmbeddedModel, memories: EngineMemories) -> AsyncI
 
 async def test_a_line_of_the_workspace_is_completed(scheduler: Scheduler) -> None:
     filled = await answer(scheduler, HOLE)
-    assert filled.candidates[0].text == "ely_name(other_thing, 4711)"
+    assert filled.candidates[0].text == REST
     assert filled.candidates[0].finish == "complete"
 
 
@@ -84,7 +52,7 @@ async def test_the_edited_file_is_known_as_the_editor_has_it(scheduler: Schedule
     above = attrs.evolve(hole, prefix=LINE + hole.prefix)
     below = attrs.evolve(hole, suffix="\n" + LINE)
     for fill in (above, below):
-        assert (await answer(scheduler, fill)).candidates[0].text == "ely_name(other_thing, 4711)"
+        assert (await answer(scheduler, fill)).candidates[0].text == REST
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

@@ -10,13 +10,14 @@ from sources import source_paths
 
 import engine
 from engine.corpus.languages import File
+from engine.corpus.packages import FEWEST_FILES, packages
 from engine.memory.followers import SLOTS
 from engine.memory.gate import GATE_FILE, MemoryGate
 from engine.memory.row_memory import SCOPES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.training.memory import TorchGate, TrainingBatch, fit, judge, measure
-from engine.training.memory_rows import FEWEST_FILES, HoleReader, Rows, packages, rows_of
+from engine.training.memory_rows import HoleReader, Rows, rows_of
 
 pytestmark = pytest.mark.slow
 ENGINE = Path(engine.__file__).parent
@@ -65,6 +66,8 @@ def test_code_that_the_workspace_repeats_is_expected(rows: Rows) -> None:
 def test_a_scope_that_is_left_out_counts_nothing(rows: Rows) -> None:
     alone = rows.only(0)
     assert not alone.statistics.present[:, 1].any()
+    assert alone.statistics.present[:, 2].any(), "the words of the file still count"
+    assert not alone.statistics.totals[:, 2, 0].any(), "those of the other files do not"
     assert not alone.target_counts[:, 1].any()
     assert (alone.statistics.totals[:, 0] == rows.statistics.totals[:, 0]).all()
 

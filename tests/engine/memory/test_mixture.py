@@ -1,5 +1,6 @@
 """The mixture is the weighted sum of what the model and the memory expect."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,17 @@ def random_gate(seed: int) -> MemoryGate:
         return random.normal(size=shape).astype(np.float32)
 
     back_off = np.abs(normal(SCOPES, len(RUNS), 2))
-    return MemoryGate(normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 3), normal(3), back_off)
+    return MemoryGate(
+        normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 1 + SCOPES), normal(1 + SCOPES), back_off
+    )
 
 
-def rows_of(above: list[int], below: list[int], other: list[int], histories: list[list[int]]) -> RowFollowers:
+def rows_of(
+    above: list[int], below: list[int], other: list[int], histories: list[list[int]], compatible: Sequence[int] = ()
+) -> RowFollowers:
     memories = WorkspaceMemories(10_000_000)
     memories.learn("/a", "other.py", other)
-    return memories.rows("/a", "new.py", above, below).followers_of_rows(histories)
+    return memories.rows("/a", "new.py", above, below).followers_of_rows(histories, compatible)
 
 
 def predictions_of(probabilities: NDArray[np.float32], top: int, named: NDArray[np.int64]) -> Predictions:
@@ -65,13 +70,27 @@ def back_off(runs: list[tuple[dict[int, int], float]]) -> dict[int, float]:
     return {token: share / whole for token, share in shares.items()}
 
 
-@given(TOKENS, TOKENS, TOKENS, st.lists(TOKENS, min_size=1, max_size=4), st.integers(1, VOCABULARY), st.integers(0, 9))
+@given(
+    TOKENS,
+    TOKENS,
+    TOKENS,
+    st.lists(TOKENS, min_size=1, max_size=4),
+    st.sets(st.integers(0, VOCABULARY - 1)),
+    st.integers(1, VOCABULARY),
+    st.integers(0, 9),
+)
 @settings(max_examples=100, deadline=None)
 def test_a_mixture_is_the_weighted_sum_of_its_parts(
-    above: list[int], below: list[int], other: list[int], histories: list[list[int]], top: int, seed: int
+    above: list[int],
+    below: list[int],
+    other: list[int],
+    histories: list[list[int]],
+    compatible: set[int],
+    top: int,
+    seed: int,
 ) -> None:
     gate, probabilities = random_gate(seed), random_probabilities(len(histories), seed)
-    rows = rows_of(above, below, other, histories)
+    rows = rows_of(above, below, other, histories, sorted(compatible))
     mixture = Mixture.of(rows, gate)
     before = predictions_of(probabilities, top, mixture.named)
     mixed = mixture.mix(before)
@@ -118,23 +137,38 @@ def test_no_more_followers_are_named_than_asked_for() -> None:
     mixture = Mixture.of(rows, random_gate(0), most=3)
     assert mixture.named[0].tolist() == [11, 10, 9]
     assert mixture.named[1].tolist() == [0, 0, 0]
-    assert mixture.shares[1].tolist()[1:] == [[0, 0], [0, 0]]
+    assert mixture.shares[1].tolist()[1:] == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_followers_are_restricted_to_compatible_tokens() -> None:
-    rows = rows_of([1, 2, 1, 3, 1, 2], [], [1, 4], [[1], [1]])
-    kept = rows.only(0, [3, 7])
+    memories = WorkspaceMemories(10_000_000)
+    memories.learn("/a", "other.py", [1, 4])
+    memory = memories.rows("/a", "new.py", [1, 2, 1, 3, 1, 2], [])
+    kept = memory.followers_of_rows([[1], [1]], [3, 7])
     assert [followers.tokens.tolist() for followers in kept.file.row(0)] == [[3]]
     assert kept.file.row(0)[0].total == 1
     assert not kept.workspace.row(0)
     assert kept.file.row(1)[0].tokens.tolist() == [2, 3]
     assert kept.workspace.row(1)[0].tokens.tolist() == [4]
-    assert not rows.only(0, []).only(1, [])
+    assert not memory.followers_of_rows([[1]], [9])
+
+
+def test_words_that_fit_what_is_typed_count_wherever_they_occur() -> None:
+    memories = WorkspaceMemories(10_000_000)
+    memories.learn("/a", "other.py", [1, 4, 4, 7])
+    memories.learn("/a", "new.py", [4, 4, 4])
+    found = memories.rows("/a", "new.py", [5, 4, 3], [4]).followers_of_rows([[9], [9]], [4, 3, 7, 8])
+    others, own = found.words.row(0)
+    assert dict(zip(others.tokens.tolist(), others.counts.tolist(), strict=True)) == {4: 2, 7: 1}
+    assert dict(zip(own.tokens.tolist(), own.counts.tolist(), strict=True)) == {3: 1, 4: 2}
+    assert not found.words.row(1), "a row that is not begun has no words"
+    memories.forget("/a", ["other.py"])
+    assert len(memories.rows("/a", "new.py", [5], []).followers_of_rows([[9]], [4, 7]).words.groups) == 0
 
 
 def test_weights_sum_to_1_and_an_absent_scope_has_none() -> None:
-    features = np.random.default_rng(0).normal(size=(4, FEATURES)).astype(np.float32)
-    present = np.array([[True, True], [True, False], [False, True], [False, False]])
+    features = np.random.default_rng(0).normal(scale=0.1, size=(4, FEATURES)).astype(np.float32)
+    present = np.array([[True, True, True], [True, False, True], [False, True, False], [False, False, False]])
     weights = random_gate(0).weights(features, present)
     assert weights.sum(1) == pytest.approx(1)
     assert ((weights[:, 1:] > 0) == present).all()

@@ -125,6 +125,16 @@ def test_a_file_larger_than_the_bound_is_not_learned() -> None:
     assert memories.status("/a").files == 1
 
 
+def test_all_workspaces_are_counted_together() -> None:
+    memories = WorkspaceMemories(ROOM)
+    assert memories.status("") == Status(0, 0, 0)
+    memories.learn("/a", "one.py", [1, 2, 3])
+    memories.learn("/b", "one.py", [1, 2])
+    both = memories.status("")
+    assert (both.files, both.tokens) == (2, 5)
+    assert both.bytes == memories.status("/a").bytes + memories.status("/b").bytes
+
+
 def source(rows: RowMemory, history: list[int], token: int) -> tuple[str, str, list[int], int, int, int]:
     found = rows.where_from(rows.followers(history), 0, token)
     assert found is not None

@@ -1,10 +1,8 @@
 """The confidence in a line of a fill: which tokens count, also while the fill is still growing."""
 
-import math
-
 import pytest
 
-from engine.protocol.confidence import GrowingLine, confident_until, first_line_confidence
+from engine.protocol.confidence import GrowingLine, first_line_confidence
 from engine.protocol.messages import Candidate
 
 
@@ -42,15 +40,6 @@ def test_the_end_of_the_fill_counts_where_the_line_ends_there() -> None:
 @pytest.mark.parametrize("tokens", [[], ["a"]])
 def test_no_tokens_and_no_probability_give_no_confidence(tokens: list[str]) -> None:
     assert first_line_confidence(candidate(tokens, [0.0] * len(tokens)), "a") == 0.0
-
-
-def test_a_text_is_confident_as_long_as_the_product_of_its_tokens_is() -> None:
-    three = candidate(["ab", "cd", "ef"], [0.9, 0.8, 0.7])
-    assert [confident_until(three, 0, gate) for gate in (0.95, 0.9, 0.73, 0.7, 0.51, 0.5)] == [0, 2, 2, 4, 4, 6]
-    assert confident_until(three, 2, 0.75) == 4
-    assert confident_until(three, 3, 0.75) == 4, "the token around the start counts"
-    assert confident_until(candidate([], []), 0, 0.0) == 0
-    assert confident_until(three, 0, math.inf) == 0
 
 
 def test_a_growing_line_ends_with_the_confidence_of_the_whole_one() -> None:

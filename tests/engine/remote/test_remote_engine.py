@@ -17,6 +17,7 @@ from remote_server import TEXT, ModelServer, answers, answers_status, hangs
 from engine.client.failures import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
 from engine.errors import EngineUnavailable
+from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import Fill, Progress
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard
@@ -48,6 +49,17 @@ async def test_a_fill_goes_through_the_engine_to_the_server_and_back(
     assert "".join(piece or "" for piece in seen[-1].canvas) == TEXT
     status = await client.status()
     assert (status.fills, status.passes, status.model) == (1, 1, model)
+    await client.close()
+
+
+async def test_nothing_of_a_learned_file_reaches_the_server(server: ModelServer, remote: EngineOptions) -> None:
+    client = await connect_or_start(remote, "test")
+    known = f"{MARKER} = known_elsewhere({MARKER})\nprint({MARKER})\n"
+    await client.learn(Learn("/home/project", "elsewhere.py", known * 3))
+    await client.fill(attrs.evolve(HOLE, workspace="/home/project", path="here.py"))
+    assert len(server.bodies) == 1
+    assert "elsewhere" not in str(server.bodies)
+    assert (await client.memory_status("/home/project")).files == 0
     await client.close()
 
 

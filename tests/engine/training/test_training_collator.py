@@ -14,7 +14,8 @@ from engine.models.embedded.token_healing import CompatibleTokens, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import packed_batch
 from engine.training.batch_lookup import BatchLookup
-from engine.training.collator import Collator, LineEncoder
+from engine.training.collator import Collator
+from engine.training.line_encoder import LineEncoder
 from engine.training.loader import special_tokens_of
 
 

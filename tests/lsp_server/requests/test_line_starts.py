@@ -3,8 +3,6 @@
 The engine asks a real HTTP server on loopback, which returns the tokens and probabilities that a test sets.
 """
 
-import itertools
-import math
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,37 +11,13 @@ import pytest
 import pytest_asyncio
 from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
 from lsprotocol import types
-from remote_server import Behaviour, ModelServer, serving
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from remote_server import ModelServer, serving
+from scripted_model import Written, writes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-Written = list[tuple[str, float]]
-"""The tokens of a text, each with its probability."""
 CALL: Written = [("self", 0.95), (".connect", 0.95), ("(", 0.9), ("host", 0.4), (")", 0.9)]
 START = "self.connect("
-
-
-def writes(*texts: Written) -> Behaviour:
-    """Answer with these texts, one for each candidate, in a cycle."""
-    choices = itertools.cycle(
-        {
-            "text": "".join(token for token, _ in text),
-            "finish_reason": "stop",
-            "logprobs": {
-                "tokens": [token for token, _ in text],
-                "token_logprobs": [math.log(probability) for _, probability in text],
-            },
-        }
-        for text in texts
-    )
-
-    async def behave(server: ModelServer, request: Request, body: dict[str, Any]) -> Response:
-        numbered = enumerate(itertools.islice(choices, body.get("n") or 1))
-        return JSONResponse({"choices": [{"index": number, **choice} for number, choice in numbered], "usage": None})
-
-    return behave
 
 
 @pytest.fixture(scope="module")

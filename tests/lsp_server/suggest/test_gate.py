@@ -36,39 +36,59 @@ def test_a_line_passes_from_the_threshold_on() -> None:
 
 def test_the_confidence_is_of_the_whole_first_line() -> None:
     language, hole = opened("").language, hole_at("x = ¦\n")
-    call = candidate(["abc", ".def", "\nx = 1"], [0.9, 0.8, 0.1])
-    for gate in (0.5, 0.85):
+    call = candidate(["abcde", ".def", "\nx = 1"], [0.9, 0.8, 0.1])
+    for gate in (0.5, 0.8):
         presented = gated(call, call.text, hole, language, Settings(gate=gate))
         assert presented is not None
         assert presented.confidence == pytest.approx(0.72)
 
 
 def test_a_confident_first_line_is_shown_with_all_lines_below_it() -> None:
-    tokens, confidence = ["abc", ".def", "\nx = 1"], [0.9, 0.9, 0.1]
-    assert shown_text(tokens, confidence, Settings(gate=0.8)) == "abc.def\nx = 1"
-    assert shown_text(tokens, confidence, Settings(gate=0.85)) == "abc"
+    tokens, confidence = ["abcde", ".def", "\nx = 1"], [0.9, 0.9, 0.1]
+    assert shown_text(tokens, confidence, Settings(gate=0.8)) == "abcde.def\nx = 1"
+    assert shown_text(tokens, confidence, Settings(gate=0.85)) == "abcde"
     assert shown_text(tokens, confidence, Settings(gate=0.95)) == ""
 
 
 def test_the_setting_whole_lines_hides_starts() -> None:
-    tokens, confidence = ["abc", ".def"], [0.9, 0.9]
-    assert shown_text(tokens, confidence, Settings(gate=0.8, whole_lines=True)) == "abc.def"
+    tokens, confidence = ["abcde", ".def"], [0.9, 0.9]
+    assert shown_text(tokens, confidence, Settings(gate=0.8, whole_lines=True)) == "abcde.def"
     assert shown_text(tokens, confidence, Settings(gate=0.85, whole_lines=True)) == ""
 
 
 def test_an_unsure_fill_has_no_whole_line() -> None:
-    unsure = Candidate("abc.def(x", ["abc", ".def", "(", "x"], [0.9, 0.9, 0.9, 0.3], "unsure")
+    unsure = Candidate("abcde.def(x", ["abcde", ".def", "(", "x"], [0.9, 0.9, 0.9, 0.3], "unsure")
     settings = Settings(gate=0.6)
-    assert shown(unsure, settings, "abc.def(") == ("abc.def(", True)
-    assert shown(attrs.evolve(unsure, finish="complete"), settings, "abc.def(") == ("abc.def(", False)
+    assert shown(unsure, settings, "abcde.def(") == ("abcde.def(", True)
+    assert shown(attrs.evolve(unsure, finish="complete"), settings, "abcde.def(") == ("abcde.def(", False)
 
 
 def test_text_that_shaping_added_or_removed_does_not_count() -> None:
     settings = Settings(gate=0.6)
-    assert shown_text(["  ", "abc", ".def", ")))"], [0.1, 0.7, 0.5, 0.1], settings, "abc.def") == "abc"
-    assert shown_text(["abc", ".def"], [0.7, 0.5], settings, "    abc.def") == "    abc"
-    assert shown_text(["abc", ".def"], [0.7, 0.5], settings, "    abc.def\r\n    x") == "    abc"
-    assert shown_text(["abc", ".def"], [0.7, 0.5], settings, "xyz.def") == "", "the model did not write this line"
+    assert shown_text(["  ", "abcde", ".def", ")))"], [0.1, 0.7, 0.5, 0.1], settings, "abcde.def") == "abcde"
+    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "    abcde.def") == "    abcde"
+    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "    abcde.def\r\n    x") == "    abcde"
+    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "xyz.def") == "", "the model did not write this line"
+
+
+def test_a_very_short_start_must_be_surer() -> None:
+    for name, confidence, shown in (("abcde", 0.8, "abcde"), ("abcd", 0.89, ""), ("abcd", 0.91, "abcd")):
+        assert shown_text([name, "(x)"], [confidence, 0.3], Settings(gate=0.8)) == shown
+
+
+def test_what_lengthens_a_start_must_be_surer() -> None:
+    settings = Settings(gate=0.6)
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.1], settings) == "abcde"
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.78, 0.1], settings) == "abcde.def"
+    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.99], settings) == "abcde", "not with what follows either"
+    assert shown_text(["abcde", ".def"], [0.99, 0.76], settings) == "abcde", "nor the rest of the line"
+    assert shown_text(["abcde", ".def"], [0.99, 0.76], Settings(gate=0.6, whole_lines=True)) == "abcde.def"
+
+
+def test_a_line_whose_end_is_doubtful_is_shown_as_a_start() -> None:
+    line = Candidate("abcde.def", ["abcde", ".def"], [0.99, 0.95], "complete", end_confidence=0.8)
+    assert shown(line, Settings(gate=0.7)) == ("abcde.def", True)
+    assert shown(attrs.evolve(line, end_confidence=0.9), Settings(gate=0.7)) == ("abcde.def", False)
 
 
 def test_a_start_has_at_least_the_fewest_characters() -> None:
@@ -135,4 +155,4 @@ def test_a_start(case: Case) -> None:
     confident, rest = case.fill.split("¦")
     fill = Candidate(confident + rest, [confident, rest], [CONFIDENT, DOUBTFUL], "complete")
     language = opened("", case.language).language
-    assert confident_start(fill, fill.text, hole_at(case.marked, case.language), language, 0.5) == case.shown
+    assert confident_start(fill, fill.text, hole_at(case.marked, case.language), language, 0.5).text == case.shown

@@ -34,6 +34,7 @@ def test_the_fill_is_the_hole_and_the_settings() -> None:
         max_tokens=20,
         min_line_probability=0.7,
         rule="entropy",
+        line=2,
     )
     assert (result.hole.prefix, result.hole.suffix) == (result.fill.prefix, result.fill.suffix)
     assert (result.hole.extent, result.hole.cursor_context) == ("lines", "body")
@@ -100,7 +101,7 @@ CALL = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.9), ("host", 0.4), 
 
 
 def test_a_confident_fill_is_presented_whole() -> None:
-    (presented,) = present(planned("x = ¦\n", Settings(gate=0.2)), answer(CALL))
+    (presented,) = present(planned("x = ¦\n", Settings(gate=0.1)), answer(CALL))
     assert (presented.text, presented.is_start) == ("self.connect(host)", False)
     assert presented.confidence == pytest.approx(0.95 * 0.95 * 0.9 * 0.4 * 0.9)
 

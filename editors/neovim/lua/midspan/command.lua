@@ -43,6 +43,9 @@ local COMMANDS = {
   toggle = function(scope)
     require('midspan.toggle').toggle(scope or 'all')
   end,
+  why = function()
+    require('midspan.why').ask()
+  end,
   log = function()
     require('midspan.log').open()
   end,
@@ -55,7 +58,7 @@ function M.run(arguments)
   local name, argument = arguments[1], arguments[2]
   local scope_fits = argument == nil or (name == 'toggle' and vim.list_contains(SCOPES, argument))
   if not COMMANDS[name] or not scope_fits or #arguments > 2 then
-    tell.error(':Midspan takes status, toggle [all|filetype|buffer], restart or log; not ' .. table.concat(arguments, ' '))
+    tell.error(':Midspan takes status, toggle [all|filetype|buffer], restart, why or log; not ' .. table.concat(arguments, ' '))
     return
   end
   COMMANDS[name](argument)

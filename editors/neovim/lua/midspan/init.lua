@@ -72,6 +72,11 @@ function M.toggle(scope)
   require('midspan.toggle').toggle(scope or 'all')
 end
 
+--- Show where the last suggestion in this buffer came from.
+function M.why()
+  require('midspan.why').ask()
+end
+
 --- Return a short text for the status line: "Midspan 24 ms", "Midspan off", or "" where Midspan does not run.
 ---@return string
 function M.statusline()

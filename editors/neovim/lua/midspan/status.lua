@@ -7,6 +7,7 @@ local M = {}
 ---@field message string
 ---@field model? string
 ---@field medianMs? number
+---@field memory? string
 
 ---@type table<integer, midspan.Status>
 local statuses = {}
@@ -82,6 +83,9 @@ function M.readable(report)
   }
   if median then
     table.insert(lines, ('median   %g ms from request to answer'):format(median))
+  end
+  if known(report.memory) then
+    table.insert(lines, (report.memory:gsub('^memory: ', 'memory   ')))
   end
   if engine then
     table.insert(lines, ('engine   process %d'):format(engine.pid))

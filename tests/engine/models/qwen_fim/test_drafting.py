@@ -134,7 +134,7 @@ def test_right_drafts_take_fewer_passes(plain: tuple[FimCheckpoint, QwenFimModel
     checkpoint, family = plain
     for hole in HOLES:
         tokens = written(checkpoint, endless(with_drafter(family, None)), hole)
-        prophet = Prophet(tokens, family._tokenizer)
+        prophet = Prophet(tokens, family.tokenizer)
         verified = run_through(endless(with_drafter(family, prophet)), hole)
         assert verified.tokens == tokens
         assert len(tokens) == 24
@@ -165,7 +165,7 @@ def test_wrong_drafts_change_no_fill_and_drafting_soon_pauses(
     plain: tuple[FimCheckpoint, QwenFimModel],
 ) -> None:
     checkpoint, family = plain
-    fool = Fool(SPECIAL_TOKENS["<|im_start|>"], family._tokenizer)  # no fill may contain it
+    fool = Fool(SPECIAL_TOKENS["<|im_start|>"], family.tokenizer)  # no fill may contain it
     foolish = endless(with_drafter(family, fool))
     for hole in HOLES:
         assert run_through(foolish, hole).tokens == written(checkpoint, foolish, hole)
@@ -178,7 +178,7 @@ async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
     plain: tuple[FimCheckpoint, QwenFimModel], caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoint, family = plain
-    failing = with_drafter(family, Fool(7, family._tokenizer, RuntimeError("no more memory")))
+    failing = with_drafter(family, Fool(7, family.tokenizer, RuntimeError("no more memory")))
     with caplog.at_level(logging.ERROR, logger="engine"):
         async with filling(failing) as fill:
             for hole in HOLES:

@@ -32,7 +32,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> QwenFimModel:
 
 def shown(family: QwenFimModel, tokens: list[int]) -> str:
     """Return tokens as text, special tokens by their names."""
-    return "".join(family._tokenizer.decode([token], skip_special_tokens=False) for token in tokens)
+    return "".join(family.tokenizer.decode([token], skip_special_tokens=False) for token in tokens)
 
 
 def test_a_qwen_without_a_mask_reads_left_to_right(tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""The parts of known files that share the rarest and longest runs of tokens with a query.
+
+A query is the code around a hole. Each of its tokens ends several runs (index.py). A place of a known file scores the
+information of the rarest run that ends there. A window scores the sum over the tokens of the query, each counted once
+with its best place in the window, and at most the sum over its places. So a long common run scores high, because all
+its tokens end rare runs, and what the query repeats scores no higher than what the window repeats.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.fill.interface import HISTORY
+from engine.memory.candidates import MOST_ROWS
+from engine.memory.followers import SLOTS
+from engine.memory.index import MOST_PLACES
+from engine.memory.row_memory import KnownFiles
+from engine.memory.run_places import RunPlaces
+
+LINES = 20
+"""Lines of a window, at most."""
+LINES_BEFORE = 3
+"""Lines of a window before its first shared run."""
+MOST_TOKENS = 640
+"""A window of longer lines has fewer lines. A longer line is not code that anybody wrote, and gives no window."""
+MOST_WINDOWS = 4
+LEAST_SCORE = 10.0
+"""Nats. About three runs that occur once or twice; windows that share less are as good as chosen at random."""
+LEAST_SHARE = 0.2
+"""Of the best window's score. In a small workspace every run is rare, and LEAST_SCORE holds nothing back."""
+MOST_QUERY_TOKENS = MOST_ROWS
+_LOOKED_AT = 16
+"""Pairs of blocks whose lines are looked at. Without a bound, long minified files would cost time and give nothing."""
+_BLOCK = 128
+"""Tokens. Places are first grouped by two neighbouring blocks of their file, some 20 lines together."""
+_BLOCK_BITS, _NAME_BITS = 24, 10
+
+
+@attrs.frozen
+class Window:
+    """Some whole lines of a known file, as they are there but for line ends, which are "\\n". `score` in nats."""
+
+    path: str
+    text: str
+    score: float
+
+
+@attrs.frozen(eq=False)
+class LineTexts:
+    """Finds the lines of a file by its tokens, and their text.
+
+    breaks: bool [vocabulary], whether the token's text has a newline. bytes_of: a token's text.
+    """
+
+    breaks: NDArray[np.bool_]
+    bytes_of: Callable[[int], bytes]
+
+    def breaks_of(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the indices of the tokens that break a line."""
+        return np.flatnonzero(self.breaks[tokens])
+
+    def text(self, tokens: NDArray[np.int32], first: int, stop: int) -> str:
+        """Return the whole lines between tokens `first` and `stop`.
+
+        `first` is 0 or breaks a line. `stop - 1` breaks a line, or is the file's last token. A tokenizer that
+        normalizes text (NFC, say) gives the normalized form; it would read the file's own form as the same tokens.
+        """
+        parts = [self.bytes_of(token) for token in tokens[first:stop].tolist()]
+        if first and parts:
+            parts[0] = parts[0].rpartition(b"\n")[2]
+        text = b"".join(parts)
+        if stop < len(tokens):
+            text = text[: text.rfind(b"\n") + 1]
+        return text.decode("utf-8", "replace")
+
+
+@attrs.frozen(eq=False)
+class _Hits:
+    """Places that share a run with the query: int64 [n] but for `weights`, fp64 [n], in nats."""
+
+    rows: NDArray[np.int64]
+    files: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, places: RunPlaces) -> "_Hits":
+        """Weigh places of runs that occur less than MOST_PLACES times. Single tokens are left out.
+
+        In a small workspace every comma is rare.
+        """
+        weights = np.log(MOST_PLACES / places.counts)
+        kept = places.groups % SLOTS > 0
+        return cls(places.rows[kept], places.files[kept], places.positions[kept], weights[kept])
+
+    def part(self, kept: NDArray[np.bool_]) -> "_Hits":
+        return _Hits(self.rows[kept], self.files[kept], self.positions[kept], self.weights[kept])
+
+    def ranked(self) -> Iterator[tuple[float, "_Hits"]]:
+        """Yield the hits of two neighbouring blocks of a file, best first, with their score."""
+        if not len(self.rows):
+            return
+        blocks = (self.files << _BLOCK_BITS) | (self.positions // _BLOCK + 1)
+        # Each hit counts for the pair that begins with its block, and for the pair before.
+        pairs, pair_of = np.unique(np.concatenate((blocks, blocks - 1)), return_inverse=True)
+        by_row = self._sums(pair_of, self.rows)
+        scores = np.minimum(by_row, self._sums(pair_of, self.positions % (2 * _BLOCK)))
+        for index in np.argsort(-scores, kind="stable").tolist():
+            first = pairs[index]
+            yield float(scores[index]), self.part((blocks == first) | (blocks == first + 1))
+
+    def _sums(self, pair_of: NDArray[np.int64], names: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return for each pair the sum over names of the largest weight of a name's hits.
+
+        pair_of: int64 [2 n], of all hits and of all hits again. names: int64 [n], less than 1 << _NAME_BITS.
+        """
+        keys = (pair_of << _NAME_BITS) | np.tile(names, 2)
+        order = np.lexsort((np.tile(self.weights, 2), keys))
+        keys = keys[order]
+        last = order[np.append(keys[1:] != keys[:-1], True)]
+        return np.asarray(np.bincount(pair_of[last], self.weights[last % len(self.weights)]), np.float64)
+
+
+def best_windows(
+    known: KnownFiles, edited: int | None, query: Sequence[Sequence[int]], lines: LineTexts, most: int = MOST_WINDOWS
+) -> list[Window]:
+    """Return the windows that are most like a query, best first. No two of them overlap.
+
+    edited: the file that no window may be of. query: the tokens of each part of the code around the hole, together at
+    most MOST_QUERY_TOKENS.
+    """
+    histories = [part[max(0, end - HISTORY) : end] for part in query for end in range(1, len(part) + 1)]
+    windows: list[Window] = []
+    taken: dict[int, list[range]] = {}
+    ranked = _Hits.of(known.index.rare_places_of_rows(histories, edited)).ranked()
+    for score, hits in islice(ranked, _LOOKED_AT):
+        least = max(LEAST_SCORE, LEAST_SHARE * windows[0].score if windows else 0.0)
+        if score < least or len(windows) == most:
+            break
+        file = int(hits.files[0])
+        tokens = known.index.tokens_of(file)
+        extent = _extent(hits, lines.breaks_of(tokens), len(tokens))
+        others = taken.setdefault(file, [])
+        if len(extent) > MOST_TOKENS or any(_overlap(extent, other) for other in others):
+            continue
+        others.append(extent)
+        if (text := lines.text(tokens, extent.start, extent.stop)).strip():
+            windows.append(Window(known.path_of(file), text, score))
+    return windows
+
+
+def _extent(hits: _Hits, breaks: NDArray[np.int64], length: int) -> range:
+    """Return the tokens of the LINES lines that have the most of `hits`, or of the first of them if they are long.
+
+    breaks: the indices of the file's tokens that break a line. length: of the file, in tokens.
+    """
+    order = np.argsort(hits.positions, kind="stable")
+    lines = breaks.searchsorted(hits.positions[order] - 1)
+    sums = np.concatenate(([0.0], hits.weights[order].cumsum()))
+    stops = lines.searchsorted(lines + LINES - LINES_BEFORE)
+    first = max(0, int(lines[(sums[stops] - sums[:-1]).argmax()]) - LINES_BEFORE)
+    start = int(breaks[first - 1]) if first else 0
+    ends = [*(breaks[first : first + LINES] + 1).tolist(), length][:LINES]
+    return range(start, next((end for end in reversed(ends) if end - start <= MOST_TOKENS), length))
+
+
+def _overlap(first: range, second: range) -> bool:
+    return max(first.start, second.start) < min(first.stop, second.stop)

@@ -1,0 +1,39 @@
+"""What several tests of VS Code do: type until there is ghost text, and read counts."""
+
+import asyncio
+
+from workbench import Workbench, eventually
+
+from engine.client.launcher import EngineOptions, connect_running
+
+
+def type_until_ghost(vscode: Workbench, text: str, at_least: int = 1) -> tuple[str, str]:
+    """Type `text` key by key until ghost text of `at_least` characters is shown; return what was typed, and it."""
+    for number in range(1, len(text) + 1):
+        vscode.type(text[number - 1])
+        ghost = vscode.wait_for_ghost(2.0)
+        if len(ghost) >= at_least:
+            return text[:number], ghost
+    raise AssertionError(f"typing {text!r} has shown no ghost text")
+
+
+def count(vscode: Workbench, what: str) -> int:
+    """Return one of the counts that the command Show Status tells."""
+    if vscode.notifications():
+        vscode.command("Notifications: Clear All Notifications")
+        eventually(lambda: not vscode.notifications(), "the notifications to go")
+    vscode.command("Midspan: Show Status")
+    (report,) = eventually(lambda: [line for line in vscode.notifications() if " shown, " in line], "the status")
+    before = report.partition(f" {what}")[0]
+    return int(before.rpartition(" ")[2])
+
+
+def engine_fills() -> int:
+    async def ask() -> int:
+        client = await connect_running(EngineOptions(model="embedded"), "test")
+        assert client is not None
+        status = await client.status()
+        await client.close()
+        return status.fills
+
+    return asyncio.run(ask())

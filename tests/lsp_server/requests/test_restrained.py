@@ -1,0 +1,123 @@
+"""What is not shown unasked, through a real server: each rule of restraint, and that a user who asks sees it all.
+
+The engine asks a real HTTP server on loopback, which returns the tokens and probabilities that a test sets.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from lsprotocol import types
+from remote_server import ModelServer, serving
+from scripted_model import Written, writes
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CALL: Written = [("connect", 0.9), ("(host)", 0.9)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    model = server.model("openai")
+    with engine_home(tmp_path_factory.mktemp("runtime"), Path(model)):
+        yield {"model": model, "gate": 0.6, "budgetMs": 5000}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+    editor = Editor()
+    await editor.start(settings)
+    editor.open("|\n")
+    await editor.until("ready")
+    yield editor
+    await editor.stop()
+
+
+@pytest.fixture
+def editor(session: Editor, server: ModelServer, request: pytest.FixtureRequest) -> Editor:
+    """An editor with a new document and the cursor after "link = "; the server writes CALL."""
+    server.behaviour = writes(CALL)
+    session.open("link = |\nother\n", f"file:///project/{request.node.name}.py", "python")
+    return session
+
+
+async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUTOMATIC) -> list[str]:
+    return [str(item.insert_text) for item in await editor.suggest(trigger)]
+
+
+async def test_a_wrong_start_raises_the_gate_until_the_cursor_leaves_the_line(
+    editor: Editor, server: ModelServer
+) -> None:
+    assert await shown(editor) == ["connect(host)"]
+    doubtful: Written = [("uild()", 0.65)]
+    server.behaviour = writes(doubtful)
+    editor.type("b")
+    assert await shown(editor) == []
+    assert await shown(editor, INVOKED) == ["uild()"], "the user asked"
+    server.behaviour = writes([("uild()", 0.99)])
+    assert await shown(editor) == ["uild()"], "the model is sure"
+
+    server.behaviour = writes(doubtful)
+    editor.type("\n")
+    assert await shown(editor) == ["uild()"]
+
+
+async def test_a_suggestion_that_was_ignored_twice_is_not_shown_there_again(editor: Editor) -> None:
+    here, elsewhere = editor.offset, len(editor.text) - 1
+    for _ in range(2):
+        editor.offset = here
+        assert await shown(editor) == ["connect(host)"]
+        editor.offset = elsewhere
+        await shown(editor)
+    editor.offset = here
+    assert await shown(editor) == []
+    assert await shown(editor, INVOKED) == ["connect(host)"], "the user asked"
+
+
+async def test_what_the_user_just_deleted_is_not_shown(editor: Editor, server: ModelServer) -> None:
+    editor.type("connect(host)")
+    editor.delete(len("connect(host)"))
+    assert await shown(editor) == []
+    assert await shown(editor, INVOKED) == ["connect(host)"], "the user asked"
+    server.behaviour = writes([("build()", 0.9)])
+    editor.type(" ")
+    assert await shown(editor) == ["build()"]
+
+
+async def test_the_rest_of_a_suggestion_is_not_shown_after_its_typed_start_was_deleted(editor: Editor) -> None:
+    assert await shown(editor) == ["connect(host)"]
+    editor.type("connect")
+    assert await shown(editor) == ["(host)"]
+    editor.delete(len("connect"))
+    assert await shown(editor) == []
+
+
+async def test_a_deleted_typo_brings_the_suggestion_back(editor: Editor) -> None:
+    assert await shown(editor) == ["connect(host)"]
+    editor.type("v")
+    await shown(editor)
+    editor.delete(1)
+    assert await shown(editor) == ["connect(host)"]
+
+
+async def test_scrolling_through_the_completion_menu_ignores_nothing(editor: Editor) -> None:
+    here = types.Range(editor.position(), editor.position())
+    for word in ("build", "bind") * 3:
+        items = await editor.suggest(selected=types.SelectedCompletionInfo(here, word))
+        assert [str(item.insert_text) for item in items] == [word + "connect(host)"]
+
+
+async def test_formatting_is_not_shown(editor: Editor, server: ModelServer) -> None:
+    server.behaviour = writes([(";", 0.99)])
+    editor.open("let a = 1|\nlet b = 2;\n", "file:///project/a.js", "javascript")
+    assert await shown(editor) == []
+    assert await shown(editor, INVOKED) == [";"], "the user asked"
