@@ -1,5 +1,5 @@
 /* What a processor's arithmetic allows, for benchmarks/kernel.py: prints, for each path of the kernel, how many
-   products of int16 and of fp32 it adds up in a second from registers alone, and how many bytes of weights it reads in a second.
+   products of int16 and of fp32 it adds up in a second from registers alone, and how many bytes of weights it reads.
    Its argument is the size of the weights in bytes. */
 #include <immintrin.h>
 #include <stdint.h>
@@ -49,7 +49,8 @@ static double seconds(void) {
             }                                                                                                          \
             times[2] = seconds();                                                                                      \
             for (size_t at = 0; at < size; at += 4 * sizeof one) {                                                     \
-                VECTOR part0 = LOAD((const void *)(weights + at)), part1 = LOAD((const void *)(weights + at + sizeof one));\
+                VECTOR part0 = LOAD((const void *)(weights + at));                                                     \
+                VECTOR part1 = LOAD((const void *)(weights + at + sizeof one));                                        \
                 VECTOR part2 = LOAD((const void *)(weights + at + 2 * sizeof one));                                    \
                 VECTOR part3 = LOAD((const void *)(weights + at + 3 * sizeof one));                                    \
                 __asm__ volatile("" ::"x"(part0), "x"(part1), "x"(part2), "x"(part3));                                 \

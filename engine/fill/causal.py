@@ -12,7 +12,7 @@ MIN_DRAFT_PROBABILITY = 0.3
 MIN_LINKED_PROBABILITY = 0.1
 """The same for drafts chosen through a link (models/embedded/link.py). They cost little compared with a pass."""
 DRAFT_ROWS = 8
-"""Masks after a draft. Few drafts that are likely enough would be longer."""
+"""The most masks after a draft, and tokens that the memory drafts. Few drafts that are likely enough are longer."""
 
 
 class LeftToRight(BaseFilling):
@@ -43,11 +43,13 @@ class DraftAndVerify(BaseFilling):
 
     A draft is cut where it is no longer likely to be right as a whole: a rejected draft also costs the next one, which
     was guessed on top of it. If the model has a link, tokens are chosen one after the other and fit each other better.
-    There are no drafts until all typed text is written.
+    There are no drafts until all typed text is written. A model whose passes of one row cost little has no canvas here,
+    and drafts only what the memory knows.
     """
 
     def __init__(self, model: StreamModel, task: FillTask) -> None:
         super().__init__(model, task)
+        self._draft_rows = model.draft_rows
         self._stream, self._mask, self._context = Stream(model, task), model.mask, task.context
         self._draft: list[int] = []
         self._draft_ends = False
@@ -56,7 +58,7 @@ class DraftAndVerify(BaseFilling):
         unread = self._stream.unread(self.tokens)
         append = [*unread, *self._draft]
         room = self.task.bounds.max_tokens - len(self.tokens) - len(self._draft) - 1
-        masks = [] if self._draft_ends else [self._mask] * min(DRAFT_ROWS, room)
+        masks = [] if self._draft_ends else [self._mask] * min(self._draft_rows, room)
         wanted = range(len(unread) - 1, len(append) + len(masks))
         query = self._stream.query(self.tokens, self.unwritten, len(wanted), self._draft)
         return StreamPass(self._context, append, masks, wanted, query)

@@ -41,6 +41,8 @@ class StreamModel(Model, Protocol):
     """The token that a canvas holds where nothing is committed."""
     middle: int
     """The last token of every context, the first anchor."""
+    draft_rows: int
+    """Masks after a draft in draft and verify; 0 where drafting on a canvas costs more than the passes it saves."""
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         """Return the tokens that begin with `typed`, and those that `typed` begins with."""

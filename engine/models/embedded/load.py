@@ -53,8 +53,8 @@ def load(
     else:
         runner = HostRunner(host_pass(weights, card.shape), card.shape, never, continuing)
         threads = 1
-    # Not on a GPU: each linked token would have to be waited for.
-    has_link = card.shape.link_width > 0 and device == "cpu"
+    # Only where canvases are drafted, and not on a GPU: each linked token would have to be waited for.
+    has_link = card.shape.link_width > 0 and runner.draft_rows > 0 and device == "cpu"
     link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
     return EmbeddedModel(card, runner, tokenizer, link, weights.count, threads)
 

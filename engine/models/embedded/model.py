@@ -40,7 +40,7 @@ class EmbeddedModel:
         self.tokenizer = tokenizer
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
-        self.default = DEFAULT
+        self.default, self.draft_rows = DEFAULT, runner.draft_rows
         self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,

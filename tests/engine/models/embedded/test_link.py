@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from embedded_models import RUNNERS, load_embedded
+from embedded_models import PRECISIONS, load_embedded
 from scheduler_client import answer
 from small_run import drawn_holes, small_config
 
@@ -51,7 +51,7 @@ def network(config: Config) -> Network:
     return network
 
 
-@pytest.fixture(scope="module", params=RUNNERS)
+@pytest.fixture(scope="module", params=PRECISIONS)
 def family(
     config: Config,
     network: Network,
