@@ -24,7 +24,8 @@ TASKS = [
     TypingTask("body.py", "python", "def total(items):\n    ", "return 1", "\n\n\nprint(total([]))\n"),
 ]
 # Left to right the answer depends on nothing but the hole.
-SETTINGS = Settings(gate=0.0, max_tokens=8, budget_ms=5000, rule="left-to-right")
+# The simulation's scheduler here has no memory.
+SETTINGS = Settings(gate=0.0, max_tokens=8, budget_ms=5000, rule="left-to-right", memory="off")
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def options(tiny_model: Path, tmp_path: Path) -> Iterator[dict[str, Any]]:
             "maxTokens": 8,
             "budgetMs": 5000,
             "rule": "left-to-right",
+            "memory": "off",
             "completionItems": True,
         }
 
