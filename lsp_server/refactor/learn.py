@@ -1,0 +1,177 @@
+"""Rules from examples: texts before and after an edit that a person made."""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from engine.errors import MidspanError
+from lsp_server.languages.language import Language
+from lsp_server.refactor.bindings import UNKNOWN, Scopes
+from lsp_server.refactor.difference import Change, difference
+from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, weight
+from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.imports import import_edit, imports_of
+from lsp_server.refactor.matching import match_at
+from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Rule, RuleSet, items, variables
+from lsp_server.refactor.render import root_level
+from lsp_server.refactor.syntax import Node, Syntax, parse
+from lsp_server.refactor.unify import unify
+
+SELF = frozenset({"self", "cls", "this", "super"})
+
+
+class NoRule(MidspanError):
+    """The examples give no rule: they are equal, do not parse, or say too little."""
+
+    code = "no-rule"
+
+
+@attrs.frozen
+class Example:
+    """A text before and after an edit: a whole file or a piece of code."""
+
+    before: str
+    after: str
+
+
+@attrs.frozen(eq=False)
+class Learned:
+    """The rule of one change, with what is needed to widen it by another one."""
+
+    sides: Sides
+    rule: Rule
+
+
+def learn(examples: Iterable[Example], language: Language) -> RuleSet:
+    """Return the rules of examples. Changes of one sort make one rule; the others make rules of their own.
+
+    Raises NoRule if there is no rule in any of them.
+    """
+    learned: list[Learned] = []
+    imports = ImportEdit()
+    reasons: list[str] = []
+    for example in examples:
+        before, after = (_parsed(text, language) for text in (example.before, example.after))
+        if before.errors or after.errors:
+            reasons.append(f"the example has syntax errors in {language.id}")
+            continue
+        edit = import_edit(before, after)
+        imports = ImportEdit(_union(imports.added, edit.added), _union(imports.removed, edit.removed))
+        found = difference(before, after)
+        if found.insertions:
+            reasons.append("statements that are only added say nothing of where else they belong")
+        for change in found.changes:
+            one = _learn_change(change, before, after, language)
+            if one is None:
+                reasons.append("a change is too small to say where else it belongs")
+            else:
+                _put(learned, one)
+    if not learned:
+        reason = reasons[0] if reasons else "both sides of the example are equal"
+        raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
+    return RuleSet(tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
+
+
+def _parsed(text: str, language: Language) -> Syntax:
+    syntax = parse(text.replace("\r\n", "\n").encode("utf-8", "surrogatepass"), language)
+    if syntax is None:
+        raise NoRule(f"no rule: {language.id} has no grammar here, or the example takes too long to parse")
+    return syntax
+
+
+def _learn_change(change: Change, before: Syntax, after: Syntax, language: Language) -> Learned | None:
+    table = imports_of(before)
+    imported = frozenset(one.bound for one in table.all)
+    sides = generalise(change, before, after, imported)
+    if not sides.pattern or weight(sides.pattern) < ENOUGH or not variables(sides.template) <= variables(sides.pattern):
+        return None
+    indent = after.line_indent(change.after[0].start) if change.after else ""
+    rule = Rule(
+        language.id,
+        sides.pattern,
+        sides.template,
+        _free_names(change, sides, Scopes(before, table)),
+        indent,
+        indent_unit(after, language),
+        _tail(change.before, before),
+        _tail(change.after, after),
+        root_level(change.after),
+        root_level(change.before),
+        _awaits(change.after) > _awaits(change.before),
+        _repeats(change, sides),
+    )
+    return Learned(sides, rule)
+
+
+def _repeats(change: Change, sides: Sides) -> bool:
+    """Return whether the pattern fits the example after its edit. Where it only lost something it does not."""
+    if len(sides.pattern) != 1:
+        return len(change.after) > len(change.before)
+    return any(match_at(sides.pattern[0], node) for top in change.after for node in top.walk())
+
+
+def _put(learned: list[Learned], new: Learned) -> None:
+    """Widen the first rule that has a common pattern with the new one, or add the new one."""
+    for index, old in enumerate(learned):
+        if old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template:
+            return
+        sides = unify(old.sides, new.sides)
+        if sides is not None:
+            constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+            names = tuple(name for name in old.rule.names if name.text in constants)
+            rule = attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template, names=names, repeats=old.rule.repeats or new.rule.repeats)
+            learned[index] = Learned(sides, rule)
+            return
+    learned.append(new)
+
+
+def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
+    """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
+    constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf) and item.named}
+    names: dict[str, Name] = {}
+    for top in change.before:
+        for leaf in top.leaves():
+            if leaf.text not in constants or leaf.text in SELF or not is_name(leaf) or is_fixed_name(leaf):
+                continue
+            binding = scopes.binding(leaf.text, leaf)
+            if binding == UNKNOWN and not _is_used_as_thing(leaf):
+                continue
+            kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
+            names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
+    return tuple(names.values())
+
+
+def _is_used_as_thing(leaf: Node) -> bool:
+    """Return whether a name is called, a receiver or a type, and not an operand only."""
+    node: Node | None = leaf
+    while node is not None and node.parent is not None:
+        if is_callee(node) or receiver_of(node.parent) is node or node.parent.kind in ("type", "generic_type", "decorator"):
+            return True
+        if node.parent.children[0] is not node:
+            return False
+        node = node.parent
+    return False
+
+
+def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:
+    """Return the end of the nodes that no token has."""
+    leaves = [leaf for node in nodes for leaf in node.leaves()]
+    return syntax.text(leaves[-1].end, nodes[-1].end) if leaves else ""
+
+
+def _awaits(nodes: Sequence[Node]) -> int:
+    return sum(node.kind in ("await", "await_expression") for top in nodes for node in top.walk() if node.children)
+
+
+def indent_unit(syntax: Syntax, language: Language) -> str:
+    """Return one step of a text's indentation: that of its first indented line, or else the language's."""
+    for line in syntax.data.split(b"\n"):
+        content = line.lstrip(b" \t")
+        indent = line[: len(line) - len(content)]
+        if indent and content.strip() and not content.startswith((b"*", b"#", b"//")):
+            return "\t" if indent.startswith(b"\t") else indent.decode()
+    return "\t" if language.id == "go" else " " * language.indent_width
+
+
+def _union(first: tuple[Import, ...], second: tuple[Import, ...]) -> tuple[Import, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
