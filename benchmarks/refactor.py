@@ -27,6 +27,7 @@ class Total:
     wrong: int
     missed: int
     files: int
+    whole: int
     imports_right: int
 
     @property
@@ -45,7 +46,8 @@ def total(scores: Sequence[Score]) -> Total:
         sum(one.wrong for one in scores),
         sum(one.missed for one in scores),
         len(scores),
-        sum(one.imports_right for one in scores),
+        sum(one.is_whole for one in scores),
+        sum(one.imports_right and one.is_whole for one in scores),
     )
 
 
@@ -83,7 +85,7 @@ def main() -> int:
         for count, scores in all_scores.items():
             drawn = draws(edit, count, arguments.draws, arguments.seed)
             scores += drawn
-            imports = imports and all(one.imports_right for one in drawn)
+            imports = imports and all(one.imports_right for one in drawn if one.is_whole)
             sums = total(drawn)
             cells += [f"{sums.precision:.0%}", f"{sums.recall:.0%}"]
         table.add_row(*cells, "right" if imports else "wrong")
@@ -93,7 +95,7 @@ def main() -> int:
         f"{len(edits)} edits",
         str(sum(len(edit.places) for edit in edits)),
         *(f"{value:.1%}" for one in sums for value in (one.precision, one.recall)),
-        f"{sum(one.imports_right for one in sums)} of {sum(one.files for one in sums)}",
+        f"{sum(one.imports_right for one in sums)} of {sum(one.whole for one in sums)}",
     )
     Console(width=110).print(table)
     return 0

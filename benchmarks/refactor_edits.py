@@ -60,12 +60,17 @@ class Edit:
 
 @attrs.frozen
 class Score:
-    """What an edit did to the sites that were no examples."""
+    """What an edit did to the sites that were no examples. Imports count only where all of these are right."""
 
     right: int
     wrong: int
     missed: int
     imports_right: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether every site is right, so that the imports must be right too."""
+        return not self.wrong and not self.missed
 
 
 def read_edits() -> list[Edit]:
@@ -78,7 +83,7 @@ def score(edit: Edit, done: FileEdit, examples: set[int]) -> Score:
     right = wrong = missed = 0
     left = list(done.edits)
     imports_right = True
-    for index, site in enumerate(edit.sites):
+    for index, site in sorted(enumerate(edit.sites), key=lambda pair: pair[1].is_import):
         mine = [one for one in left if _touches(one, site)]
         left = [one for one in left if one not in mine]
         is_right = bool(mine) and _is_right(edit.before, site, mine)
@@ -88,12 +93,13 @@ def score(edit: Edit, done: FileEdit, examples: set[int]) -> Score:
             right += is_right
             wrong += bool(mine) and not is_right
             missed += not is_right
-    return Score(right, wrong + len(left), missed, imports_right)
+    outside = [one for one in left if not _IMPORT.match(one.text.strip("\r\n") or "import x")]
+    return Score(right, wrong + len(outside), missed, imports_right and len(outside) == len(left))
 
 
 def _touches(edit: TextEdit, site: Site) -> bool:
     if site.start == site.end:
-        return edit.start == site.start
+        return site.start - 1 <= edit.start <= site.start
     return edit.start < site.end and (edit.end > site.start or edit.start >= site.start)
 
 

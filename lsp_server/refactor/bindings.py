@@ -44,8 +44,12 @@ class Scopes:
 
     def binding(self, name: str, node: Node) -> Binding:
         """Return what a name is at a node."""
+        inner = node
         for above in node.ancestors():
-            if _is_function(above):
+            # Annotations, default values and decorators are outside of the function that they belong to.
+            is_inside = inner.field == "body" or all(child.field != "body" for child in above.children)
+            inner = above
+            if is_inside and _is_function(above):
                 kind = self._names(above).get(name)
                 if kind is not None:
                     return Binding(kind)
@@ -67,7 +71,7 @@ class Scopes:
         if known is None:
             known = {}
             for leaf in _own_leaves(scope):
-                kind = _binds(leaf, scope)
+                kind = binds(leaf, scope)
                 if kind:
                     known.setdefault(leaf.text, kind)
             self._bound[id(scope)] = known
@@ -101,7 +105,7 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
             waiting.extend(node.children)
 
 
-def _binds(leaf: Node, scope: Node) -> str:
+def binds(leaf: Node, scope: Node) -> str:
     """Return how a name is bound where it stands; "" if it is only used."""
     node, parent = leaf, leaf.parent
     while parent is not None and parent is not scope and parent.kind in _TARGET_LISTS and node.field not in ("type", "value"):

@@ -8,7 +8,7 @@ from lsp_server.refactor.bindings import Binding, Scopes, is_scope
 from lsp_server.refactor.grammar import is_named_element
 from lsp_server.refactor.imports import origin, same_origin
 from lsp_server.refactor.matching import Match, matches
-from lsp_server.refactor.pattern import Branch, Hole, Import, Leaf, Name, Pattern, Rest, Rule, Text, items
+from lsp_server.refactor.pattern import Branch, Hole, Import, Leaf, Name, Pattern, Rest, Rule, as_pattern, items
 from lsp_server.refactor.render import Place
 from lsp_server.refactor.syntax import Node, Syntax
 
@@ -127,7 +127,7 @@ def _in_quotes(rule: Rule, node: Node) -> str | None:
 
 def done_spans(rule: Rule, syntax: Syntax) -> "Done":
     """Return the places that have the edit of a rule already."""
-    template = tuple(_as_pattern(one) for one in rule.template)
+    template = tuple(as_pattern(one) for one in rule.template)
     if not rule.repeats or not template or all(isinstance(one, Hole | Rest) for one in template):
         return Done(())
     return Done(tuple(matches(template, syntax)))
@@ -151,11 +151,3 @@ class Done:
             if not variable:
                 return True
         return False
-
-
-def _as_pattern(pattern: Pattern) -> Pattern:
-    if isinstance(pattern, Branch):
-        return attrs.evolve(pattern, children=tuple(_as_pattern(child) for child in pattern.children))
-    if isinstance(pattern, Text):
-        return Hole(f"T{id(pattern)}", frozenset({pattern.kind}))
-    return pattern

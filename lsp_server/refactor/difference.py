@@ -5,7 +5,8 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.grammar import is_call, is_container, is_definition, is_import, is_list, is_unit
+from lsp_server.refactor.grammar import is_arguments, is_call, is_container, is_definition, is_import, is_list, is_unit
+from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Node, Syntax, same
 
 
@@ -44,6 +45,8 @@ def _compare(before: Node, after: Node, found: _Found) -> None:
     if before.kind == after.kind and is_container(before):
         _compare_runs(before, after, found)
         return
+    if is_call(before) and is_call(after):
+        before = _without_inner(before, after, found)
     pairs = _changed_children(before, after)
     if pairs is None:
         _add(before, after, found)
@@ -160,17 +163,54 @@ def _add_without_bodies(before: Node, after: Node, pairs: Sequence[tuple[Node, N
         _add(before, after, found)
 
 
+def _without_inner(before: Node, after: Node, found: _Found) -> Node:
+    """Add the changes inside of the arguments of a call by themselves, if arguments of the call changed too.
+
+    Returns the call as it is with its inner changes made.
+    """
+    lists = [next((child for child in call.children if is_arguments(child)), None) for call in (before, after)]
+    old, new = lists
+    if old is None or new is None or len(old.children) == len(new.children):
+        return before
+    new_digests = {child.digest for child in new.children}
+    old_digests = {child.digest for child in old.children}
+    changed = [child for child in old.children if child.digest not in new_digests and child.children]
+    versions = [child for child in new.children if child.digest not in old_digests and child.children]
+    pairs = [
+        (one, other)
+        for one, other in zip(changed, versions, strict=False)
+        if one.kind == other.kind and _holds_units(one, other)
+    ]
+    for one, other in pairs:
+        _compare(one, other, found)
+    return _with_bodies(before, [(old, _with_bodies(old, pairs))]) if pairs else before
+
+
 def _with_bodies(node: Node, bodies: Sequence[tuple[Node, Node]]) -> Node:
-    """Return a copy of a node with the bodies that it has after the edit, so that only its header is different."""
-    replaced = {id(first): second for first, second in bodies}
+    """Return a copy of a node with some children as they are after the edit, so that only the others differ."""
+    replaced = {id(first): _at(second, first) for first, second in bodies}
     children = tuple(replaced.get(id(child), child) for child in node.children)
-    digest = hash((node.kind, "", *(child.digest for child in children)))
-    return Node(node.kind, node.field, node.named, node.start, node.end, "", children, digest, node.parent)
+    copy = attrs.evolve(node, children=children)
+    copy.digest = hash((node.kind, "", *(child.digest for child in children)))
+    for child in children:
+        if id(child) in {id(one) for one in replaced.values()}:
+            child.parent = copy
+    return copy
+
+
+def _at(node: Node, place: Node) -> Node:
+    """Return a copy of a tree as though it were in another place."""
+    children = tuple(_at(child, place) if child.start < place.start or child.end > place.end else child for child in node.children)
+    copy = attrs.evolve(node, children=children, start=place.start, end=place.end)
+    for child in children:
+        child.parent = copy
+    return copy
 
 
 def _add(before: Node, after: Node, found: _Found) -> None:
     """Add a change of the nearest nodes that say enough for a rule."""
-    while not is_unit(before) or (is_list(before) and before.kind != "jsx_opening_element"):
+    before, after = _without_parentheses(before, after)
+    while not (is_unit(before) and _may_follow(before, after)) or _is_plain_list(before):
         if before.parent is None or after.parent is None or is_container(before.parent):
             break
         before, after = before.parent, after.parent
@@ -182,3 +222,22 @@ def _add(before: Node, after: Node, found: _Found) -> None:
     change = Change((before,), (after,))
     if not any(other.before == change.before for other in found.changes):
         found.changes.append(change)
+
+
+def _may_follow(before: Node, after: Node) -> bool:
+    """Return whether a node can take the place of another: a leaf can, a part of a list cannot."""
+    return before.kind == after.kind or not after.children or is_unit(after)
+
+
+def _is_plain_list(node: Node) -> bool:
+    return is_list(node) and node.kind != "jsx_opening_element"
+
+
+def _without_parentheses(before: Node, after: Node) -> tuple[Node, Node]:
+    """Return the node after the edit without parentheses that only its place needs."""
+    while after.kind == "parenthesized_expression" and before.kind != after.kind:
+        inner = next((child for child in after.children if child.named), None)
+        if inner is None or level(inner) >= level_of_place(after):
+            break
+        after = inner
+    return before, after

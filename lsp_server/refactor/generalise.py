@@ -24,12 +24,12 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.lists import Alignment, Run, align, elements
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Text, items
-from lsp_server.refactor.precedence import level_of_place
+from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Node, Syntax, same
 
 ENOUGH = 2
 """The least weight of a pattern. A lower one, such as `return $X`, fits nearly everywhere."""
-_SELF = frozenset({"self", "cls", "this", "super", "_", "$"})
+_SELF = frozenset({"self", "cls", "this"})
 _END_TAGS = frozenset({">", "/>"})
 
 
@@ -140,6 +140,9 @@ class _Generaliser:
     def _hole_for(self, node: Node) -> Hole | None:
         if node in self._change.before or self._is_all(node):
             return None
+        if is_name(node) and node.text.startswith("test_") and node.field == "name":
+            self._holes[node.digest] = Hole(f"X{len(self._holes)}", frozenset({node.kind}), prefix="test_")
+            return self._holes[node.digest]
         if node.digest in self._holes and self._may_vary(node):
             return self._holes[node.digest]
         if not self._varies(node):
@@ -167,7 +170,7 @@ class _Generaliser:
         if not is_expression(node) or is_container(node) or is_callee(node) or is_parameters(node):
             return False
         parent = node.parent
-        if is_name(node) and ("name" in self._fixed or node.text in _SELF):
+        if is_name(node) and "name" in self._fixed:
             return False
         if parent is None or is_literal(node):
             return self._literal_may_vary(node)
@@ -177,8 +180,8 @@ class _Generaliser:
             return "target" not in self._fixed
         if is_fixed_name(node) or node.field == "type" or parent.kind == "type_annotation" or is_access(parent):
             return receiver_of(parent) is node and self._receiver_varies(node)
-        if parent.kind == "type" and node.parent is not None:
-            return False
+        if parent.kind == "type":
+            return parent.parent is not None and is_list(parent.parent)
         if parent.kind in ("decorator", "dotted_name", "superclasses", "import_spec") or node.kind == "decorator":
             return False
         if node.field == "superclasses" or parent.field == "superclasses":
@@ -197,7 +200,7 @@ class _Generaliser:
         """Return whether a receiver may be another one: it moves, or its method gets another name."""
         names = [leaf for leaf in node.leaves() if leaf.named]
         first = names[0].text if names else ""
-        if not names or first in self._imported or (not node.children and first[:1].isupper()):
+        if not names or first in self._imported or (not node.children and (first[:1].isupper() or first in _SELF)):
             return False
         stays = [other for other in self._new if same(other, node) and _is_receiver(other)]
         if not stays:
@@ -207,7 +210,7 @@ class _Generaliser:
         return not any(_same_member(node, other) for other in stays)
 
     def _is_value_receiver(self, node: Node) -> bool:
-        return is_name(node) and _is_receiver(node)
+        return _is_receiver(node)
 
     def _fragment(self, node: Node) -> Hole | None:
         """Return a hole for the content of a string that is a part of another string after the edit."""
@@ -237,6 +240,10 @@ class _Generaliser:
 
     def _new_node(self, node: Node) -> Pattern:
         gap = self._gap(node, self._after, "after")
+        inner = _in_needed_parentheses(node)
+        if inner is not None and inner.digest in self._holes and node.digest not in self._holes:
+            self._ends["after"] = node.end
+            return attrs.evolve(self._holes[inner.digest], gap=gap, level=level_of_place(node))
         hole = self._holes.get(node.digest)
         if hole is not None and not _is_role(node):
             self._ends["after"] = node.end
@@ -309,6 +316,14 @@ def _tokens(node: Node) -> int:
 
 def _all(nodes: Iterable[Node]) -> Iterable[Node]:
     return (inner for node in nodes for inner in node.walk())
+
+
+def _in_needed_parentheses(node: Node) -> Node | None:
+    """Return what is in parentheses, if only its place needs them."""
+    if node.kind != "parenthesized_expression":
+        return None
+    inner = next((child for child in node.children if child.named), None)
+    return inner if inner is not None and level(inner) < level_of_place(node) else None
 
 
 def _is_role(node: Node) -> bool:

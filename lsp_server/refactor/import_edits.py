@@ -2,11 +2,12 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.grammar import is_import
+from lsp_server.refactor.bindings import Scopes, binds
+from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
 from lsp_server.refactor.imports import SCRIPTS, ImportPart, ImportTable, imports_of
 from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.pattern import Import, ImportEdit
@@ -24,46 +25,41 @@ def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str
     table = imports_of(before)
     gone = [part for part in table.parts if part.what in wanted.removed and part.what.bound not in used]
     new = [one for one in wanted.added if one not in table.all and (one.bound in used or one.kind == "bare")]
-    return _Editor(before, table, newline).edits(gone, new)
+    return _Editor(before, table, newline, dict(wanted.replaced)).edits(gone, new)
 
 
 def _used_names(syntax: Syntax) -> set[str]:
     used: set[str] = set()
+    scopes = Scopes(syntax, imports_of(syntax))
     waiting = [syntax.root]
     while waiting:
         node = waiting.pop()
         if is_import(node):
             continue
         waiting.extend(node.children)
-        if not node.children and node.named:
-            used.add(node.text.strip("\"'"))
+        if not node.children and node.named and not is_fixed_name(node) and not binds(node, syntax.root):
+            if not is_name(node) or scopes.binding(node.text, node).kind in ("import", "unknown"):
+                used.add(node.text.strip("\"'"))
     return used
 
 
-@attrs.frozen(eq=False)
-class _Line:
-    """A new import statement, and the bytes that it takes the place of; they are empty where it is put in."""
-
-    start: int
-    end: int
-    text: str
-
-
 class _Editor:
-    def __init__(self, syntax: Syntax, table: ImportTable, newline: str) -> None:
+    def __init__(self, syntax: Syntax, table: ImportTable, newline: str, replaced: Mapping[Import, Import]) -> None:
         self._syntax, self._table, self._newline = syntax, table, newline
+        self._replaced = replaced
         self._language = syntax.language.id
 
     def edits(self, gone: Sequence[ImportPart], new: Sequence[Import]) -> list[ByteEdit]:
         edits: list[ByteEdit] = []
         whole, parts = self._split(gone)
+        new, parts = self._renamed(new, parts, edits)
         new = self._joined(new, whole, edits)
         for part in parts:
             edits.append(self._without(part, parts))
         freed = sorted({id(part.statement): part for part in whole}.values(), key=lambda part: part.statement.start)
         for part in freed:
             node = part.node if self._language == "go" else part.statement
-            like = next((one for one in new if _group_of(one) == _group_of(part.what)), None)
+            like = next((one for one in new if one == self._replaced.get(part.what)), None)
             if like is not None:
                 text = self._written(like, within=node.kind == "import_spec")
                 edits.append(ByteEdit(node.start, node.end, text))
@@ -73,6 +69,21 @@ class _Editor:
         for one in new:
             edits.append(self._inserted(one, gone))
         return _merged(edits)
+
+    def _renamed(
+        self, new: Sequence[Import], parts: Sequence[ImportPart], edits: list[ByteEdit]
+    ) -> tuple[list[Import], list[ImportPart]]:
+        """Put new names in the places of names that go from the same statement; return what is left of both."""
+        left, staying = list(new), list[ImportPart]()
+        for part in parts:
+            like = next((one for one in left if one.source == part.what.source and one.kind == part.what.kind), None)
+            if like is None or not like.name:
+                staying.append(part)
+                continue
+            left.remove(like)
+            text = f"{like.name} as {like.alias}" if like.alias else like.name
+            edits.append(ByteEdit(part.node.start, part.node.end, text))
+        return left, staying
 
     def _split(self, gone: Sequence[ImportPart]) -> tuple[list[ImportPart], list[ImportPart]]:
         """Return the parts whose whole statement goes, and those whose statement stays with other names."""

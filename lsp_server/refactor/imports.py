@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
 
 import attrs
 
@@ -69,7 +70,12 @@ def import_edit(before: Syntax, after: Syntax) -> ImportEdit:
     """Return the imports that an example added and removed."""
     old, new = imports_of(before).all, imports_of(after).all
     added = tuple(dict.fromkeys(one for one in new if one not in old))
-    return ImportEdit(added, tuple(dict.fromkeys(one for one in old if one not in new)))
+    removed = tuple(dict.fromkeys(one for one in old if one not in new))
+    pairs: list[tuple[Import, Import]] = []
+    for tag, low, high, new_low, new_high in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "replace" and high - low == new_high - new_low:
+            pairs += zip(old[low:high], new[new_low:new_high], strict=True)
+    return ImportEdit(added, removed, tuple(pairs))
 
 
 def _statements(root: Node) -> Iterator[Node]:

@@ -12,7 +12,7 @@ from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, weight
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
 from lsp_server.refactor.matching import match_at
-from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Rule, RuleSet, items, variables
+from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Rule, RuleSet, as_pattern, items, variables
 from lsp_server.refactor.render import root_level
 from lsp_server.refactor.syntax import Node, Syntax, parse
 from lsp_server.refactor.unify import unify
@@ -56,7 +56,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
             reasons.append(f"the example has syntax errors in {language.id}")
             continue
         edit = import_edit(before, after)
-        imports = ImportEdit(_union(imports.added, edit.added), _union(imports.removed, edit.removed))
+        imports = imports.joined(edit)
         found = difference(before, after)
         if found.insertions:
             reasons.append("statements that are only added say nothing of where else they belong")
@@ -107,6 +107,8 @@ def _repeats(change: Change, sides: Sides) -> bool:
     """Return whether the pattern fits the example after its edit. Where it only lost something it does not."""
     if len(sides.pattern) != 1:
         return len(change.after) > len(change.before)
+    if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in change.before):
+        return False  # arguments that only changed places: nothing tells a place that has the edit
     return any(match_at(sides.pattern[0], node) for top in change.after for node in top.walk())
 
 
@@ -172,6 +174,3 @@ def indent_unit(syntax: Syntax, language: Language) -> str:
             return "\t" if indent.startswith(b"\t") else indent.decode()
     return "\t" if language.id == "go" else " " * language.indent_width
 
-
-def _union(first: tuple[Import, ...], second: tuple[Import, ...]) -> tuple[Import, ...]:
-    return tuple(dict.fromkeys((*first, *second)))

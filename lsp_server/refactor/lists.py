@@ -109,6 +109,8 @@ def _aligned(before: Node, after: Node, name: str, outside: set[int]) -> Alignme
     ]
     if is_container(before):
         return Alignment(before, after, tuple(runs))
+    if not old and not new and is_arguments(before) and _is_renamed(before, after):
+        return Alignment(before, after, (Run(f"{name}_all", (), (), 0, 0),))
     old_rest = [node for index, node in enumerate(old) if index not in kept]
     new_kept = {run.after_at + index for run in runs for index in range(len(run.after))}
     new_rest = [node for index, node in enumerate(new) if index not in new_kept]
@@ -117,6 +119,12 @@ def _aligned(before: Node, after: Node, name: str, outside: set[int]) -> Alignme
     if all(map(is_named_element, (*old_rest, *new_rest))):
         return Alignment(before, after, _with_room(runs, len(old), len(new), name, kept, new_kept))
     return Alignment(before, after, tuple(run for run in runs if _is_free(run, len(old), len(new))))
+
+
+def _is_renamed(before: Node, after: Node) -> bool:
+    """Return whether the callees of two calls differ: then it does not matter what they are called with."""
+    one, other = before.parent, after.parent
+    return one is not None and other is not None and not same(one.children[0], other.children[0])
 
 
 def _is_free(run: Run, old_count: int, new_count: int) -> bool:

@@ -72,6 +72,15 @@ def items(patterns: Sequence[Pattern]) -> Iterator[Item]:
             yield pattern
 
 
+def as_pattern(template: Pattern) -> Pattern:
+    """Return a template as a pattern, to find the places that have an edit already. Composed texts may be any."""
+    if isinstance(template, Branch):
+        return attrs.evolve(template, children=tuple(as_pattern(child) for child in template.children))
+    if isinstance(template, Text):
+        return Hole("text of " + "".join(str(part) for part in template.parts), frozenset({template.kind}))
+    return template
+
+
 def variables(patterns: Sequence[Pattern]) -> set[str]:
     """Return the names of the holes and rests of patterns."""
     names: set[str] = set()
@@ -155,10 +164,19 @@ class Rule:
 
 @attrs.frozen
 class ImportEdit:
-    """The imports that an example added and removed."""
+    """The imports that an example added and removed. `replaced` pairs those of which one took the other's line."""
 
     added: tuple[Import, ...] = ()
     removed: tuple[Import, ...] = ()
+    replaced: tuple[tuple[Import, Import], ...] = ()
+
+    def joined(self, other: "ImportEdit") -> "ImportEdit":
+        """Return the edits of both."""
+        return ImportEdit(
+            tuple(dict.fromkeys((*self.added, *other.added))),
+            tuple(dict.fromkeys((*self.removed, *other.removed))),
+            tuple(dict.fromkeys((*self.replaced, *other.replaced))),
+        )
 
 
 @attrs.frozen
