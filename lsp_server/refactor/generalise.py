@@ -117,10 +117,10 @@ class _Generaliser:
         members = {id(child): index for index, child in enumerate(elements(node))}
         runs = {run.before_at: run for run in alignment.runs}
         built: list[Pattern] = []
-        count, index = len(members), 0
+        count = len(members)
         for child in node.children:
             if id(child) not in members:
-                if index == count and count in runs and not child.named and index >= 0:
+                if child is node.children[-1] and count in runs and not child.named:
                     built.append(self._rest(runs.pop(count), (), self._before, "before", node))
                 built.append(self._old(child))
                 continue
@@ -133,7 +133,6 @@ class _Generaliser:
             elif run.before_at == index:
                 built.append(self._rest(run, run.before, self._before, "before", node))
                 runs.pop(index, None)
-            index += 1
         built.extend(self._rest(run, (), self._before, "before", node) for at, run in runs.items() if not run.before)
         return built
 
@@ -266,14 +265,14 @@ class _Generaliser:
         members = {id(child): index for index, child in enumerate(elements(node))}
         empty = {run.after_at: run for run in alignment.runs if not run.before}
         built: list[Pattern] = []
-        count, index, had = len(members), 0, False
+        count = len(members)
         for child in node.children:
             if id(child) not in members:
-                if (had or not count) and not child.named and count in empty and (count or built):
+                if child is node.children[-1] and count in empty and not child.named:
                     built.append(self._rest(empty.pop(count), (), self._after, "after", node))
                 built.append(self._new_node(child))
                 continue
-            had, index = True, members[id(child)]
+            index = members[id(child)]
             if index in empty:
                 built.append(self._rest(empty.pop(index), (), self._after, "after", node))
             run = next((r for r in alignment.runs if r.after_at <= index < r.after_at + len(r.after)), None)
