@@ -84,7 +84,7 @@ def score(edit: Edit, done: FileEdit, examples: set[int]) -> Score:
     left = list(done.edits)
     imports_right = True
     for index, site in sorted(enumerate(edit.sites), key=lambda pair: pair[1].is_import):
-        mine = [one for one in left if _touches(one, site)]
+        mine = [one for one in left if _touches(edit.before, one, site)]
         left = [one for one in left if one not in mine]
         is_right = bool(mine) and _is_right(edit.before, site, mine)
         if site.is_import:
@@ -97,9 +97,10 @@ def score(edit: Edit, done: FileEdit, examples: set[int]) -> Score:
     return Score(right, wrong + len(outside), missed, imports_right and len(outside) == len(left))
 
 
-def _touches(edit: TextEdit, site: Site) -> bool:
+def _touches(before: str, edit: TextEdit, site: Site) -> bool:
     if site.start == site.end:
-        return site.start - 1 <= edit.start <= site.start
+        # New lines may be put in at the end of the line above, or before the first word of the line below.
+        return edit.start == site.start - 1 or (edit.start >= site.start and not before[site.start : edit.start].strip())
     return edit.start < site.end and (edit.end > site.start or edit.start >= site.start)
 
 

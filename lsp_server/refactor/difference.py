@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.grammar import is_arguments, is_call, is_container, is_definition, is_import, is_list, is_unit
+from lsp_server.refactor.grammar import is_arguments, is_call, is_container, is_definition, is_expression, is_import, is_list, is_unit
 from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Node, Syntax, same
 
@@ -226,7 +226,7 @@ def _add(before: Node, after: Node, found: _Found) -> None:
 
 def _may_follow(before: Node, after: Node) -> bool:
     """Return whether a node can take the place of another: a leaf can, a part of a list cannot."""
-    return before.kind == after.kind or not after.children or is_unit(after)
+    return before.kind == after.kind or is_unit(after) or is_expression(after)
 
 
 def _is_plain_list(node: Node) -> bool:

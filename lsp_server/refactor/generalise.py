@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import (
     is_access,
@@ -41,13 +42,16 @@ class Sides:
     template: tuple[Pattern, ...]
 
 
-def generalise(change: Change, before: Syntax, after: Syntax, imported: frozenset[str]) -> Sides:
-    """Return the pattern and template of a change. `imported` are the names that imports of the example bind."""
-    soft = _Generaliser(change, before, after, imported, frozenset()).sides()
-    if _has_anchor(soft.pattern) and weight(soft.pattern) >= ENOUGH:
-        return soft
-    fixed = {"definition", "target"} if weight(soft.pattern) >= ENOUGH else {"definition", "target", "name"}
-    return _Generaliser(change, before, after, imported, frozenset(fixed)).sides()
+def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) -> Sides:
+    """Return the pattern and template of a change. `scopes` are those of the text before.
+
+    Names that are defined vary only if the pattern has another name. Nothing varies if the pattern would say too little.
+    """
+    for fixed in ((), ("definition", "target"), ("definition", "target", "all")):
+        sides = _Generaliser(change, before, after, scopes, frozenset(fixed)).sides()
+        if weight(sides.pattern) >= ENOUGH and (fixed or _has_anchor(sides.pattern)):
+            break
+    return sides
 
 
 def weight(patterns: Sequence[Pattern]) -> int:
@@ -62,6 +66,12 @@ def weight(patterns: Sequence[Pattern]) -> int:
     return total
 
 
+def is_constant(patterns: Sequence[Pattern]) -> bool:
+    """Return whether a pattern has no variables, and more than one token."""
+    found = list(items(patterns))
+    return len(found) > 1 and all(isinstance(item, Leaf) for item in found)
+
+
 def _has_anchor(patterns: Sequence[Pattern]) -> bool:
     """Return whether a pattern has a name, so that names which are defined in it may vary."""
     return any(
@@ -72,13 +82,13 @@ def _has_anchor(patterns: Sequence[Pattern]) -> bool:
 
 
 class _Generaliser:
-    """Builds both sides. `fixed` names the sorts of names that do not vary: "definition", "target", "name"."""
+    """Builds both sides. `fixed` names what does not vary: "definition", "target", "all"."""
 
     def __init__(
-        self, change: Change, before: Syntax, after: Syntax, imported: frozenset[str], fixed: frozenset[str]
+        self, change: Change, before: Syntax, after: Syntax, scopes: Scopes, fixed: frozenset[str]
     ) -> None:
         self._change, self._before, self._after = change, before, after
-        self._imported, self._fixed = imported, fixed
+        self._scopes, self._fixed = scopes, fixed
         self._new = list(_all(change.after))
         self._alignments = align(change.before, change.after)
         self._holes: dict[int, Hole] = {}
@@ -166,10 +176,12 @@ class _Generaliser:
 
     def _may_vary(self, node: Node) -> bool:
         """Return whether a node is an argument, an operand or the like, and no callee, member, keyword or type."""
-        if not is_expression(node) or is_container(node) or is_callee(node) or is_parameters(node):
+        if not is_expression(node) or is_callee(node) or is_parameters(node):
+            return False
+        if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        if is_name(node) and "name" in self._fixed:
+        if "all" in self._fixed:
             return False
         if parent is None or is_literal(node):
             return self._literal_may_vary(node)
@@ -198,15 +210,20 @@ class _Generaliser:
     def _receiver_varies(self, node: Node) -> bool:
         """Return whether a receiver may be another one: it moves, or its method gets another name."""
         names = [leaf for leaf in node.leaves() if leaf.named]
-        first = names[0].text if names else ""
-        if not names or first in self._imported or (not node.children and (first[:1].isupper() or first in _SELF)):
+        if not names or (not node.children and names[0].text in _SELF):
             return False
         stays = [other for other in self._new if same(other, node) and _is_receiver(other)]
-        if not stays:
-            return True
-        if not self._imported and all(map(_is_plain, node.walk())):
+        if all(map(_is_plain, node.walk())) and self._is_thing(names[0], bool(stays)):
             return False
         return not any(_same_member(node, other) for other in stays)
+
+    def _is_thing(self, name: Node, stays: bool) -> bool:
+        """Return whether a name is a module or a class. Of a name that nothing explains this is likely."""
+        binding = self._scopes.binding(name.text, name).kind
+        if binding == "unknown" and not self._scopes.has_imports and name.text not in _SELF:
+            return stays or name.text[:1].isupper()
+        is_class = name.text[:1].isupper() and not name.text.isupper()
+        return binding == "import" or (is_class and binding != "parameter")
 
     def _is_value_receiver(self, node: Node) -> bool:
         return _is_receiver(node)

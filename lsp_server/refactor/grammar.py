@@ -48,7 +48,7 @@ _NOT_AN_EXPRESSION = re.compile(
     r"|^block$|_block$|_body$|^keyword_argument$|^pair$|^jsx_attribute$|^keyed_element$|declarator$|_item$|_content$"
     r"|_fragment$|^string_start$|^string_end$|^decorator$|^operator|_operator$(?<!binary_operator)(?<!not_operator)"
     r"(?<!unary_operator)(?<!boolean_operator)(?<!comparison_operator)|escape_sequence|^type_annotation$|_annotation$"
-    r"|^jsx_opening_element$|^jsx_closing_element$|^optional_chain$|^literal_element$|^as_pattern|^with_item$"
+    r"|^jsx_closing_element$|^optional_chain$|^literal_element$|^as_pattern|^with_item$"
     r"|^program$|^module$|^source_file$|^modifiers$|^interpolation$|^template_substitution$|^type_parameter$)"
 )
 _NOT_A_UNIT = re.compile(
@@ -132,8 +132,8 @@ def is_string_content(node: Node) -> bool:
 
 
 def is_expression(node: Node) -> bool:
-    """Return whether the node is an expression or a type, by its kind alone."""
-    return node.named and (node.kind == "type" or _NOT_AN_EXPRESSION.search(node.kind) is None)
+    """Return whether the node is an expression or a type."""
+    return node.named and is_expression_kind(node.kind) and node.field != "open_tag"
 
 
 def is_fixed_name(node: Node) -> bool:

@@ -179,6 +179,8 @@ class _Editor:
         if data[end:].lstrip(b" \t").startswith(b")") and data[:start].endswith(b"\n\n"):
             return ByteEdit(start - 1, end, "")  # the last import of a group of Go goes with the blank line before it
         is_last = not any(n.start >= end and data[end : n.start].strip() == b"" for n in self._top() if n.start >= end)
+        if start == 0 and data[end : end + 1] == b"\n":
+            return ByteEdit(start, end + 1, "")
         if is_last and data[end : end + 1] == b"\n" and (start == 0 or data[start - 2 : start] == b"\n\n"):
             end += 1
         return ByteEdit(start, end, "")

@@ -1,31 +1,34 @@
 """Which tokens of a template are those of the pattern: they and the gaps between them stay as a place has them."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, items
+from lsp_server.refactor.grammar import is_list_kind
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, items
 
 
 @attrs.frozen(eq=False)
 class Layout:
     """The items of both sides. `aligned` has the index in the pattern by that in the template.
 
-    `depth` counts the brackets of the template that are open at an item.
+    `depth` counts the brackets of the template that are open at an item. `elements` are the items of the template that
+    an element of a list begins with.
     """
 
     pattern: tuple[Item, ...]
     template: tuple[Item, ...]
     aligned: dict[int, int]
     depth: tuple[int, ...]
+    elements: frozenset[int]
 
 
 @functools.lru_cache(maxsize=256)
 def layout_of(rule: Rule) -> Layout:
     """Return the layout of a rule."""
     pattern, template = tuple(items(rule.pattern)), tuple(items(rule.template))
-    return Layout(pattern, template, _aligned(pattern, template), _depth(template))
+    return Layout(pattern, template, _aligned(pattern, template), _depth(template), frozenset(_elements(rule.template)))
 
 
 def _depth(template: Sequence[Item]) -> tuple[int, ...]:
@@ -36,6 +39,28 @@ def _depth(template: Sequence[Item]) -> tuple[int, ...]:
         if isinstance(item, Leaf) and not item.named:
             depth += (item.text in ("(", "[", "{")) - (item.text in (")", "]", "}"))
     return tuple(depths)
+
+
+def _elements(template: Sequence[Pattern]) -> Iterator[int]:
+    """Yield the indices of the items that begin an element of a list."""
+    index = 0
+    waiting = [(pattern, False) for pattern in reversed(template)]
+    while waiting:
+        pattern, is_element = waiting.pop()
+        if is_element:
+            yield index
+        if isinstance(pattern, Branch):
+            in_list = is_list_kind(pattern.kind)
+            inner = [(child, in_list and _is_element(child)) for child in pattern.children]
+            if is_element and inner:
+                inner[0] = (inner[0][0], False)
+            waiting.extend(reversed(inner))
+        else:
+            index += 1
+
+
+def _is_element(pattern: Pattern) -> bool:
+    return not (isinstance(pattern, Leaf) and not pattern.named)
 
 
 def _aligned(pattern: Sequence[Item], template: Sequence[Item]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from engine.errors import MidspanError
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import UNKNOWN, Scopes
 from lsp_server.refactor.difference import Change, difference
-from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, weight
+from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, is_constant, weight
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
 from lsp_server.refactor.matching import match_at
@@ -81,16 +81,18 @@ def _parsed(text: str, language: Language) -> Syntax:
 
 def _learn_change(change: Change, before: Syntax, after: Syntax, language: Language) -> Learned | None:
     table = imports_of(before)
-    imported = frozenset(one.bound for one in table.all)
-    sides = generalise(change, before, after, imported)
-    if not sides.pattern or weight(sides.pattern) < ENOUGH or not variables(sides.template) <= variables(sides.pattern):
+    scopes = Scopes(before, table)
+    sides = generalise(change, before, after, scopes)
+    if not sides.pattern or not variables(sides.template) <= variables(sides.pattern):
+        return None
+    if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
     indent = after.line_indent(change.after[0].start) if change.after else ""
     rule = Rule(
         language.id,
         sides.pattern,
         sides.template,
-        _free_names(change, sides, Scopes(before, table)),
+        _free_names(change, sides, scopes),
         indent,
         indent_unit(after, language),
         _tail(change.before, before),
@@ -129,11 +131,11 @@ def _put(learned: list[Learned], new: Learned) -> None:
 
 def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
     """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
-    constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf) and item.named}
+    constants = {(item.kind, item.text) for item in items(sides.pattern) if isinstance(item, Leaf) and item.named}
     names: dict[str, Name] = {}
     for top in change.before:
         for leaf in top.leaves():
-            if leaf.text not in constants or leaf.text in SELF or not is_name(leaf) or is_fixed_name(leaf):
+            if (leaf.kind, leaf.text) not in constants or leaf.text in SELF or not is_name(leaf) or is_fixed_name(leaf):
                 continue
             binding = scopes.binding(leaf.text, leaf)
             if binding == UNKNOWN and not _is_used_as_thing(leaf):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.grammar import is_container, is_expression_kind
+from lsp_server.refactor.grammar import is_container, is_expression
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest
 from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 
@@ -178,7 +178,7 @@ def _fits(hole: Hole, node: Node) -> bool:
     if hole.kinds:
         if node.kind not in hole.kinds and not (not node.named and node.text in hole.kinds):
             return False
-    elif not node.named or not is_expression_kind(node.kind):
+    elif not node.named or not is_expression(node):
         return False
     elif "splat" in node.kind or "spread" in node.kind or node.kind == "keyword_argument":
         return False

@@ -97,9 +97,9 @@ class _Rendering:
             self._output.keep(bound.start, bound.end)
         else:
             self._output.text(item.text)
-        if isinstance(item, Leaf) and item.text in _OPENING:
+        if isinstance(item, Leaf) and item.text in (*_OPENING, "<"):
             self._brackets.append("")
-        elif isinstance(item, Leaf) and item.text in _CLOSING and self._brackets:
+        elif _closes(item) and self._brackets:
             self._brackets.pop()
 
     def _hole(self, hole: Hole, bound: Bound, depth: int) -> None:
@@ -143,15 +143,20 @@ class _Rendering:
             text = self._file.syntax.text(*span)
         else:
             text = self._example_gap(left, right)
-            if "," in text and "\n" not in text and self._brackets and "\n" in self._brackets[-1]:
-                text = "," + self._brackets[-1]
-                self._output.text(text)
+            is_new_element = right in self._layout.elements and "\n" not in text
+            if is_new_element and self._brackets and "\n" in self._brackets[-1]:
+                text = ("," if "," in text else "") + self._brackets[-1]
             else:
                 text = self._placed(text)
-                self._output.text(text)
+            self._output.text(text)
+        if self._brackets and not self._brackets[-1] and len(self._output.pieces) > before:
+            self._brackets[-1] = self._line_start(left, text)
+
+    def _line_start(self, left: int, gap: str) -> str:
+        """Return the gap before the first element of a list, if it is on a line of its own."""
         item = self._layout.template[left]
-        if self._brackets and isinstance(item, Leaf) and item.text in _OPENING and len(self._output.pieces) > before:
-            self._brackets[-1] = text.replace("\r\n", "\n") if not text.strip() else ""
+        is_first = isinstance(item, Leaf) and (item.text in _OPENING or right_after_tag(self._layout, left))
+        return gap.replace("\r\n", "\n") if is_first and "\n" in gap and not gap.strip() else ""
 
     def _place_gap(self, left: int, right: int) -> tuple[int, int] | None:
         """Return the bytes between two items in the place, where the edit left the gap as it was."""
@@ -162,9 +167,18 @@ class _Rendering:
         example = self._example_gap(left, right)
         if other is not None and other > 0 and self._gap_before(other) == example:
             return self._before(other), bounds[other].start
-        if one is not None and one + 1 < len(bounds) and self._gap_after(one) == example:
-            return bounds[one].end, self._after(one)
+        if one is not None and one + 1 < len(bounds):
+            following = next((index for index in range(one + 1, len(bounds)) if bounds[index].nodes), None)
+            stays = following is not None and following in aligned.values()
+            # Where something new comes before what stays, the gap before that is not the new one's.
+            if following is not None and not (stays and other is None) and self._gap_at(one, following) == example:
+                return bounds[one].end, bounds[following].start
         return None
+
+    def _gap_at(self, one: int, following: int) -> str | None:
+        """Return the example's gap between two items of the pattern, without what is empty between them here."""
+        gaps = [self._layout.pattern[index].gap for index in range(one + 1, following + 1)]
+        return gaps[0] if len(gaps) == 1 else max(gaps, key=len)
 
     def _are_empty(self, first: int, last: int) -> bool:
         return all(not self._match.bounds[index].nodes for index in range(first, last))
@@ -176,16 +190,9 @@ class _Rendering:
             self._match.start,
         )
 
-    def _after(self, index: int) -> int:
-        bounds = self._match.bounds
-        return next((bounds[other].start for other in range(index + 1, len(bounds)) if bounds[other].nodes), bounds[index].end)
-
     def _gap_before(self, index: int) -> str | None:
         item = self._layout.pattern[index]
         return None if self._synthetic(item) or self._beside_room(index - 1) else item.gap
-
-    def _gap_after(self, index: int) -> str | None:
-        return None if self._beside_room(index + 1) else self._layout.pattern[index + 1].gap
 
     def _beside_room(self, index: int) -> bool:
         items = self._layout.pattern
@@ -242,6 +249,18 @@ class _Rendering:
             inside = self._match.start <= comment.start and comment.end <= self._match.end
             if inside and not any(piece.start <= comment.start < piece.end for piece in pieces):
                 raise LeftOut("a comment would be lost")
+
+
+def _closes(item: Item) -> bool:
+    if isinstance(item, Hole):
+        return ">" in item.kinds
+    return isinstance(item, Leaf) and not item.named and item.text in _CLOSING
+
+
+def right_after_tag(layout: Layout, index: int) -> bool:
+    """Return whether an item is the name in an opening tag."""
+    before = layout.template[index - 1] if index else None
+    return isinstance(before, Leaf) and before.text == "<"
 
 
 def _breaks_line(node: Node, syntax: Syntax) -> bool:

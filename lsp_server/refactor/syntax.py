@@ -11,6 +11,7 @@ PARSE_SECONDS = 3.0
 _SEPARATORS = frozenset({",", ";", "\n", "\r\n", ""})
 # A self-closing element has the same name and attributes as an opening one, and the same edits fit both.
 _SAME_KIND = {"jsx_self_closing_element": "jsx_opening_element"}
+_CONTENT = ("_content", "_fragment")
 _QUOTES = str.maketrans({"'": '"'})
 
 
@@ -193,12 +194,31 @@ def _is_trivia(parent: tree_sitter.Node, raw: tree_sitter.Node, data: bytes) -> 
     return raw.type in _SEPARATORS
 
 
+def _merged(kind: str, children: list[Node], data: bytes) -> list[Node]:
+    """Join the parts of a string's content: an escape sequence is no reason to be of another shape."""
+    merged: list[Node] = []
+    for child in children:
+        is_content = child.kind == "escape_sequence" or child.kind.endswith(_CONTENT)
+        if is_content and merged and merged[-1].kind.endswith(_CONTENT):
+            child = _leaf(merged[-1].kind, merged[-1].start, child.end, data)
+            merged.pop()
+        elif child.kind == "escape_sequence":
+            child = _leaf("string_fragment" if kind.startswith(("string", "template")) else f"{kind}_content", child.start, child.end, data)
+        merged.append(child)
+    return merged
+
+
+def _leaf(kind: str, start: int, end: int, data: bytes) -> Node:
+    text = data[start:end].decode("utf-8", "surrogatepass")
+    return Node(kind, "", True, start, end, text, (), hash((kind, text)))
+
+
 def _close(node: _Open, data: bytes) -> Node:
     raw = node.raw
     kind = _SAME_KIND.get(raw.type, raw.type)
     rest = data[node.position : raw.end_byte]
-    is_leaf = not node.children or node.has_text or ("string" in kind and bool(rest))
-    children = () if is_leaf else tuple(node.children)
+    is_leaf = not node.children or node.has_text or ("string" in kind and bool(rest)) or kind.endswith(_CONTENT)
+    children = () if is_leaf else tuple(_merged(kind, node.children, data) if "string" in kind else node.children)
     text = data[raw.start_byte : raw.end_byte].decode("utf-8", "surrogatepass") if is_leaf else ""
     made = Node(kind, node.field, raw.is_named, raw.start_byte, raw.end_byte, text, children, 0)
     made.digest = hash((kind, leaf_text(made), *(child.digest for child in children)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.generalise import ENOUGH, Sides, weight
+from lsp_server.refactor.generalise import Sides, weight
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text, variables
 from lsp_server.refactor.grammar import is_expression_kind, is_list_kind
 
@@ -57,7 +57,7 @@ def unify(first: Sides, second: Sides) -> Sides | None:
     except _Differ:
         return None
     used = variables(template)
-    if not table.needed <= used or not used <= variables(pattern) or weight(pattern) < ENOUGH:
+    if not table.needed <= used or not used <= variables(pattern) or weight(pattern) < 1:
         return None
     return Sides(pattern, template)
 
