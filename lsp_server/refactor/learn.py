@@ -12,7 +12,7 @@ from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, is_constan
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
 from lsp_server.refactor.matching import match_at
-from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Rule, RuleSet, as_pattern, items, variables
+from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Pattern, Rule, RuleSet, as_pattern, items, variables
 from lsp_server.refactor.render import root_level
 from lsp_server.refactor.syntax import Node, Syntax, parse
 from lsp_server.refactor.unify import unify
@@ -51,7 +51,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     imports = ImportEdit()
     reasons: list[str] = []
     for example in examples:
-        before, after = (_parsed(text, language) for text in (example.before, example.after))
+        before, after = (parsed(text, language) for text in (example.before, example.after))
         if before.errors or after.errors:
             reasons.append(f"the example has syntax errors in {language.id}")
             continue
@@ -61,7 +61,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
         if found.insertions:
             reasons.append("statements that are only added say nothing of where else they belong")
         for change in found.changes:
-            one = _learn_change(change, before, after, language)
+            one = _learn_change(change, before, after)
             if one is None:
                 reasons.append("a change is too small to say where else it belongs")
             else:
@@ -69,17 +69,18 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     if not learned:
         reason = reasons[0] if reasons else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
-    return RuleSet(tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
+    return RuleSet(language.id, tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
 
 
-def _parsed(text: str, language: Language) -> Syntax:
+def parsed(text: str, language: Language) -> Syntax:
+    """Return the syntax of an example, its line ends as "\\n". Raises NoRule if it cannot be parsed."""
     syntax = parse(text.replace("\r\n", "\n").encode("utf-8", "surrogatepass"), language)
     if syntax is None:
         raise NoRule(f"no rule: {language.id} has no grammar here, or the example takes too long to parse")
     return syntax
 
 
-def _learn_change(change: Change, before: Syntax, after: Syntax, language: Language) -> Learned | None:
+def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | None:
     table = imports_of(before)
     scopes = Scopes(before, table)
     sides = generalise(change, before, after, scopes)
@@ -87,31 +88,37 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, language: Langu
         return None
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
-    indent = after.line_indent(change.after[0].start) if change.after else ""
-    rule = Rule(
-        language.id,
+    names = _free_names(change, sides, scopes)
+    return Learned(sides, rule_of(sides, change.before, change.after, before, after, names))
+
+
+def rule_of(
+    sides: Sides, old: Sequence[Node], new: Sequence[Node], before: Syntax, after: Syntax, names: tuple[Name, ...]
+) -> Rule:
+    """Return the rule of two sides, which were made from the nodes `old` and `new`."""
+    return Rule(
+        before.language.id,
         sides.pattern,
         sides.template,
-        _free_names(change, sides, scopes),
-        indent,
-        indent_unit(after, language),
-        _tail(change.before, before),
-        _tail(change.after, after),
-        root_level(change.after),
-        root_level(change.before),
-        _awaits(change.after) > _awaits(change.before),
-        _repeats(change, sides),
+        names,
+        after.line_indent(new[0].start) if new else "",
+        indent_unit(after, after.language),
+        _tail(old, before),
+        _tail(new, after),
+        root_level(new),
+        root_level(old),
+        _awaits(new) > _awaits(old),
+        _repeats(old, new, sides),
     )
-    return Learned(sides, rule)
 
 
-def _repeats(change: Change, sides: Sides) -> bool:
+def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
     """Return whether the pattern fits the example after its edit. Where it only lost something it does not."""
     if len(sides.pattern) != 1:
-        return len(change.after) > len(change.before)
-    if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in change.before):
+        return len(new) > len(old)
+    if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in old):
         return False  # arguments that only changed places: nothing tells a place that has the edit
-    return any(match_at(sides.pattern[0], node) for top in change.after for node in top.walk())
+    return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
 
 
 def _put(learned: list[Learned], new: Learned) -> None:
@@ -143,6 +150,14 @@ def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...
             kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
             names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
     return tuple(names.values())
+
+
+def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
+    """Return the constant names of code that stands alone: nothing says what they are."""
+    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
+    leaves = (leaf for top in nodes for leaf in top.leaves() if is_name(leaf) and (leaf.kind, leaf.text) in constants)
+    used = [leaf.text for leaf in leaves if leaf.text not in SELF and not is_fixed_name(leaf) and _is_used_as_thing(leaf)]
+    return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
 
 
 def _is_used_as_thing(leaf: Node) -> bool:

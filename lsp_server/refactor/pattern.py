@@ -181,8 +181,9 @@ class ImportEdit:
 
 @attrs.frozen
 class RuleSet:
-    """The rules of some examples, with the imports that go along with each."""
+    """The rules of some examples in one language, with the imports that go along with each."""
 
+    language: str
     rules: tuple[Rule, ...]
     imports: ImportEdit = ImportEdit()
     reasons: tuple[str, ...] = attrs.field(default=())

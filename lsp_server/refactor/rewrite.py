@@ -1,5 +1,6 @@
 """Applies rules to one file."""
 
+import hashlib
 from collections.abc import Sequence
 
 import attrs
@@ -50,9 +51,13 @@ class Omission:
 
 @attrs.frozen
 class FileEdit:
-    """The edits of one file, in their order and apart from each other, with its places and what was left out."""
+    """The edits of one file, in their order and apart from each other, with its places and what was left out.
+
+    `digest` names the text that the edits are for, see `digest_of`.
+    """
 
     path: str
+    digest: str = ""
     edits: tuple[TextEdit, ...] = ()
     places: tuple[Span, ...] = ()
     left_out: tuple[Omission, ...] = ()
@@ -65,6 +70,11 @@ class FileEdit:
             parts += [text[position : edit.start], edit.text]
             position = edit.end
         return "".join([*parts, text[position:]])
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -98,12 +108,13 @@ class _Rewriting:
         self._rules, self._fitting = rules, fitting
         self._source, self._syntax = source, syntax
         self._scopes = Scopes(syntax, imports_of(syntax))
+        self._digest = digest_of(source.text)
         self._left_out: dict[tuple[int, int], str] = {}
 
     def edit(self, path: str) -> FileEdit:
         places = self._places()
         if not places:
-            return FileEdit(path, left_out=self._omissions())
+            return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
         while places and not self._is_sound(edits):
             kept = [place for place in places if self._is_sound(self._edits([place]))]
@@ -114,12 +125,12 @@ class _Rewriting:
             edits = self._edits(places)
         done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
         if not done:
-            return FileEdit(path, left_out=self._omissions())
+            return FileEdit(path, self._digest, left_out=self._omissions())
         after = parse(_applied(self._source.data, edits), self._syntax.language)
         if after is not None:
             edits = _with_imports(edits, import_edits(self._rules.imports, self._syntax, after, self._source.newline))
         spans = tuple(self._span(place.match.start, place.match.end) for place in done)
-        return FileEdit(path, tuple(map(self._text_edit, edits)), spans, self._omissions())
+        return FileEdit(path, self._digest, tuple(map(self._text_edit, edits)), spans, self._omissions())
 
     def _places(self) -> list[Place]:
         """Return the places to edit, in their order, without those that overlap."""

@@ -198,7 +198,9 @@ def _alike(first: Pattern, second: Pattern) -> bool:
 
 def _kinds(first: Pattern, second: Pattern) -> frozenset[str]:
     sides = [_kinds_of(first), _kinds_of(second)]
-    return sides[0] | sides[1] if all(sides) else frozenset()
+    if not all(sides) or (sides[0] != sides[1] and all(is_expression_kind(kind) for kind in sides[0] | sides[1])):
+        return frozenset()  # expressions of two kinds: any will do
+    return sides[0] | sides[1]
 
 
 def _kinds_of(pattern: Pattern) -> frozenset[str]:
