@@ -89,13 +89,13 @@ def main() -> int:
             sums = total(drawn)
             cells += [f"{sums.precision:.0%}", f"{sums.recall:.0%}"]
         table.add_row(*cells, "right" if imports else "wrong")
-    sums = [total(scores) for scores in all_scores.values()]
+    totals = [total(scores) for scores in all_scores.values()]
     table.add_section()
     table.add_row(
         f"{len(edits)} edits",
         str(sum(len(edit.places) for edit in edits)),
-        *(f"{value:.1%}" for one in sums for value in (one.precision, one.recall)),
-        f"{sum(one.imports_right for one in sums)} of {sum(one.whole for one in sums)}",
+        *(f"{value:.1%}" for one in totals for value in (one.precision, one.recall)),
+        f"{sum(one.imports_right for one in totals)} of {sum(one.whole for one in totals)}",
     )
     Console(width=110).print(table)
     return 0

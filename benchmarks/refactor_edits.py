@@ -100,7 +100,9 @@ def score(edit: Edit, done: FileEdit, examples: set[int]) -> Score:
 def _touches(before: str, edit: TextEdit, site: Site) -> bool:
     if site.start == site.end:
         # New lines may be put in at the end of the line above, or before the first word of the line below.
-        return edit.start == site.start - 1 or (edit.start >= site.start and not before[site.start : edit.start].strip())
+        return edit.start == site.start - 1 or (
+            edit.start >= site.start and not before[site.start : edit.start].strip()
+        )
     return edit.start < site.end and (edit.end > site.start or edit.start >= site.start)
 
 

@@ -1,5 +1,6 @@
 """What a name is at a place: an import, a parameter, a local variable, or a definition of the file."""
 
+import re
 from collections.abc import Iterator
 
 import attrs
@@ -10,13 +11,13 @@ from lsp_server.refactor.syntax import Node, Syntax
 
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
-_TARGET_LISTS = frozenset(
-    """pattern_list tuple_pattern list_pattern expression_list array_pattern object_pattern as_pattern_target
-    list_splat_pattern dictionary_splat_pattern rest_pattern typed_parameter assignment_pattern pair_pattern
-    object_assignment_pattern required_parameter optional_parameter""".split()
+_TARGET_LIST = re.compile(
+    r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter)$"
 )
-_BINDERS = ("assign", "declarator", "for_", "for_in", "range_clause", "as_pattern", "parameter", "named_expression",
-            "short_var", "var_spec", "const_spec", "let_", "catch", "with_item", "function", "class", "method", "struct")  # fmt: skip
+_BINDER = re.compile(
+    r"assign|declarator|for_|range_clause|as_pattern|parameter|named_expression|short_var|var_spec|const_spec|let_|catch"
+    r"|with_item|function|class|method|struct"
+)
 
 
 @attrs.frozen
@@ -85,7 +86,8 @@ def _is_function(node: Node) -> bool:
 def is_scope(node: Node) -> bool:
     """Return whether a node has parameters or a body of its own."""
     return any(
-        is_parameters(child) or child.field in ("parameters", "parameter", "body", "declarator") for child in node.children
+        is_parameters(child) or child.field in ("parameters", "parameter", "body", "declarator")
+        for child in node.children
     )
 
 
@@ -108,7 +110,12 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
 def binds(leaf: Node, scope: Node) -> str:
     """Return how a name is bound where it stands; "" if it is only used."""
     node, parent = leaf, leaf.parent
-    while parent is not None and parent is not scope and parent.kind in _TARGET_LISTS and node.field not in ("type", "value"):
+    while (
+        parent is not None
+        and parent is not scope
+        and _TARGET_LIST.search(parent.kind)
+        and node.field not in ("type", "value")
+    ):
         node, parent = parent, parent.parent
     if parent is None:
         return ""
@@ -118,6 +125,6 @@ def binds(leaf: Node, scope: Node) -> str:
         return "parameter"
     if parent is scope:
         return "parameter" if node.field in ("parameter", "parameters") else ""
-    if node.field in _BINDING_FIELDS and any(word in parent.kind for word in _BINDERS) and parent.kind != "jsx_attribute":
+    if node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute":
         return "local"
     return "local" if parent.kind == "as_pattern" and node.kind == "as_pattern_target" else ""

@@ -5,7 +5,16 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.grammar import is_arguments, is_call, is_container, is_definition, is_expression, is_import, is_list, is_unit
+from lsp_server.refactor.grammar import (
+    is_arguments,
+    is_call,
+    is_container,
+    is_definition,
+    is_expression,
+    is_import,
+    is_list,
+    is_unit,
+)
 from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Node, Syntax, same
 
@@ -26,7 +35,7 @@ class _Found:
 
 @attrs.frozen
 class Difference:
-    """The changes of an example. `insertions` counts the runs of statements that were only added: no place shows where."""
+    """The changes of an example. `insertions` counts runs of statements that were only added: no place shows where."""
 
     changes: tuple[Change, ...]
     insertions: int
@@ -200,7 +209,9 @@ def _with_bodies(node: Node, bodies: Sequence[tuple[Node, Node]]) -> Node:
 
 def _at(node: Node, place: Node) -> Node:
     """Return a copy of a tree as though it were in another place."""
-    children = tuple(_at(child, place) if child.start < place.start or child.end > place.end else child for child in node.children)
+    children = tuple(
+        _at(child, place) if child.start < place.start or child.end > place.end else child for child in node.children
+    )
     copy = attrs.evolve(node, children=children, start=place.start, end=place.end)
     for child in children:
         child.parent = copy

@@ -58,7 +58,9 @@ _NOT_A_UNIT = re.compile(
     r"|^literal_value$|^list$|^tuple$|^dictionary$|^object$|^array$|_list$|^type_parameter$|_spec$|^optional_chain$"
     r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$)"
 )
-_UNIT_CLAUSE = re.compile(r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$")
+_UNIT_CLAUSE = re.compile(
+    r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$"
+)
 _TYPE_LEAF = re.compile(r"^(type_identifier|predefined_type|primitive_type|integral_type)$")
 _KEYWORD_LITERAL = re.compile(r"^(none|true|false|nil|null|undefined|none_literal|null_literal|boolean_literal|iota)$")
 _LITERAL = re.compile(r"(string|integer|float|number|int|char|rune|regex|literal)")

@@ -37,9 +37,10 @@ def _used_names(syntax: Syntax) -> set[str]:
         if is_import(node):
             continue
         waiting.extend(node.children)
-        if not node.children and node.named and not is_fixed_name(node) and not binds(node, syntax.root):
-            if not is_name(node) or scopes.binding(node.text, node).kind in ("import", "unknown"):
-                used.add(node.text.strip("\"'"))
+        if node.children or not node.named or is_fixed_name(node) or binds(node, syntax.root):
+            continue
+        if not is_name(node) or scopes.binding(node.text, node).kind in ("import", "unknown"):
+            used.add(node.text.strip("\"'"))
     return used
 
 
@@ -54,8 +55,7 @@ class _Editor:
         whole, parts = self._split(gone)
         new, parts = self._renamed(new, parts, edits)
         new = self._joined(new, whole, edits)
-        for part in parts:
-            edits.append(self._without(part, parts))
+        edits += [self._without(part, parts) for part in parts]
         freed = sorted({id(part.statement): part for part in whole}.values(), key=lambda part: part.statement.start)
         for part in freed:
             node = part.node if self._language == "go" else part.statement
@@ -66,8 +66,7 @@ class _Editor:
                 new = [one for one in new if one is not like]
             else:
                 edits.append(self._deleted(node))
-        for one in new:
-            edits.append(self._inserted(one, gone))
+        edits += [self._inserted(one) for one in new]
         return _merged(edits)
 
     def _renamed(
@@ -97,9 +96,7 @@ class _Editor:
             (whole if all(id(other.node) in going for other in others) else parts).append(part)
         return whole, parts
 
-    def _joined(
-        self, new: Sequence[Import], whole: Sequence[ImportPart], edits: list[ByteEdit]
-    ) -> list[Import]:
+    def _joined(self, new: Sequence[Import], whole: Sequence[ImportPart], edits: list[ByteEdit]) -> list[Import]:
         """Add names to statements that take others from the same module; return the imports that found none."""
         going = {id(part.statement) for part in whole}
         left: list[Import] = []
@@ -115,7 +112,9 @@ class _Editor:
             at = next((index for index, name in enumerate(names) if ordered and name > one.name), len(names))
             if len(others) == 1:
                 end = self._name_node(others[0])
-                edits.append(ByteEdit(end.start, end.start, f"{text}, ") if at == 0 else ByteEdit(end.end, end.end, f", {text}"))
+                edits.append(
+                    ByteEdit(end.start, end.start, f"{text}, ") if at == 0 else ByteEdit(end.end, end.end, f", {text}")
+                )
             elif at < len(names):
                 edits.append(ByteEdit(others[at].node.start, others[at].node.start, f"{text}, "))
             else:
@@ -188,7 +187,7 @@ class _Editor:
     def _top(self) -> list[Node]:
         return [part.statement for part in self._table.parts]
 
-    def _inserted(self, one: Import, gone: Sequence[ImportPart]) -> ByteEdit:
+    def _inserted(self, one: Import) -> ByteEdit:
         if self._language == "go":
             return self._inserted_go(one)
         top = [part for part in self._table.parts if part.statement.parent is self._syntax.root]
@@ -217,8 +216,8 @@ class _Editor:
             spec = next(node for node in part.statement.walk() if node.kind == "import_spec")
             if "(" not in self._syntax.text(part.statement.start, spec.start):
                 lines = sorted([self._syntax.text(spec.start, spec.end), self._written(one, within=True)])
-                group = "".join(f"\t{line}{self._newline}" for line in lines)
-                return ByteEdit(part.statement.start, part.statement.end, f"import ({self._newline}{group})")
+                block = "".join(f"\t{line}{self._newline}" for line in lines)
+                return ByteEdit(part.statement.start, part.statement.end, f"import ({self._newline}{block})")
             specs = [attrs.evolve(part, node=spec)]
         group = [part for part in specs if _group_of(part.what) == _group_of(one)] or specs
         after = next((part for part in group if part.what.source > one.source), None)
@@ -231,7 +230,9 @@ class _Editor:
         """Return where the first import goes: after the docstring, the comment at the top and __future__."""
         data, at = self._syntax.data, 0
         for child in self._syntax.root.children:
-            is_docstring = child.kind == "expression_statement" and child.children and child.children[0].kind == "string"
+            is_docstring = (
+                child.kind == "expression_statement" and child.children and child.children[0].kind == "string"
+            )
             if not (is_docstring or "future" in child.kind or child.kind in ("package_clause", "package_declaration")):
                 break
             at = data.find(b"\n", child.end) + 1 or len(data)

@@ -90,7 +90,7 @@ def _aligned(pattern: Sequence[Item], template: Sequence[Item]) -> dict[int, int
 def _gain(one: Item, other: Item) -> int:
     """Return how much it is worth to align two items; 0 if they are different."""
     if isinstance(one, Hole | Rest) and type(one) is type(other):
-        return 3 if one.name == other.name else 0  # type: ignore[union-attr]
+        return 3 if one.name == other.name else 0
     if isinstance(one, Leaf) and isinstance(other, Leaf) and one.text == other.text:
         return 2 if one.named else 1
     return 0

@@ -8,16 +8,28 @@ from engine.errors import MidspanError
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import UNKNOWN, Scopes
 from lsp_server.refactor.difference import Change, difference
-from lsp_server.refactor.generalise import ENOUGH, Sides, generalise, is_constant, weight
+from lsp_server.refactor.generalise import Sides, generalise
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
 from lsp_server.refactor.matching import match_at
-from lsp_server.refactor.pattern import Import, ImportEdit, Leaf, Name, Pattern, Rule, RuleSet, as_pattern, items, variables
+from lsp_server.refactor.pattern import (
+    ImportEdit,
+    Leaf,
+    Name,
+    Pattern,
+    Rule,
+    RuleSet,
+    as_pattern,
+    items,
+    variables,
+)
 from lsp_server.refactor.render import root_level
 from lsp_server.refactor.syntax import Node, Syntax, parse
 from lsp_server.refactor.unify import unify
+from lsp_server.refactor.variables import SELF
+from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
-SELF = frozenset({"self", "cls", "this", "super"})
+_NEVER_BOUND = SELF | {"super"}
 
 
 class NoRule(MidspanError):
@@ -130,7 +142,13 @@ def _put(learned: list[Learned], new: Learned) -> None:
         if sides is not None:
             constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
             names = tuple(name for name in old.rule.names if name.text in constants)
-            rule = attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template, names=names, repeats=old.rule.repeats or new.rule.repeats)
+            rule = attrs.evolve(
+                old.rule,
+                pattern=sides.pattern,
+                template=sides.template,
+                names=names,
+                repeats=old.rule.repeats or new.rule.repeats,
+            )
             learned[index] = Learned(sides, rule)
             return
     learned.append(new)
@@ -142,7 +160,12 @@ def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...
     names: dict[str, Name] = {}
     for top in change.before:
         for leaf in top.leaves():
-            if (leaf.kind, leaf.text) not in constants or leaf.text in SELF or not is_name(leaf) or is_fixed_name(leaf):
+            if (
+                (leaf.kind, leaf.text) not in constants
+                or leaf.text in _NEVER_BOUND
+                or not is_name(leaf)
+                or is_fixed_name(leaf)
+            ):
                 continue
             binding = scopes.binding(leaf.text, leaf)
             if binding == UNKNOWN and not _is_used_as_thing(leaf):
@@ -155,16 +178,25 @@ def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...
 def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
     """Return the constant names of code that stands alone: nothing says what they are."""
     constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
-    leaves = (leaf for top in nodes for leaf in top.leaves() if is_name(leaf) and (leaf.kind, leaf.text) in constants)
-    used = [leaf.text for leaf in leaves if leaf.text not in SELF and not is_fixed_name(leaf) and _is_used_as_thing(leaf)]
+    leaves = [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
+    used = [leaf.text for leaf in leaves if _is_free(leaf) and _is_used_as_thing(leaf)]
     return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
+
+
+def _is_free(leaf: Node) -> bool:
+    """Return whether a leaf is a name that something must bind."""
+    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf)
 
 
 def _is_used_as_thing(leaf: Node) -> bool:
     """Return whether a name is called, a receiver or a type, and not an operand only."""
     node: Node | None = leaf
     while node is not None and node.parent is not None:
-        if is_callee(node) or receiver_of(node.parent) is node or node.parent.kind in ("type", "generic_type", "decorator"):
+        if (
+            is_callee(node)
+            or receiver_of(node.parent) is node
+            or node.parent.kind in ("type", "generic_type", "decorator")
+        ):
             return True
         if node.parent.children[0] is not node:
             return False
@@ -190,4 +222,3 @@ def indent_unit(syntax: Syntax, language: Language) -> str:
         if indent and content.strip() and not content.startswith((b"*", b"#", b"//")):
             return "\t" if indent.startswith(b"\t") else indent.decode()
     return "\t" if language.id == "go" else " " * language.indent_width
-

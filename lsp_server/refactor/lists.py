@@ -139,8 +139,8 @@ def _with_room(
     result = list(runs)
     if 0 not in kept and 0 not in new_kept:
         result.insert(0, Run(f"{name}_start", (), (), 0, 0))
-    if old_count - 1 not in kept and new_count - 1 not in new_kept and (old_count or not result):
-        result.append(Run(f"{name}_end", (), (), old_count, new_count))
-    elif old_count and old_count - 1 not in kept and new_count - 1 in new_kept:
+    if (old_count - 1 not in kept and new_count - 1 not in new_kept and (old_count or not result)) or (
+        old_count and old_count - 1 not in kept and new_count - 1 in new_kept
+    ):
         result.append(Run(f"{name}_end", (), (), old_count, new_count))
     return tuple(result)

@@ -178,9 +178,13 @@ def _fits(hole: Hole, node: Node) -> bool:
     if hole.kinds:
         if node.kind not in hole.kinds and not (not node.named and node.text in hole.kinds):
             return False
-    elif not node.named or not is_expression(node):
-        return False
-    elif "splat" in node.kind or "spread" in node.kind or node.kind == "keyword_argument":
+    elif (
+        not node.named
+        or not is_expression(node)
+        or "splat" in node.kind
+        or "spread" in node.kind
+        or node.kind == "keyword_argument"
+    ):
         return False
     return node.text.startswith(hole.prefix) if hole.prefix else True
 

@@ -56,9 +56,7 @@ class Output:
             self.pieces.append(piece)
         part = self._syntax.data[start:end]
         if b"\n" in part:
-            self._indent = _shifted(
-                self._syntax.line_indent(start), self._indent, self._syntax.line_indent(end)
-            )
+            self._indent = _shifted(self._syntax.line_indent(start), self._indent, self._syntax.line_indent(end))
 
     def moved(self, start: int, end: int) -> list[Piece]:
         """Return a part of the file as it is on the line that is being written: its lines are indented anew."""
@@ -94,7 +92,7 @@ class Output:
 
 
 def edits_of(pieces: Sequence[Piece], start: int, end: int) -> list[ByteEdit]:
-    """Return the edits that turn the file from `start` to `end` into the pieces. What stays in its order is not edited."""
+    """Return the edits that turn the file from `start` to `end` into the pieces. What is in order is not edited."""
     edits: list[ByteEdit] = []
     position, text = start, ""
     for piece in _joined(pieces):

@@ -1,5 +1,7 @@
 """How tightly expressions bind, so that a template gets parentheses where it needs them, and only there."""
 
+import re
+
 from lsp_server.refactor.grammar import is_access, is_call, receiver_of
 from lsp_server.refactor.syntax import Node
 
@@ -37,11 +39,10 @@ _BY_KIND = {
     "expression_list": 0,
     "pattern_list": 0,
 }
-_OPEN = frozenset(
-    """argument_list arguments parenthesized_expression expression_statement assignment keyword_argument pair
-    return_statement list array set variable_declarator interpolation template_substitution jsx_expression
-    short_var_declaration assignment_statement expression_list if_statement while_statement assert_statement
-    subscript_index type_annotation type value_argument value_arguments lambda arrow_function""".split()
+_OPEN = re.compile(
+    r"^(argument_list|arguments|value_arguments?|parenthesized_expression|keyword_argument|pair|list|array|set|interpolation"
+    r"|template_substitution|jsx_expression|assignment|variable_declarator|short_var_declaration|\w+_statement|expression_list"
+    r"|type|type_annotation|lambda|arrow_function)$"
 )
 
 
@@ -60,7 +61,7 @@ def level(node: Node) -> int:
 def level_of_place(node: Node) -> int:
     """Return how tightly an expression must bind to be in the place of `node` without parentheses."""
     parent = node.parent
-    if parent is None or parent.kind in _OPEN:
+    if parent is None or _OPEN.search(parent.kind):
         return LOOSEST
     if receiver_of(parent) is node or (is_call(parent) and node.field in ("function", "constructor")):
         return POSTFIX

@@ -206,7 +206,11 @@ def _clash(one: Match, other: Match) -> bool:
 
 def _is_inside(one: Match, other: Match) -> bool:
     return any(
-        bound.nodes and len(bound.nodes) and bound.start <= one.start and one.end <= bound.end and not _is_token(bound.item)
+        bound.nodes
+        and len(bound.nodes)
+        and bound.start <= one.start
+        and one.end <= bound.end
+        and not _is_token(bound.item)
         for bound in other.bounds
     )
 

@@ -203,7 +203,12 @@ def _merged(kind: str, children: list[Node], data: bytes) -> list[Node]:
             child = _leaf(merged[-1].kind, merged[-1].start, child.end, data)
             merged.pop()
         elif child.kind == "escape_sequence":
-            child = _leaf("string_fragment" if kind.startswith(("string", "template")) else f"{kind}_content", child.start, child.end, data)
+            child = _leaf(
+                "string_fragment" if kind.startswith(("string", "template")) else f"{kind}_content",
+                child.start,
+                child.end,
+                data,
+            )
         merged.append(child)
     return merged
 

@@ -1,13 +1,14 @@
 """Anti-unification: two rules become one that has both, and nothing wider than both need."""
 
-import os
+import itertools
 from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.generalise import Sides, weight
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text, variables
+from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression_kind, is_list_kind
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text, variables
+from lsp_server.refactor.weight import weight
 
 Pair = tuple[tuple[Pattern, ...], tuple[Pattern, ...]]
 
@@ -97,9 +98,7 @@ def _hole(first: Pattern, second: Pattern, table: _Table, parent: str) -> Hole:
     return attrs.evolve(hole, gap=gap)
 
 
-def _run(
-    first: tuple[Pattern, ...], second: tuple[Pattern, ...], table: _Table, parent: str
-) -> tuple[Pattern, ...]:
+def _run(first: tuple[Pattern, ...], second: tuple[Pattern, ...], table: _Table, parent: str) -> tuple[Pattern, ...]:
     """Unify two lists of children. Elements that only one side has become a Rest."""
     if len(first) == len(second):
         trial = table.copy()
@@ -136,7 +135,9 @@ def _new_run(first: tuple[Pattern, ...], second: tuple[Pattern, ...], table: _Ta
             if not isinstance(rest, Rest):
                 continue
             try:
-                built_head = tuple(_new(one, other, table) for one, other in zip(first[:head], second[:head], strict=True))
+                built_head = tuple(
+                    _new(one, other, table) for one, other in zip(first[:head], second[:head], strict=True)
+                )
                 last = zip(first[len(first) - tail :], second[len(second) - tail :], strict=True)
                 built_tail = tuple(_new(one, other, table) for one, other in last)
             except _Differ:
@@ -217,7 +218,8 @@ def _prefix(first: Pattern, second: Pattern) -> str:
     """Return what two names begin with, up to the end of a word: "test_" of test_a and test_b."""
     if not (isinstance(first, Leaf) and isinstance(second, Leaf) and first.named and second.named):
         return ""
-    common = os.path.commonprefix([first.text, second.text])
+    pairs = zip(first.text, second.text, strict=False)
+    common = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return common[: common.rfind("_") + 1]
 
 
