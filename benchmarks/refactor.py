@@ -15,7 +15,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from lsp_server.refactor.learn import NoRule, learn
+from lsp_server.refactor.example import NoRule
+from lsp_server.refactor.learn import learn
 from lsp_server.refactor.rewrite import rewrite
 
 

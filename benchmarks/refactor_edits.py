@@ -11,8 +11,8 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.learn import Example
-from lsp_server.refactor.rewrite import FileEdit, TextEdit
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.file_edit import FileEdit, TextEdit
 
 FOLDER = Path(__file__).parent / "edits"
 _IMPORT = re.compile(r"^(import\b|from\b.*\bimport\b|\t(\w+ )?\"[\w./-]+\"$|\)$|use\b|using\b|#include\b|$)")

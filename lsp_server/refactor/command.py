@@ -12,8 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from engine.errors import MidspanError
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
+from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.git_examples import changed_files
-from lsp_server.refactor.learn import Example, NoRule, learn
+from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, explicit_rules, has_variables
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.report import as_diff, as_json, omissions

@@ -221,7 +221,7 @@ def _at(node: Node, place: Node) -> Node:
 def _add(before: Node, after: Node, found: _Found) -> None:
     """Add a change of the nearest nodes that say enough for a rule."""
     before, after = _without_parentheses(before, after)
-    while not (is_unit(before) and _may_follow(before, after)) or _is_plain_list(before):
+    while not _says_enough(before, after):
         if before.parent is None or after.parent is None or is_container(before.parent):
             break
         before, after = before.parent, after.parent
@@ -233,6 +233,21 @@ def _add(before: Node, after: Node, found: _Found) -> None:
     change = Change((before,), (after,))
     if not any(other.before == change.before for other in found.changes):
         found.changes.append(change)
+
+
+def _says_enough(before: Node, after: Node) -> bool:
+    """Return whether an edit can be of these nodes alone."""
+    if not is_unit(before) or not _may_follow(before, after) or _is_plain_list(before):
+        return False
+    if "assignment" in after.kind and "assignment" not in before.kind:
+        return False  # in an argument an assignment would be a keyword argument
+    # A type that the edit only adds to says nothing of which types it means: its parameter does.
+    leaves = list(before.leaves())
+    return not (_is_type(before) and len(leaves) == 1 and any(same(leaf, leaves[0]) for leaf in after.leaves()))
+
+
+def _is_type(node: Node) -> bool:
+    return node.field == "type" or node.kind in ("type", "type_annotation") or node.kind.endswith("_type")
 
 
 def _may_follow(before: Node, after: Node) -> bool:

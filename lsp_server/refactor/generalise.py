@@ -11,7 +11,7 @@ from lsp_server.refactor.lists import Alignment, Run, align, elements
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text
 from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Node, Syntax, same
-from lsp_server.refactor.variables import END_TAGS, Variables, is_role
+from lsp_server.refactor.variables import END_TAGS, Variables, is_role, key_of
 from lsp_server.refactor.weight import ENOUGH, has_anchor, weight
 
 
@@ -28,7 +28,9 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
 
     Names that are defined vary only if the pattern has another name. If it would say too little, nothing varies.
     """
-    for fixed in ((), ("definition", "target"), ("definition", "target", "all")):
+    fixed: list[str] = []
+    for more in ((), ("definition", "target"), ("thing", "literal"), ("all",)):
+        fixed += more
         sides = _Generaliser(change, before, after, scopes, frozenset(fixed)).sides()
         if weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern)):
             break
@@ -36,7 +38,7 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
 
 
 class _Generaliser:
-    """Builds both sides. `fixed` names what does not vary: "definition", "target", "all"."""
+    """Builds both sides. `fixed` names what does not vary: "definition", "target", "thing", "literal", "all"."""
 
     def __init__(self, change: Change, before: Syntax, after: Syntax, scopes: Scopes, fixed: frozenset[str]) -> None:
         self._change, self._before, self._after = change, before, after
@@ -113,10 +115,10 @@ class _Generaliser:
     def _new_node(self, node: Node) -> Pattern:
         gap = self._gap(node, self._after, "after")
         inner = _in_needed_parentheses(node)
-        if inner is not None and inner.digest in self._variables.holes and node.digest not in self._variables.holes:
+        if inner is not None and key_of(inner) in self._variables.holes and key_of(node) not in self._variables.holes:
             self._ends["after"] = node.end
-            return attrs.evolve(self._variables.holes[inner.digest], gap=gap, level=level_of_place(node))
-        hole = self._variables.holes.get(node.digest)
+            return attrs.evolve(self._variables.holes[key_of(inner)], gap=gap, level=level_of_place(node))
+        hole = self._variables.holes.get(key_of(node))
         if hole is not None and not is_role(node):
             self._ends["after"] = node.end
             return attrs.evolve(hole, gap=gap, level=level_of_place(node))
@@ -168,7 +170,11 @@ class _Generaliser:
             separator = "\n"
         if not nodes:
             return Rest(run.name, "", separator)
+        # Comments before the first statement belong to it, and not to the edit.
         gap = self._gap(nodes[0], side, end)
+        comment = next((one for one in side.comments if self._ends[end] <= one.start < nodes[0].start), None)
+        if comment is not None and separator == "\n":
+            gap = side.text(self._ends[end], comment.start)
         self._ends[end] = nodes[-1].end
         return Rest(run.name, gap, separator)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.refactor.learn import Example
+from lsp_server.refactor.example import Example
 from lsp_server.workspace.reading import read_text
 
 _SECONDS = 20.0

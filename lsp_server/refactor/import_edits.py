@@ -103,7 +103,11 @@ class _Editor:
         for one in new:
             host = next((part for part in self._table.parts if self._takes(part, one, going)), None)
             if host is None:
-                left.append(one)
+                beside = self._beside_default(one, going)
+                if beside is None:
+                    left.append(one)
+                else:
+                    edits.append(beside)
                 continue
             others = [part for part in self._table.parts if part.statement is host.statement]
             names = [part.what.name for part in others]
@@ -120,6 +124,17 @@ class _Editor:
             else:
                 edits.append(ByteEdit(others[-1].node.end, others[-1].node.end, f", {text}"))
         return left
+
+    def _beside_default(self, one: Import, going: set[int]) -> ByteEdit | None:
+        """Return the edit that adds a name to `import X from "m"`; None if there is no such statement."""
+        for part in self._table.parts:
+            others = [other for other in self._table.parts if other.statement is part.statement]
+            is_alone = part.what.kind == "default" and len(others) == 1 and id(part.statement) not in going
+            if is_alone and part.what.source == one.source and one.kind == "named":
+                text = f"{one.name} as {one.alias}" if one.alias else one.name
+                clause = next(child for child in part.statement.children if child.kind == "import_clause")
+                return ByteEdit(clause.end, clause.end, f", {{ {text} }}")
+        return None
 
     def _takes(self, part: ImportPart, one: Import, going: set[int]) -> bool:
         kinds = ("python", "named", "type")

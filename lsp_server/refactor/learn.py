@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from engine.errors import MidspanError
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import UNKNOWN, Scopes
 from lsp_server.refactor.difference import Change, difference
+from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
@@ -24,26 +24,12 @@ from lsp_server.refactor.pattern import (
     variables,
 )
 from lsp_server.refactor.render import root_level
-from lsp_server.refactor.syntax import Node, Syntax, parse
+from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import SELF
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
 _NEVER_BOUND = SELF | {"super"}
-
-
-class NoRule(MidspanError):
-    """The examples give no rule: they are equal, do not parse, or say too little."""
-
-    code = "no-rule"
-
-
-@attrs.frozen
-class Example:
-    """A text before and after an edit: a whole file or a piece of code."""
-
-    before: str
-    after: str
 
 
 @attrs.frozen(eq=False)
@@ -63,7 +49,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     imports = ImportEdit()
     reasons: list[str] = []
     for example in examples:
-        before, after = (parsed(text, language) for text in (example.before, example.after))
+        before, after = parsed(example, language)
         if before.errors or after.errors:
             reasons.append(f"the example has syntax errors in {language.id}")
             continue
@@ -82,14 +68,6 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
         reason = reasons[0] if reasons else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
     return RuleSet(language.id, tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
-
-
-def parsed(text: str, language: Language) -> Syntax:
-    """Return the syntax of an example, its line ends as "\\n". Raises NoRule if it cannot be parsed."""
-    syntax = parse(text.replace("\r\n", "\n").encode("utf-8", "surrogatepass"), language)
-    if syntax is None:
-        raise NoRule(f"no rule: {language.id} has no grammar here, or the example takes too long to parse")
-    return syntax
 
 
 def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | None:

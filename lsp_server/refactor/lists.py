@@ -16,6 +16,9 @@ def elements(node: Node) -> list[Node]:
     return [child for child in node.children if child.named]
 
 
+_KEYED = frozenset({"object", "dictionary", "literal_value", "hash"})
+
+
 @attrs.frozen(eq=False)
 class Run:
     """Elements next to each other on both sides that stay as they are: one Rest. Both are empty for room alone."""
@@ -41,7 +44,8 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
     old = [node for top in before for node in top.walk() if (is_list(node) or is_container(node)) and node.children]
     new = [node for top in after for node in top.walk() if (is_list(node) or is_container(node)) and node.children]
     alignments: list[Alignment] = []
-    for one in old:
+    # Arguments that are all the same are the same, wherever they are now.
+    for one in sorted(old, key=lambda node: not any(len(elements(node)) > 1 and same(node, other) for other in new)):
         other = next((node for node in new if _correspond(one, node, before, after)), None)
         if other is not None:
             new.remove(other)
@@ -54,6 +58,8 @@ def _correspond(before: Node, after: Node, old: Sequence[Node], new: Sequence[No
         return False
     if is_arguments(before) and before.parent is not None and after.parent is not None:
         return _same_call(before.parent, after.parent, old, new)
+    if before.kind in _KEYED:
+        return _path(before, old) == _path(after, new)
     if before.kind == "jsx_opening_element":
         return before.parent is None or before in old or same(_name(before), _name(after))
     return same(before, after) or (is_list(before) and before.parent in old and after.parent in new)
@@ -65,14 +71,24 @@ def _name(element: Node) -> Node:
 
 def _same_call(before: Node, after: Node, old: Sequence[Node], new: Sequence[Node]) -> bool:
     """Return whether two calls are one before and after the edit: one callee, or both are the outermost call."""
-    if before.kind != after.kind:
-        return False
-    if not is_call(before):
-        return before in old and after in new
+    lists = [next((child for child in call.children if is_arguments(child)), None) for call in (before, after)]
+    if lists[0] is not None and lists[1] is not None and len(elements(lists[0])) > 1 and same(lists[0], lists[1]):
+        return True
+    if not (is_call(before) and is_call(after)):
+        return before.kind == after.kind and before in old and after in new
     callees = [next((child for child in call.children if is_callee(child)), None) for call in (before, after)]
     if callees[0] is not None and callees[1] is not None and same(callees[0], callees[1]):
         return True
     return len(old) == len(new) == 1 and before is _outermost_call(old[0]) and after is _outermost_call(new[0])
+
+
+def _path(node: Node, tops: Sequence[Node]) -> list[int]:
+    """Return the way to a node: the index of each child from the top."""
+    way: list[int] = []
+    while node.parent is not None and not any(node is top for top in tops):
+        way.append(next(index for index, child in enumerate(node.parent.children) if child is node))
+        node = node.parent
+    return way
 
 
 def _outermost_call(node: Node) -> Node | None:

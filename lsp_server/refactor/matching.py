@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.grammar import is_container, is_expression
+from lsp_server.refactor.grammar import is_call, is_container, is_expression
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest
 from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 
@@ -52,11 +52,12 @@ def matches(pattern: Sequence[Pattern], syntax: Syntax) -> Iterator[Match]:
             if node.kind == kind and (not needed or needed in syntax.data[node.start : node.end]):
                 match = match_at(pattern[0], node)
                 if match is not None:
-                    yield match
+                    yield with_comments(match, syntax)
         return
     for container in syntax.root.walk():
         if is_container(container) and (not needed or needed in syntax.data[container.start : container.end]):
-            yield from _runs(pattern, container)
+            for match in _runs(pattern, container):
+                yield with_comments(match, syntax)
 
 
 def match_at(pattern: Pattern, node: Node) -> Match | None:
@@ -155,7 +156,7 @@ class _Matcher:
         if isinstance(pattern, Branch):
             if pattern.kind != node.kind or not node.children:
                 return None
-            return self.run((*pattern.children, _END), node.children, state)
+            return self.run((*pattern.children, _END), _comparable(pattern, node), state)
         if isinstance(pattern, Leaf):
             if node.children or node.kind != pattern.kind or leaf_text(node) != _leaf_text(pattern):
                 return None
@@ -172,6 +173,33 @@ class _Matcher:
             if isinstance(other.item, Hole | Rest) and other.item.name == name:
                 return len(other.nodes) == len(bound.nodes) and all(map(same, other.nodes, bound.nodes))
         return True
+
+
+def _comparable(pattern: Branch, node: Node) -> tuple[Node, ...]:
+    """Return the children of a node, without the type arguments of a call if the pattern's call has none."""
+    if not is_call(node) or any(
+        child.field == "type_arguments" for child in pattern.children if isinstance(child, Branch)
+    ):
+        return node.children
+    return tuple(child for child in node.children if child.field != "type_arguments")
+
+
+def with_comments(match: Match, syntax: Syntax) -> Match:
+    """Return a match whose runs of statements have the comments around them: these belong to the statements."""
+    bounds = list(match.bounds)
+    for index, bound in enumerate(bounds):
+        if not (isinstance(bound.item, Rest) and bound.item.separator == "\n" and bound.nodes):
+            continue
+        low = bounds[index - 1].end if index else match.start
+        high = bounds[index + 1].start if index + 1 < len(bounds) else match.end
+        around = [comment for comment in syntax.comments if low <= comment.start and comment.end <= high]
+        above = [one for one in around if one.end <= bound.start and b"\n" in syntax.data[low : one.start]]
+        indent = syntax.line_indent(bound.start)
+        below = [one for one in around if one.start >= bound.end and syntax.line_indent(one.start) == indent]
+        start = min((one.start for one in above), default=bound.start)
+        end = max((one.end for one in below), default=bound.end)
+        bounds[index] = attrs.evolve(bound, start=start, end=end)
+    return attrs.evolve(match, bounds=tuple(bounds))
 
 
 def _fits(hole: Hole, node: Node) -> bool:

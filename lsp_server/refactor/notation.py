@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.languages.language import Language
+from lsp_server.refactor.example import Example, NoRule, own_nodes, parsed
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression, is_fixed_name, is_import, is_string_content
 from lsp_server.refactor.imports import import_edit
-from lsp_server.refactor.learn import Example, NoRule, free_fragment_names, parsed, rule_of
+from lsp_server.refactor.learn import free_fragment_names, rule_of
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, RuleSet, Text, items, variables
 from lsp_server.refactor.precedence import level_of_place
 from lsp_server.refactor.syntax import Node, Syntax
@@ -27,10 +28,11 @@ def has_variables(example: Example) -> bool:
 
 def explicit_rules(example: Example, language: Language) -> RuleSet:
     """Return the rule of code with variables. Raises NoRule if it does not parse or says too little."""
-    before, after = (parsed(_with_placeholders(text), language) for text in (example.before, example.after))
+    example = Example(_with_placeholders(example.before), _with_placeholders(example.after))
+    before, after = parsed(example, language)
     if before.errors or after.errors:
         raise NoRule(f"no rule: the code has syntax errors in {language.id}; give whole expressions or statements")
-    old, new = _unwrapped(_statements(before), _statements(after))
+    old, new = _unwrapped(_statements(before, example.before), _statements(after, example.after))
     pattern = tuple(_Reader(before).read(node) for node in old)
     template = tuple(_Reader(after).read(node) for node in new)
     unknown = sorted(variables(template) - variables(pattern))
@@ -67,8 +69,8 @@ def _with_placeholders(text: str) -> str:
     return _VARIABLE.sub(lambda found: f"{_REST if found[1] == '$$' else _HOLE}_{found[2]}_", text)
 
 
-def _statements(syntax: Syntax) -> list[Node]:
-    return [child for child in syntax.root.children if child.named and not is_import(child)]
+def _statements(syntax: Syntax, text: str) -> list[Node]:
+    return [node for node in own_nodes(syntax, text) if not is_import(node)]
 
 
 def _unwrapped(old: list[Node], new: list[Node]) -> tuple[list[Node], list[Node]]:

@@ -209,7 +209,8 @@ class _Rendering:
         opens = isinstance(one, Leaf) and one.text in _OPENING
         closes = isinstance(other, Leaf) and other.text in _CLOSING
         if len(gaps) > 1:
-            return min(gaps, key=len) if opens or closes else max(gaps, key=len)
+            plain = [gap for gap in gaps if "," not in gap]
+            return max(plain if (opens or closes) and plain else gaps, key=len)
         if not gaps[0] and not opens and not closes:
             # Room for more elements has no gap in the example.
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
@@ -244,11 +245,23 @@ class _Rendering:
             self._output.text(rule.template_tail)
 
     def _check_comments(self, first: int) -> None:
+        """Raise LeftOut if something would be lost that is no token of the pattern: a comment, arguments of a type."""
         pieces = [piece for piece in self._output.pieces[first:] if not isinstance(piece, str)]
-        for comment in self._file.syntax.comments:
-            inside = self._match.start <= comment.start and comment.end <= self._match.end
-            if inside and not any(piece.start <= comment.start < piece.end for piece in pieces):
+
+        def is_kept(byte: int) -> bool:
+            return any(piece.start <= byte < piece.end for piece in pieces)
+
+        syntax, match = self._file.syntax, self._match
+        for comment in syntax.comments:
+            if match.start <= comment.start and comment.end <= match.end and not is_kept(comment.start):
                 raise LeftOut("a comment would be lost")
+        position = match.start
+        for bound in match.bounds:
+            gap = syntax.data[position : bound.start]
+            content = gap.lstrip(b" \t\r\n,;")
+            if content and not is_kept(bound.start - len(content)):
+                raise LeftOut("the arguments of a type would be lost")
+            position = max(position, bound.end)
 
 
 def _closes(item: Item) -> bool:

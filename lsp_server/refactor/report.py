@@ -9,7 +9,7 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from lsp_server.refactor.rewrite import FileEdit, Omission, Span, TextEdit
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit
 from lsp_server.refactor.search import Found, Progress
 from lsp_server.workspace.reading import read_text
 

@@ -1,6 +1,5 @@
 """Applies rules to one file."""
 
-import hashlib
 from collections.abc import Sequence
 
 import attrs
@@ -9,72 +8,17 @@ from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.checks import done_spans, why_not
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.imports import SCRIPTS, imports_of
 from lsp_server.refactor.learn import indent_unit
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
-from lsp_server.refactor.pattern import Rule, RuleSet
+from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.syntax import Syntax, parse
 
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
-
-
-@attrs.frozen
-class TextEdit:
-    """Replace a part of a file by `text`: UTF-8 bytes and characters from the start of the file."""
-
-    start_byte: int
-    end_byte: int
-    start: int
-    end: int
-    text: str
-
-
-@attrs.frozen
-class Span:
-    """A place: characters from the start of the file, and its first line, counted from 0."""
-
-    start: int
-    end: int
-    line: int
-
-
-@attrs.frozen
-class Omission:
-    """A place that fits the pattern and was left out; `reason` is a phrase."""
-
-    span: Span
-    reason: str
-
-
-@attrs.frozen
-class FileEdit:
-    """The edits of one file, in their order and apart from each other, with its places and what was left out.
-
-    `digest` names the text that the edits are for, see `digest_of`.
-    """
-
-    path: str
-    digest: str = ""
-    edits: tuple[TextEdit, ...] = ()
-    places: tuple[Span, ...] = ()
-    left_out: tuple[Omission, ...] = ()
-
-    def applied(self, text: str) -> str:
-        """Return the text after the edits."""
-        parts: list[str] = []
-        position = 0
-        for edit in self.edits:
-            parts += [text[position : edit.start], edit.text]
-            position = edit.end
-        return "".join([*parts, text[position:]])
-
-
-def digest_of(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -146,7 +90,24 @@ class _Rewriting:
                     self._leave_out(place, reason)
                 elif not any(_clash(match, other.match) for other in found):
                     found.append(place)
+        found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
+
+    def _without_empty_bodies(self, places: Sequence[Place]) -> list[Place]:
+        """Leave out the places that are deleted if nothing would be left of a body that needs something."""
+        if not self._syntax.language.indentation_is_syntax:
+            return list(places)
+        deleted = {id(node) for place in places if not place.rule.template for node in place.match.nodes}
+        kept: list[Place] = []
+        for place in places:
+            body = place.match.nodes[0].parent
+            statements = [child for child in body.children if child.named] if body is not None else []
+            is_top = body is None or body.parent is None
+            if place.rule.template or is_top or any(id(child) not in deleted for child in statements):
+                kept.append(place)
+            else:
+                self._leave_out(place, "nothing would be left of the body")
+        return kept
 
     def _edits(self, places: Sequence[Place]) -> list[ByteEdit]:
         """Return the edits of places. A place that cannot be rendered is left out, and places inside of it are not."""
@@ -206,17 +167,9 @@ def _clash(one: Match, other: Match) -> bool:
 
 def _is_inside(one: Match, other: Match) -> bool:
     return any(
-        bound.nodes
-        and len(bound.nodes)
-        and bound.start <= one.start
-        and one.end <= bound.end
-        and not _is_token(bound.item)
+        bound.nodes and bound.start <= one.start and one.end <= bound.end and not isinstance(bound.item, Leaf)
         for bound in other.bounds
     )
-
-
-def _is_token(item: object) -> bool:
-    return type(item).__name__ == "Leaf"
 
 
 def _deleted_line(syntax: Syntax, match: Match) -> ByteEdit:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from engine.errors import MidspanError
-from lsp_server.refactor.rewrite import FileEdit, digest_of
+from lsp_server.refactor.file_edit import FileEdit, digest_of
 
 _BOM = "\ufeff"
 

@@ -8,8 +8,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 import attrs
 
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.rewrite import FileEdit, fits_language, rewrite
+from lsp_server.refactor.rewrite import fits_language, rewrite
 from lsp_server.workspace.reading import read_text
 
 _WORKERS = 2

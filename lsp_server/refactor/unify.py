@@ -13,6 +13,9 @@ from lsp_server.refactor.weight import weight
 Pair = tuple[tuple[Pattern, ...], tuple[Pattern, ...]]
 
 
+_INSIDE = "in a list: "
+
+
 class _Differ(Exception):
     """The two sides have no common pattern."""
 
@@ -64,6 +67,7 @@ def unify(first: Sides, second: Sides) -> Sides | None:
 
 
 def _one(first: Pattern, second: Pattern, table: _Table, parent: str) -> Pattern:
+    """Unify two patterns. `parent` is the kind of the node around them, after _INSIDE within an element of a list."""
     if isinstance(first, Rest) or isinstance(second, Rest):
         if isinstance(first, Rest) and isinstance(second, Rest):
             rest = table.rest((first,), (second,), first.separator or second.separator)
@@ -74,7 +78,7 @@ def _one(first: Pattern, second: Pattern, table: _Table, parent: str) -> Pattern
     if isinstance(first, Branch) and isinstance(second, Branch) and first.kind == second.kind:
         trial = table.copy()
         try:
-            children = _run(first.children, second.children, trial, first.kind)
+            children = _run(first.children, second.children, trial, _within(parent) + first.kind)
         except _Differ:
             if not is_expression_kind(first.kind):
                 raise
@@ -82,6 +86,11 @@ def _one(first: Pattern, second: Pattern, table: _Table, parent: str) -> Pattern
             table.take(trial)
             return attrs.evolve(first, children=children)
     return _hole(first, second, table, parent)
+
+
+def _within(parent: str) -> str:
+    """Return the mark of what is inside of an element of a list: it may vary, and the edit may drop it."""
+    return _INSIDE if parent.startswith(_INSIDE) or is_list_kind(parent) else ""
 
 
 def _hole(first: Pattern, second: Pattern, table: _Table, parent: str) -> Hole:
@@ -92,7 +101,7 @@ def _hole(first: Pattern, second: Pattern, table: _Table, parent: str) -> Hole:
     if both_leaves and not (first.named and second.named) and first.named != second.named:  # type: ignore[union-attr]
         raise _Differ
     hole = table.hole(first, second)
-    if not (isinstance(first, Hole) and isinstance(second, Hole)) and not is_list_kind(parent):
+    if not (isinstance(first, Hole) and isinstance(second, Hole)) and not _within(parent):
         table.needed.add(hole.name)
     gap = first.gap if not isinstance(first, Branch) else _first_gap(first)
     return attrs.evolve(hole, gap=gap)
@@ -109,14 +118,15 @@ def _run(first: tuple[Pattern, ...], second: tuple[Pattern, ...], table: _Table,
         else:
             table.take(trial)
             return built
-    if parent and not is_list_kind(parent):
+    kind = parent.removeprefix(_INSIDE)
+    if kind and not is_list_kind(kind):
         raise _Differ
     head, tail = _ends(first, second)
     middle = first[head : len(first) - tail], second[head : len(second) - tail]
     if any(isinstance(one, Leaf) and not one.named for side in middle for one in side):
         raise _Differ  # a bracket is no element
     built_head = tuple(_one(one, other, table, parent) for one, other in zip(first[:head], second[:head], strict=True))
-    separator = " " if parent == "jsx_opening_element" else ", "
+    separator = " " if kind == "jsx_opening_element" else ", "
     rest = attrs.evolve(table.rest(*middle, separator), gap=_first_gap(*middle[0]))
     last = zip(first[len(first) - tail :], second[len(second) - tail :], strict=True)
     return (*built_head, rest, *(_one(one, other, table, parent) for one, other in last))

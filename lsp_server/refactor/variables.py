@@ -24,7 +24,7 @@ from lsp_server.refactor.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.pattern import Hole
-from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.syntax import Node, leaf_text, same
 
 SELF = frozenset({"self", "cls", "this"})
 END_TAGS = frozenset({">", "/>"})
@@ -32,13 +32,17 @@ _ASSIGNING = ("short_var_declaration", "typed_parameter", "default_parameter", "
               "required_parameter", "named_expression")  # fmt: skip
 
 
+Key = tuple[str, ...]
+
+
 class Variables:
-    """The holes of an example, by the trees that they are. `fixed` names what stays: "definition", "target", "all"."""
+    """The holes of an example, by the trees that they are. `fixed` names what stays, see generalise.py."""
 
     def __init__(self, change: Change, scopes: Scopes, fixed: frozenset[str]) -> None:
         self._change, self._scopes, self._fixed = change, scopes, fixed
         self._new = list(_all(change.after))
-        self.holes: dict[int, Hole] = {}
+        self._new_keys = {key_of(node) for node in self._new if not is_role(node)}
+        self.holes: dict[Key, Hole] = {}
         self.fragments: dict[str, Hole] = {}
         """The holes for the contents of strings, by their texts."""
 
@@ -47,10 +51,10 @@ class Variables:
         if node in self._change.before or self._is_all(node):
             return None
         if is_name(node) and node.text.startswith("test_") and node.field == "name":
-            self.holes[node.digest] = Hole(f"X{len(self.holes)}", frozenset({node.kind}), prefix="test_")
-            return self.holes[node.digest]
-        if node.digest in self.holes and self._may_vary(node):
-            return self.holes[node.digest]
+            self.holes[key_of(node)] = Hole(f"X{len(self.holes)}", frozenset({node.kind}), prefix="test_")
+            return self.holes[key_of(node)]
+        if key_of(node) in self.holes and self._may_vary(node):
+            return self.holes[key_of(node)]
         if not self._varies(node):
             return self._fragment(node)
         hole = Hole(f"X{len(self.holes)}", frozenset(), self._is_value_receiver(node))
@@ -58,7 +62,7 @@ class Variables:
             hole = attrs.evolve(hole, kinds=frozenset({node.kind, *(END_TAGS if node.text in END_TAGS else ())}))
         elif is_name(node) and node.field == "name":
             hole = attrs.evolve(hole, kinds=frozenset({node.kind}))
-        self.holes[node.digest] = hole
+        self.holes[key_of(node)] = hole
         return hole
 
     def _is_all(self, node: Node) -> bool:
@@ -69,7 +73,7 @@ class Variables:
     def _varies(self, node: Node) -> bool:
         if node.text in END_TAGS and node.parent is not None and node.parent.kind == "jsx_opening_element":
             return any(other.text in END_TAGS for other in self._new)
-        return self._may_vary(node) and any(same(node, other) and not is_role(other) for other in self._new)
+        return self._may_vary(node) and key_of(node) in self._new_keys
 
     def _may_vary(self, node: Node) -> bool:
         """Return whether a node is an argument, an operand or the like, and no callee, member, keyword or type."""
@@ -78,7 +82,15 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        if "all" in self._fixed:
+        if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
+            return False
+        names = [leaf for leaf in node.leaves() if leaf.named]
+        if (
+            "thing" in self._fixed
+            and names
+            and all(map(_is_plain, node.walk()))
+            and self._is_thing(names[0], stays=False)
+        ):
             return False
         if parent is None or is_literal(node):
             return self._literal_may_vary(node)
@@ -110,12 +122,12 @@ class Variables:
         if not names or (not node.children and names[0].text in SELF):
             return False
         stays = [other for other in self._new if same(other, node) and _is_receiver(other)]
-        if all(map(_is_plain, node.walk())) and self._is_thing(names[0], bool(stays)):
+        if all(map(_is_plain, node.walk())) and self._is_thing(names[0], stays=bool(stays)):
             return False
         return not any(_same_member(node, other) for other in stays)
 
     def _is_thing(self, name: Node, stays: bool) -> bool:
-        """Return whether a name is a module or a class. Of a name that nothing explains this is likely."""
+        """Return whether a name is a module or a class, as is likely of one that nothing explains and that `stays`."""
         binding = self._scopes.binding(name.text, name).kind
         if binding == "unknown" and not self._scopes.has_imports and name.text not in SELF:
             return stays or name.text[:1].isupper()
@@ -135,6 +147,24 @@ class Variables:
             hole = Hole(f"S{len(self.fragments)}", frozenset({node.kind}))
             self.fragments[node.text] = hole
         return self.fragments[node.text]
+
+
+def key_of(node: Node) -> Key:
+    """Return what a hole is known by: its tokens. A type and an expression of the same tokens are the same."""
+    leaves = list(node.leaves())
+    return (leaves[0].kind, leaf_text(leaves[0])) if len(leaves) == 1 else tuple(map(leaf_text, leaves))
+
+
+def _is_done(node: Node) -> bool:
+    """Return whether an expression is there for what it does: a call or an assignment that is a statement's own."""
+    parent = node.parent
+    if parent is None or parent.parent is None:
+        return False
+    if "assignment" in node.kind or parent.kind == "expression_statement":
+        return not is_name(node)
+    holder = parent.parent if parent.kind == "expression_list" else parent
+    is_value = "assignment" in holder.kind or "declarator" in holder.kind or holder.kind == "short_var_declaration"
+    return is_value and is_call(node) and not _is_target(node)
 
 
 def _contains(text: str, part: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lsp_server.refactor.pattern import Hole, Leaf, Pattern, items
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, items
 from lsp_server.refactor.variables import SELF
 
 ENOUGH = 2
@@ -27,10 +27,30 @@ def is_constant(patterns: Sequence[Pattern]) -> bool:
     return len(found) > 1 and all(isinstance(item, Leaf) for item in found)
 
 
+def _is_plain_type(pattern: Branch) -> bool:
+    names = [item for item in items((pattern,)) if isinstance(item, Leaf) and item.named]
+    return pattern.kind in ("type", "type_annotation") and len(names) <= 1
+
+
 def has_anchor(patterns: Sequence[Pattern]) -> bool:
     """Return whether a pattern has a name, so that names which are defined in it may vary."""
-    return any(
-        (isinstance(item, Leaf) and item.named and item.text not in SELF and item.kind not in ("none", "true", "false"))
-        or (isinstance(item, Hole) and item.prefix)
-        for item in items(patterns)
-    )
+    for pattern in patterns:
+        if isinstance(pattern, Branch):
+            # A type such as `str` is everywhere; a parameter whose default is None is not.
+            is_default = "default" in pattern.kind and any(
+                isinstance(one, Leaf) and one.named for one in pattern.children
+            )
+            if is_default or (not _is_plain_type(pattern) and has_anchor(pattern.children)):
+                return True
+        elif isinstance(pattern, Hole):
+            if pattern.prefix:
+                return True
+        elif _is_telling(pattern):
+            return True
+    return False
+
+
+def _is_telling(pattern: Pattern) -> bool:
+    """Return whether a pattern is a token that says something: no None, True or self."""
+    is_named = isinstance(pattern, Leaf) and pattern.named and pattern.text not in SELF
+    return is_named and isinstance(pattern, Leaf) and pattern.kind not in ("none", "true", "false")
