@@ -193,7 +193,7 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
 def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> tuple[list[Found], SearchProgress]:
     columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
     last = SearchProgress(len(targets))
-    with Progress(*columns, console=_err, transient=True) as bar:
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("", total=len(targets), places=0)
 
         def report(progress: SearchProgress) -> None:

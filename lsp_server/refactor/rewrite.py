@@ -7,6 +7,7 @@ import attrs
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import Scopes
+from lsp_server.refactor.candidates import may_have_place
 from lsp_server.refactor.checks import done_spans, why_not
 from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
 from lsp_server.refactor.import_edits import import_edits
@@ -16,7 +17,7 @@ from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
 from lsp_server.refactor.render import File, LeftOut, Place, render
-from lsp_server.refactor.syntax import Syntax, parse
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, count_errors, parse, syntax_of
 
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
@@ -41,10 +42,10 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdi
     fitting = [rule for rule in rules.rules if fits_language(rule, language)]
     if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
         return FileEdit(path)
-    syntax = parse(source.data, language)
-    if syntax is None:
+    tree = language.parse(source.data, None, PARSE_SECONDS)
+    if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
-    return _Rewriting(rules, fitting, source, syntax).edit(path)
+    return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
 
 
 class _Rewriting:
@@ -70,9 +71,12 @@ class _Rewriting:
         done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
         if not done:
             return FileEdit(path, self._digest, left_out=self._omissions())
-        after = parse(_applied(self._source.data, edits), self._syntax.language)
+        imports = self._rules.imports
+        after = None
+        if imports.added or imports.removed:
+            after = parse(_applied(self._source.data, edits), self._syntax.language)
         if after is not None:
-            edits = _with_imports(edits, import_edits(self._rules.imports, self._syntax, after, self._source.newline))
+            edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
         spans = tuple(self._span(place.match.start, place.match.end) for place in done)
         return FileEdit(path, self._digest, tuple(map(self._text_edit, edits)), spans, self._omissions())
 
@@ -140,8 +144,8 @@ class _Rewriting:
 
     def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
         """Return whether the edits add no syntax error."""
-        after = parse(_applied(self._source.data, edits), self._syntax.language)
-        return after is not None and after.errors <= self._syntax.errors
+        after = self._syntax.language.parse(_applied(self._source.data, edits), None, PARSE_SECONDS)
+        return after is not None and count_errors(after.root_node) <= self._syntax.errors
 
     def _leave_out(self, place: Place, reason: str) -> None:
         self._left_out.setdefault((place.match.start, place.match.end), reason)

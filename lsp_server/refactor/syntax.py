@@ -10,7 +10,7 @@ from lsp_server.languages.language import Language
 PARSE_SECONDS = 3.0
 _SEPARATORS = frozenset({",", ";", "\n", "\r\n", ""})
 # A self-closing element has the same name and attributes as an opening one, and the same edits fit both.
-_SAME_KIND = {"jsx_self_closing_element": "jsx_opening_element"}
+SAME_KIND = {"jsx_self_closing_element": "jsx_opening_element"}
 _CONTENT = ("_content", "_fragment")
 _QUOTES = str.maketrans({"'": '"'})
 
@@ -109,6 +109,11 @@ def syntax_of(tree: tree_sitter.Tree, data: bytes, language: Language) -> Syntax
     comments: list[Comment] = []
     root = _convert(tree.walk(), data, language, comments)
     return Syntax(data, language, root, tuple(comments), count_errors(tree.root_node))
+
+
+def node_of(raw: tree_sitter.Node, data: bytes, language: Language) -> Node:
+    """Return one node of a parsed text alone: it has no parent."""
+    return _convert(raw.walk(), data, language, [])
 
 
 def count_errors(root: tree_sitter.Node) -> int:
@@ -220,7 +225,7 @@ def _leaf(kind: str, start: int, end: int, data: bytes) -> Node:
 
 def _close(node: _Open, data: bytes) -> Node:
     raw = node.raw
-    kind = _SAME_KIND.get(raw.type, raw.type)
+    kind = SAME_KIND.get(raw.type, raw.type)
     rest = data[node.position : raw.end_byte]
     is_leaf = not node.children or node.has_text or ("string" in kind and bool(rest)) or kind.endswith(_CONTENT)
     children = () if is_leaf else tuple(_merged(kind, node.children, data) if "string" in kind else node.children)
