@@ -7,7 +7,8 @@ import attrs
 
 from lsp_server.refactor.grammar import is_definition, is_import, is_name, is_parameters
 from lsp_server.refactor.imports import ImportTable
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.node import Node
+from lsp_server.refactor.syntax import Syntax
 
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})

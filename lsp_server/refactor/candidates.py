@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import tree_sitter
 
 from lsp_server.languages.language import Language
+from lsp_server.refactor.conversion import SAME_KIND
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import Branch, Leaf, Pattern, items
-from lsp_server.refactor.syntax import SAME_KIND, node_of
+from lsp_server.refactor.syntax import node_of
 
 
 def may_have_place(pattern: Sequence[Pattern], tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:

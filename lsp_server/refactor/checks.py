@@ -8,9 +8,10 @@ from lsp_server.refactor.bindings import Binding, Scopes, is_scope
 from lsp_server.refactor.grammar import is_named_element
 from lsp_server.refactor.imports import origin, same_origin
 from lsp_server.refactor.matching import Match, matches
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import Branch, Hole, Import, Leaf, Name, Pattern, Rest, Rule, as_pattern, items
 from lsp_server.refactor.render import Place
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 
 
 def why_not(place: Place, scopes: Scopes, added: Sequence[Import]) -> str | None:

@@ -15,8 +15,9 @@ from lsp_server.refactor.grammar import (
     is_list,
     is_unit,
 )
+from lsp_server.refactor.node import Node, same
 from lsp_server.refactor.precedence import level, level_of_place
-from lsp_server.refactor.syntax import Node, Syntax, same
+from lsp_server.refactor.syntax import Syntax
 
 
 @attrs.frozen(eq=False)
@@ -241,6 +242,9 @@ def _says_enough(before: Node, after: Node) -> bool:
         return False
     if "assignment" in after.kind and "assignment" not in before.kind:
         return False  # in an argument an assignment would be a keyword argument
+    if before.parent is not None and before.parent.kind == "jsx_expression":
+        # Of the value of an attribute that the edit puts something around, the attribute says which values it means.
+        return not any(same(node, before) for node in after.walk())
     # A type that the edit only adds to says nothing of which types it means: its parameter does.
     leaves = list(before.leaves())
     return not (_is_type(before) and len(leaves) == 1 and any(same(leaf, leaves[0]) for leaf in after.leaves()))

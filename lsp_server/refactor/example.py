@@ -6,7 +6,8 @@ import attrs
 
 from engine.errors import MidspanError
 from lsp_server.languages.language import Language
-from lsp_server.refactor.syntax import Node, Syntax, parse
+from lsp_server.refactor.node import Node
+from lsp_server.refactor.syntax import Syntax, parse
 
 # What a piece of code needs around it to be a file, in languages where expressions are not for the top of one.
 _AROUND = {

@@ -8,9 +8,10 @@ from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_container, is_string_content
 from lsp_server.refactor.lists import Alignment, Run, align, elements
+from lsp_server.refactor.node import Node, same
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text
 from lsp_server.refactor.precedence import level, level_of_place
-from lsp_server.refactor.syntax import Node, Syntax, same
+from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.variables import END_TAGS, Variables, is_role, key_of
 from lsp_server.refactor.weight import ENOUGH, has_anchor, weight
 

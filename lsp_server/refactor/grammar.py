@@ -2,11 +2,11 @@
 
 import re
 
-from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.node import Node
 
 _LIST = re.compile(
     r"^(argument_list|arguments|value_arguments|type_arguments|type_parameters?|type_argument_list|parameters"
-    r"|formal_parameters|parameter_list|value_parameters|function_value_parameters|method_parameters|list|array"
+    r"|formal_parameters|lambda_parameters|parameter_list|value_parameters|function_value_parameters|method_parameters|list|array"
     r"|array_expression|tuple|set|dictionary|object|object_pattern|literal_value|superclasses|named_imports"
     r"|expression_list|initializer_list|table_constructor|jsx_opening_element|hash|token_tree)$"
 )

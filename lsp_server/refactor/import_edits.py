@@ -9,9 +9,10 @@ import attrs
 from lsp_server.refactor.bindings import Scopes, binds
 from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
 from lsp_server.refactor.imports import SCRIPTS, ImportPart, ImportTable, imports_of
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.pattern import Import, ImportEdit
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 
 
 def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str) -> list[ByteEdit]:

@@ -7,8 +7,9 @@ from difflib import SequenceMatcher
 import attrs
 
 from lsp_server.refactor.grammar import is_import
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import Import, ImportEdit
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 
 _VERSION = re.compile(r"^v\d+$")
 SCRIPTS = frozenset({"javascript", "typescript", "typescriptreact"})

@@ -12,6 +12,7 @@ from lsp_server.refactor.generalise import Sides, generalise
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
 from lsp_server.refactor.matching import match_at
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import (
     ImportEdit,
     Leaf,
@@ -24,7 +25,7 @@ from lsp_server.refactor.pattern import (
     variables,
 )
 from lsp_server.refactor.render import root_level
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import SELF
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight

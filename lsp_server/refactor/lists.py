@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 import attrs
 
 from lsp_server.refactor.grammar import is_arguments, is_call, is_callee, is_container, is_list, is_named_element
-from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.node import Node, same
 
 
 def elements(node: Node) -> list[Node]:
@@ -46,7 +46,9 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
     alignments: list[Alignment] = []
     # Arguments that are all the same are the same, wherever they are now.
     for one in sorted(old, key=lambda node: not any(len(elements(node)) > 1 and same(node, other) for other in new)):
-        other = next((node for node in new if _correspond(one, node, before, after)), None)
+        # A call that the edit put something around is still the same call.
+        ranked = sorted(new, key=lambda node: not _same_callee(one, node))
+        other = next((node for node in ranked if _correspond(one, node, before, after)), None)
         if other is not None:
             new.remove(other)
             alignments.append(_aligned(one, other, f"R{len(alignments)}", _outside(other, after)))
@@ -76,10 +78,19 @@ def _same_call(before: Node, after: Node, old: Sequence[Node], new: Sequence[Nod
         return True
     if not (is_call(before) and is_call(after)):
         return before.kind == after.kind and before in old and after in new
-    callees = [next((child for child in call.children if is_callee(child)), None) for call in (before, after)]
-    if callees[0] is not None and callees[1] is not None and same(callees[0], callees[1]):
+    if lists[0] is not None and lists[1] is not None and _same_callee(lists[0], lists[1]):
         return True
     return len(old) == len(new) == 1 and before is _outermost_call(old[0]) and after is _outermost_call(new[0])
+
+
+def _same_callee(before: Node, after: Node) -> bool:
+    """Return whether two lists are the arguments of calls with one callee."""
+    callees = [
+        next((child for child in node.parent.children if is_callee(child)), None)
+        for node in (before, after)
+        if node.parent is not None and is_arguments(node)
+    ]
+    return len(callees) == 2 and callees[0] is not None and callees[1] is not None and same(callees[0], callees[1])
 
 
 def _path(node: Node, tops: Sequence[Node]) -> list[int]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.grammar import is_call, is_container, is_expression
+from lsp_server.refactor.node import Node, leaf_text, same
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest
-from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
+from lsp_server.refactor.syntax import Syntax
 
 _TRIES = 20_000
 """The most steps that matching a place may take: several Rests in a long list have many ways to fit."""

@@ -11,9 +11,10 @@ from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression, is_fixed_name, is_import, is_string_content
 from lsp_server.refactor.imports import import_edit
 from lsp_server.refactor.learn import free_fragment_names, rule_of
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, RuleSet, Text, items, variables
 from lsp_server.refactor.precedence import level_of_place
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")

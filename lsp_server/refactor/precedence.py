@@ -3,7 +3,7 @@
 import re
 
 from lsp_server.refactor.grammar import is_access, is_call, receiver_of
-from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.node import Node
 
 LOOSEST = 0
 POSTFIX = 15

@@ -6,10 +6,11 @@ import attrs
 
 from lsp_server.refactor.layout import Layout, layout_of
 from lsp_server.refactor.matching import Bound, Match
+from lsp_server.refactor.node import Node
 from lsp_server.refactor.output import Output
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
 from lsp_server.refactor.precedence import ATOM, POSTFIX, level, level_of_place
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Syntax
 
 _OPENING = frozenset("([{")
 _CLOSING = frozenset({")", "]", "}", ">", "/>"})

@@ -43,6 +43,14 @@ class _Table:
         self.holes[key] = hole
         return hole
 
+    def hole_of_texts(self, first: str, second: str) -> Hole:
+        """Return the hole for two tokens of any kind with these texts. Raises _Differ if there is none."""
+        for (one, other), hole in self.holes.items():
+            texts = [side[0].text for side in (one, other) if len(side) == 1 and isinstance(side[0], Leaf)]
+            if texts == [first, second] and isinstance(hole, Hole):
+                return hole
+        raise _Differ
+
     def rest(self, first: tuple[Pattern, ...], second: tuple[Pattern, ...], separator: str) -> Rest:
         known = self.holes.get((first, second))
         if isinstance(known, Rest):
@@ -100,8 +108,9 @@ def _hole(first: Pattern, second: Pattern, table: _Table, parent: str) -> Hole:
     both_leaves = isinstance(first, Leaf) and isinstance(second, Leaf)
     if both_leaves and not (first.named and second.named) and first.named != second.named:  # type: ignore[union-attr]
         raise _Differ
+    is_known = ((first,), (second,)) in table.holes
     hole = table.hole(first, second)
-    if not (isinstance(first, Hole) and isinstance(second, Hole)) and not _within(parent):
+    if not is_known and not (isinstance(first, Hole) and isinstance(second, Hole)) and not _within(parent):
         table.needed.add(hole.name)
     gap = first.gap if not isinstance(first, Branch) else _first_gap(first)
     return attrs.evolve(hole, gap=gap)
@@ -166,6 +175,9 @@ def _new(first: Pattern, second: Pattern, table: _Table) -> Pattern:
         return attrs.evolve(known, gap=gap, level=max(levels, default=-1))
     if isinstance(first, Leaf) and first == second:
         return first
+    if isinstance(first, Leaf) and isinstance(second, Leaf) and first.kind == second.kind and first.named:
+        # A name may become the content of a string.
+        return Text(first.kind, (table.hole_of_texts(first.text, second.text),), first.gap)
     if isinstance(first, Branch) and isinstance(second, Branch) and first.kind == second.kind:
         return attrs.evolve(first, children=_new_run(first.children, second.children, table))
     if isinstance(first, Text) and isinstance(second, Text) and len(first.parts) == len(second.parts):

@@ -23,8 +23,8 @@ from lsp_server.refactor.grammar import (
     is_string_content,
     receiver_of,
 )
+from lsp_server.refactor.node import Node, leaf_text, same
 from lsp_server.refactor.pattern import Hole
-from lsp_server.refactor.syntax import Node, leaf_text, same
 
 SELF = frozenset({"self", "cls", "this"})
 END_TAGS = frozenset({">", "/>"})
