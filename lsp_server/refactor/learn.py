@@ -11,6 +11,7 @@ from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise
 from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.imports import import_edit, imports_of
+from lsp_server.refactor.indentation import indent_unit
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import (
@@ -191,13 +192,3 @@ def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:
 
 def _awaits(nodes: Sequence[Node]) -> int:
     return sum(node.kind in ("await", "await_expression") for top in nodes for node in top.walk() if node.children)
-
-
-def indent_unit(syntax: Syntax, language: Language) -> str:
-    """Return one step of a text's indentation: that of its first indented line, or else the language's."""
-    for line in syntax.data.split(b"\n"):
-        content = line.lstrip(b" \t")
-        indent = line[: len(line) - len(content)]
-        if indent and content.strip() and not content.startswith((b"*", b"#", b"//")):
-            return "\t" if indent.startswith(b"\t") else indent.decode()
-    return "\t" if language.id == "go" else " " * language.indent_width

@@ -12,7 +12,7 @@ from lsp_server.refactor.checks import done_spans, why_not
 from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.imports import SCRIPTS, imports_of
-from lsp_server.refactor.learn import indent_unit
+from lsp_server.refactor.indentation import indent_unit
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet

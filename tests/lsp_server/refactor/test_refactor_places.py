@@ -110,6 +110,12 @@ def test_indentation_is_that_of_the_file() -> None:
     )
 
 
+def test_a_step_of_indentation_is_the_most_frequent_one() -> None:
+    example = ("def f():\n    go(x)\n", "def f():\n    if y:\n        go(x)\n")
+    text = "x = f(a,\n         b)\ndef f():\n  pass\n\n\ndef g():\n  go(x)\n"
+    assert repeated("python", *example, text) == text.replace("  go(x)", "  if y:\n    go(x)")
+
+
 def test_a_string_over_several_lines_is_not_indented() -> None:
     example = ("def f():\n    go(x)\n", "def f():\n    if y:\n        go(x)\n")
     text = 'def f():\n    go("""a\n  b\n""")\n'
