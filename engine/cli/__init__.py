@@ -8,6 +8,7 @@ from engine import __version__
 from engine.cli import demo, doctor, fill, stats
 from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
+from engine.cli import refactor as refactor_command
 
 app = typer.Typer(
     name="midspan",
@@ -50,6 +51,16 @@ def train(context: typer.Context) -> None:
     from engine.training.cli import app as training
 
     training(args=context.args, prog_name="midspan train")
+
+
+@app.command(
+    "refactor",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def refactor(context: typer.Context) -> None:
+    """Repeat an edit of yours in all files: `midspan refactor --help`."""
+    raise typer.Exit(refactor_command.run(context.args))
 
 
 def main() -> None:

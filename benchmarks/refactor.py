@@ -1,0 +1,119 @@
+"""How exact is "Repeat my edit"? Rules are learned from one or two sites of each edit in benchmarks/edits.
+
+The sites are drawn at random, and the rule is applied to the whole file. An edit counts as right if its text is the
+expected one, to the character. Run `python benchmarks/refactor.py`; --edit NAME shows what one edit does.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+
+import attrs
+from refactor_edits import Edit, Score, read_edits, score
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from lsp_server.refactor.example import NoRule
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rewrite import rewrite
+
+
+@attrs.frozen
+class Total:
+    """The sum of some scores."""
+
+    right: int
+    wrong: int
+    missed: int
+    files: int
+    whole: int
+    imports_right: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / (self.right + self.missed) if self.right + self.missed else 1.0
+
+
+def total(scores: Sequence[Score]) -> Total:
+    """Add scores up."""
+    return Total(
+        sum(one.right for one in scores),
+        sum(one.wrong for one in scores),
+        sum(one.missed for one in scores),
+        len(scores),
+        sum(one.is_whole for one in scores),
+        sum(one.imports_right and one.is_whole for one in scores),
+    )
+
+
+def run(edit: Edit, chosen: Sequence[int]) -> Score:
+    """Learn from the chosen sites and apply the rules to the whole file."""
+    try:
+        rules = learn([edit.example(place) for place in chosen], edit.language)
+    except NoRule:
+        return Score(0, 0, len(edit.places) - len(chosen), False)
+    return score(edit, rewrite(rules, edit.name, edit.before, edit.language), set(chosen))
+
+
+def draws(edit: Edit, count: int, times: int, seed: int) -> list[Score]:
+    """Return the scores of `times` random draws of `count` examples."""
+    source = random.Random(f"{seed} {edit.name} {count}")
+    return [run(edit, source.sample(edit.places, min(count, len(edit.places) - 1))) for _ in range(times)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=8, help="random draws for each edit and number of examples")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--edit", help="the name of one edit, to see its result from each site alone")
+    arguments = parser.parse_args()
+    edits = read_edits()
+    if arguments.edit:
+        for edit in (one for one in edits if one.name.startswith(arguments.edit)):
+            _show(edit)
+        return 0
+    table = Table("edit", "sites", "1: precision", "recall", "2: precision", "recall", "imports", box=SIMPLE_HEAD)
+    all_scores: dict[int, list[Score]] = {1: [], 2: []}
+    for edit in edits:
+        cells = [edit.name, str(len(edit.places))]
+        imports = True
+        for count, scores in all_scores.items():
+            drawn = draws(edit, count, arguments.draws, arguments.seed)
+            scores += drawn
+            imports = imports and all(one.imports_right for one in drawn if one.is_whole)
+            sums = total(drawn)
+            cells += [f"{sums.precision:.0%}", f"{sums.recall:.0%}"]
+        table.add_row(*cells, "right" if imports else "wrong")
+    totals = [total(scores) for scores in all_scores.values()]
+    table.add_section()
+    table.add_row(
+        f"{len(edits)} edits",
+        str(sum(len(edit.places) for edit in edits)),
+        *(f"{value:.1%}" for one in totals for value in (one.precision, one.recall)),
+        f"{sum(one.imports_right for one in totals)} of {sum(one.whole for one in totals)}",
+    )
+    Console(width=110).print(table)
+    return 0
+
+
+def _show(edit: Edit) -> None:
+    for place in edit.places:
+        print(f"== {edit.name}, from the site {edit.sites[place].text.strip()!r}")
+        try:
+            rules = learn([edit.example(place)], edit.language)
+        except NoRule as error:
+            print(error)
+            continue
+        done = rewrite(rules, edit.name, edit.before, edit.language)
+        print(run(edit, [place]), [(one.span.line + 1, one.reason) for one in done.left_out])
+        print(done.applied(edit.before))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

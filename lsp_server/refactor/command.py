@@ -1,0 +1,234 @@
+"""`midspan refactor repeat`: learn an edit from examples, and make it everywhere else."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from engine.errors import MidspanError
+from lsp_server.languages.language import Language
+from lsp_server.languages.registry import LANGUAGES, language_for
+from lsp_server.refactor.example import Example, NoRule
+from lsp_server.refactor.git_examples import changed_files
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import described, explicit_rules, has_variables
+from lsp_server.refactor.pattern import RuleSet
+from lsp_server.refactor.report import as_diff, as_json, omissions
+from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.save import NotSaved, save
+from lsp_server.refactor.search import Caps, Found, Target, search
+from lsp_server.refactor.search import Progress as SearchProgress
+from lsp_server.settings import Settings
+from lsp_server.workspace.files import MAX_FILES, learnable_files
+from lsp_server.workspace.reading import read_text
+from lsp_server.workspace.rules import Rules
+
+FAILED = 1
+BAD_INPUT = 2
+LEFT_OUT = 3
+"""The exit status when all is done, but some places that fit were left out."""
+
+app = typer.Typer(
+    name="midspan refactor", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
+)
+_err = Console(stderr=True, highlight=False)
+
+
+@app.callback()
+def _root() -> None:
+    """Edits of code by its structure, in all files at once. Nothing is written without --apply."""
+
+
+@app.command()
+def repeat(
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders whose files git tracks or does not ignore.")],
+    before: Annotated[
+        str | None, typer.Option("--from", metavar="CODE", help="Code before the edit; $X and $$XS say what varies.")
+    ] = None,
+    after: Annotated[str | None, typer.Option("--to", metavar="CODE", help="The same code after the edit.")] = None,
+    example: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--example", metavar="OLD NEW", help="A file before and after the edit, of one place or more."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="REVISION", help="Take the working tree's edits as examples.")
+    ] = None,
+    language: Annotated[str, typer.Option("--language", help="The language of --from. Default: that of PATHS.")] = "",
+    diff: Annotated[bool, typer.Option("--diff", help="Print a unified diff. This is the default.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the files.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: edits, places, and what was left out.")] = False,
+    max_places: Annotated[int, typer.Option(min=1, help="The most places.")] = Caps().places,
+    max_files: Annotated[int, typer.Option(min=1, help="The most files that are searched.")] = Caps().files,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="The most seconds of searching.")] = Caps().seconds,
+) -> None:
+    """Make an edit everywhere that was made in one or two places.
+
+    The exit status is 0 if every place that fits is edited, 3 if some were left out, 1 if a file was not written, and 2
+    for bad input.
+    """
+    try:
+        targets = _targets(paths)
+        rules = _rules(targets, before, after, example, since, language)
+        if sum((diff, apply, json)) > 1:
+            raise NoRule("--diff, --apply and --json exclude each other; give one of them")
+    except MidspanError as error:
+        _leave(error)
+    for one in rules:
+        for rule in one.rules:
+            typer.echo(f"{one.language}: {described(rule)}", err=True)
+        for reason in one.reasons:
+            typer.echo(f"{one.language}: not learned: {reason}", err=True)
+    caps = Caps(max_files, max_places, max_seconds)
+    found, progress = _search(rules, targets, caps)
+    if json:
+        typer.echo(as_json(found, progress))
+    elif not apply:
+        typer.echo(as_diff(found), nl=False)
+    failures = _apply(found) if apply else 0
+    _summary(found, progress, "edited" if apply and not failures else "found")
+    if failures:
+        raise typer.Exit(FAILED)
+    if progress.reached or any(one.edit.left_out for one in found):
+        raise typer.Exit(LEFT_OUT)
+
+
+def main() -> None:
+    """Run the command."""
+    app(prog_name="midspan refactor")
+
+
+def _targets(paths: Iterable[Path]) -> list[Target]:
+    targets: dict[tuple[str, str], Target] = {}
+    for path in paths:
+        full = os.path.realpath(path)
+        if Path(full).is_dir():
+            files = learnable_files(full, Rules.of(Settings()), "")
+            if len(files) >= MAX_FILES:
+                typer.echo(f"midspan: {path} has more than {MAX_FILES} files; only so many are searched", err=True)
+            found = [Target(full, file) for file in files]
+        else:
+            folder, name = os.path.split(full)
+            if read_text(folder, name) is None:
+                raise NoRule(f"{path} cannot be read as a UTF-8 text of at most 200 kB; name another file")
+            found = [Target(folder, name)]
+        targets.update(((str(Path(one.folder, one.path)), ""), one) for one in found)
+    return list(targets.values())
+
+
+def _rules(
+    targets: Sequence[Target],
+    before: str | None,
+    after: str | None,
+    example: tuple[Path, Path] | None,
+    since: str | None,
+    name: str,
+) -> list[RuleSet]:
+    if sum((before is not None or after is not None, example is not None, since is not None)) != 1:
+        raise NoRule("give one of --from with --to, --example and --since")
+    if example is not None:
+        return _learned([(language_for(name, str(example[1])), _read(example))], "the example is not")
+    if since is not None:
+        changed = changed_files(Path(targets[0].folder) if targets else Path.cwd(), since)
+        return _learned(
+            [(language_for("", one.path), one.example) for one in changed], f"nothing changed since {since}"
+        )
+    if before is None or after is None:
+        raise NoRule("--from and --to belong together; give both")
+    return _rules_of_code(Example(before, after), _languages(targets, name))
+
+
+def _read(example: tuple[Path, Path]) -> Example:
+    try:
+        return Example(*(path.read_bytes().decode("utf-8-sig") for path in example))
+    except (OSError, UnicodeDecodeError) as error:
+        names = " and ".join(map(str, example))
+        raise NoRule(f"{names} cannot be read ({type(error).__name__}); give two UTF-8 files") from error
+
+
+def _languages(targets: Sequence[Target], name: str) -> list[Language]:
+    if name:
+        language = language_for(name, "")
+        if language.grammar is None:
+            raise NoRule(
+                f"--language {name!r} is not known; known are {', '.join(sorted(one.id for one in LANGUAGES))}"
+            )
+        return [language]
+    known = {language_for("", target.path).id: language_for("", target.path) for target in targets}
+    return [language for language in known.values() if language.grammar is not None]
+
+
+def _rules_of_code(example: Example, languages: Sequence[Language]) -> list[RuleSet]:
+    """Return the rules of code in each language that it is code of."""
+    rules: list[RuleSet] = []
+    problem = NoRule("no rule: no file here is in a language with a grammar; name files of one")
+    for language in languages:
+        if any(fits_language(rule, language) for one in rules for rule in one.rules):
+            continue
+        try:
+            rules.append(explicit_rules(example, language) if has_variables(example) else learn([example], language))
+        except NoRule as error:
+            problem = error
+    if not rules:
+        raise problem
+    return rules
+
+
+def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list[RuleSet]:
+    rules: list[RuleSet] = []
+    problem = NoRule(f"no rule: {nothing} in a language with a grammar; edit a place and save it first")
+    for language in {one.id: one for one, _ in examples if one.grammar is not None}.values():
+        try:
+            rules.append(learn([example for one, example in examples if one.id == language.id], language))
+        except NoRule as error:
+            problem = error
+    if not rules:
+        raise problem
+    return rules
+
+
+def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> tuple[list[Found], SearchProgress]:
+    columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
+    last = SearchProgress(len(targets))
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+        task = bar.add_task("", total=len(targets), places=0)
+
+        def report(progress: SearchProgress) -> None:
+            nonlocal last
+            last = progress
+            bar.update(task, completed=progress.searched, places=progress.places)
+
+        found = list(search(rules, targets, caps, report))
+    return sorted(found, key=lambda one: (one.target.folder, one.target.path)), last
+
+
+def _apply(found: Sequence[Found]) -> int:
+    """Write the files and return how many were not written."""
+    failures = 0
+    for one in found:
+        if one.edit.edits:
+            try:
+                save(Path(one.target.folder, one.target.path), one.edit)
+            except NotSaved as error:
+                failures += 1
+                typer.echo(f"midspan: {error}", err=True)
+    return failures
+
+
+def _summary(found: Sequence[Found], progress: SearchProgress, done: str) -> None:
+    for line in omissions(found):
+        typer.echo(line, err=True)
+    for line in progress.reached:
+        typer.echo(f"midspan: {line}; raise --max-files, --max-places or --max-seconds", err=True)
+    places = sum(len(one.edit.places) for one in found)
+    files = sum(bool(one.edit.edits) for one in found)
+    left_out = sum(len(one.edit.left_out) for one in found)
+    typer.echo(f"{places} places in {files} files {done}, {left_out} left out", err=True)
+
+
+def _leave(error: MidspanError) -> NoReturn:
+    typer.echo(f"midspan: {error}", err=True)
+    raise typer.Exit(BAD_INPUT)

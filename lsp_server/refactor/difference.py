@@ -1,0 +1,273 @@
+"""Which syntax nodes an example changed: the smallest ones on both sides that say enough for a rule."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import attrs
+
+from lsp_server.refactor.grammar import (
+    is_arguments,
+    is_call,
+    is_container,
+    is_definition,
+    is_expression,
+    is_import,
+    is_list,
+    is_unit,
+)
+from lsp_server.refactor.node import Node, same
+from lsp_server.refactor.precedence import level, level_of_place
+from lsp_server.refactor.syntax import Syntax
+
+
+@attrs.frozen(eq=False)
+class Change:
+    """A run of sibling nodes before and after an edit. `header_only` leaves out a body that changed by itself."""
+
+    before: tuple[Node, ...]
+    after: tuple[Node, ...]
+
+
+@attrs.define
+class _Found:
+    changes: list[Change] = attrs.field(factory=list)
+    insertions: int = 0
+
+
+@attrs.frozen
+class Difference:
+    """The changes of an example. `insertions` counts runs of statements that were only added: no place shows where."""
+
+    changes: tuple[Change, ...]
+    insertions: int
+
+
+def difference(before: Syntax, after: Syntax) -> Difference:
+    """Return the smallest changed nodes of two texts. Changed imports are left out."""
+    found = _Found()
+    _compare(before.root, after.root, found)
+    return Difference(tuple(found.changes), found.insertions)
+
+
+def _compare(before: Node, after: Node, found: _Found) -> None:
+    if same(before, after):
+        return
+    if before.kind == after.kind and is_container(before):
+        _compare_runs(before, after, found)
+        return
+    if is_call(before) and is_call(after):
+        before = _without_inner(before, after, found)
+    pairs = _changed_children(before, after)
+    if pairs is None:
+        _add(before, after, found)
+    elif len(pairs) == 1:
+        _compare(*pairs[0], found)
+    elif _moves_bodies(pairs):
+        _add(before, after, found)
+    elif _is_each_apart(before, after, pairs):
+        for first, second in pairs:
+            _compare(first, second, found)
+    else:
+        _add_without_bodies(before, after, pairs, found)
+
+
+def _changed_children(before: Node, after: Node) -> list[tuple[Node, Node]] | None:
+    """Return the pairs of children that differ; None if the nodes are of different shapes."""
+    if before.kind != after.kind or len(before.children) != len(after.children) or not before.children:
+        return None
+    pairs = list(zip(before.children, after.children, strict=True))
+    if any(first.field != second.field for first, second in pairs):
+        return None
+    return [(first, second) for first, second in pairs if not same(first, second)]
+
+
+def _compare_runs(before: Node, after: Node, found: _Found) -> None:
+    first = [child for child in before.children if not is_import(child)]
+    second = [child for child in after.children if not is_import(child)]
+    matcher = SequenceMatcher(None, [node.digest for node in first], [node.digest for node in second], autojunk=False)
+    for tag, low, high, new_low, new_high in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        old, new = first[low:high], second[new_low:new_high]
+        if not old:
+            found.insertions += 1
+        elif len(old) == len(new) and all(map(_are_versions, old, new)):
+            for one, other in zip(old, new, strict=True):
+                _compare(one, other, found)
+        else:
+            _split_run(old, new, found)
+
+
+def _are_versions(before: Node, after: Node) -> bool:
+    """Return whether one node can be the other after an edit: some of their tokens are the same."""
+    old = {leaf.text for leaf in before.leaves()}
+    return before.kind == after.kind or any(leaf.text in old for leaf in after.leaves() if leaf.named)
+
+
+def _split_run(old: list[Node], new: list[Node], found: _Found) -> None:
+    """Pair the nodes of a definition with its new version; what remains is one change."""
+    kinds = [node.kind for node in old], [node.kind for node in new]
+    if len(old) > 1 and any(map(is_definition, old)):
+        for tag, low, high, new_low, new_high in SequenceMatcher(None, *kinds, autojunk=False).get_opcodes():
+            if tag == "equal":
+                for one, other in zip(old[low:high], new[new_low:new_high], strict=True):
+                    _compare(one, other, found)
+            elif high > low:
+                found.changes.append(Change(tuple(old[low:high]), tuple(new[new_low:new_high])))
+            else:
+                found.insertions += 1
+        return
+    found.changes.append(Change(tuple(old), tuple(new)))
+
+
+def _moves_bodies(pairs: Sequence[tuple[Node, Node]]) -> bool:
+    """Return whether the body of one child is that of another one after the edit."""
+    old = {id(first): {node.digest for node in first.walk() if is_container(node)} for first, _ in pairs}
+    return any(
+        node.digest in old[id(other)]
+        for first, second in pairs
+        for other, _ in pairs
+        if other is not first
+        for node in second.walk()
+        if is_container(node) and node.children
+    )
+
+
+def _is_each_apart(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
+    """Return whether each pair of children has an edit of its own: nothing moved, and each is below a call."""
+    if any(is_definition(node) for node in (before, after)) and not any(is_container(first) for first, _ in pairs):
+        return all(_holds_units(first, second) for first, second in pairs)
+    if is_call(before) and any(not second.children for _, second in pairs):
+        return False
+    olds = {node.digest for first, _ in pairs for node in (first, *first.children)}
+    moved = any(second.digest in olds for _, second in pairs)
+    return not moved and all(_holds_units(first, second) for first, second in pairs)
+
+
+def _holds_units(before: Node, after: Node) -> bool:
+    inside = _Found()
+    if same(before, after):
+        return True
+    if before.kind != after.kind:
+        return is_unit(before) and is_unit(after) and bool(before.children) and bool(after.children)
+    _compare(before, after, inside)
+    return all(change.before and _is_within(change.before[0], before) for change in inside.changes)
+
+
+def _is_within(node: Node, top: Node) -> bool:
+    return node is top or any(above is top for above in node.ancestors())
+
+
+def _add_without_bodies(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]], found: _Found) -> None:
+    """Add a change of a node's header, and the changes in its body by themselves."""
+    bodies = [(first, second) for first, second in pairs if is_container(first) and first.kind == second.kind]
+    rest = [pair for pair in pairs if pair not in bodies]
+    if not bodies or not rest:
+        _add(before, after, found)
+        return
+    for first, second in bodies:
+        _compare(first, second, found)
+    if is_definition(before) or len(bodies) == 1:
+        _add(_with_bodies(before, bodies), after, found)
+    else:
+        _add(before, after, found)
+
+
+def _without_inner(before: Node, after: Node, found: _Found) -> Node:
+    """Add the changes inside of the arguments of a call by themselves, if arguments of the call changed too.
+
+    Returns the call as it is with its inner changes made.
+    """
+    lists = [next((child for child in call.children if is_arguments(child)), None) for call in (before, after)]
+    old, new = lists
+    if old is None or new is None or len(old.children) == len(new.children):
+        return before
+    new_digests = {child.digest for child in new.children}
+    old_digests = {child.digest for child in old.children}
+    changed = [child for child in old.children if child.digest not in new_digests and child.children]
+    versions = [child for child in new.children if child.digest not in old_digests and child.children]
+    pairs = [
+        (one, other)
+        for one, other in zip(changed, versions, strict=False)
+        if one.kind == other.kind and _holds_units(one, other)
+    ]
+    for one, other in pairs:
+        _compare(one, other, found)
+    return _with_bodies(before, [(old, _with_bodies(old, pairs))]) if pairs else before
+
+
+def _with_bodies(node: Node, bodies: Sequence[tuple[Node, Node]]) -> Node:
+    """Return a copy of a node with some children as they are after the edit, so that only the others differ."""
+    replaced = {id(first): _at(second, first) for first, second in bodies}
+    children = tuple(replaced.get(id(child), child) for child in node.children)
+    copy = attrs.evolve(node, children=children)
+    copy.digest = hash((node.kind, "", *(child.digest for child in children)))
+    for child in children:
+        if id(child) in {id(one) for one in replaced.values()}:
+            child.parent = copy
+    return copy
+
+
+def _at(node: Node, place: Node) -> Node:
+    """Return a copy of a tree as though it were in another place."""
+    children = tuple(
+        _at(child, place) if child.start < place.start or child.end > place.end else child for child in node.children
+    )
+    copy = attrs.evolve(node, children=children, start=place.start, end=place.end)
+    for child in children:
+        child.parent = copy
+    return copy
+
+
+def _add(before: Node, after: Node, found: _Found) -> None:
+    """Add a change of the nearest nodes that say enough for a rule."""
+    before, after = _without_parentheses(before, after)
+    while not _says_enough(before, after):
+        if before.parent is None or after.parent is None or is_container(before.parent):
+            break
+        before, after = before.parent, after.parent
+    if is_container(before) and before.parent is None:
+        before_run = tuple(child for child in before.children if not is_import(child))
+        after_run = tuple(child for child in after.children if not is_import(child))
+        found.changes.append(Change(before_run, after_run))
+        return
+    change = Change((before,), (after,))
+    if not any(other.before == change.before for other in found.changes):
+        found.changes.append(change)
+
+
+def _says_enough(before: Node, after: Node) -> bool:
+    """Return whether an edit can be of these nodes alone."""
+    if not is_unit(before) or not _may_follow(before, after) or _is_plain_list(before):
+        return False
+    if "assignment" in after.kind and "assignment" not in before.kind:
+        return False  # in an argument an assignment would be a keyword argument
+    if before.parent is not None and before.parent.kind == "jsx_expression":
+        # Of the value of an attribute that the edit puts something around, the attribute says which values it means.
+        return not any(same(node, before) for node in after.walk())
+    # A type that the edit only adds to says nothing of which types it means: its parameter does.
+    leaves = list(before.leaves())
+    return not (_is_type(before) and len(leaves) == 1 and any(same(leaf, leaves[0]) for leaf in after.leaves()))
+
+
+def _is_type(node: Node) -> bool:
+    return node.field == "type" or node.kind in ("type", "type_annotation") or node.kind.endswith("_type")
+
+
+def _may_follow(before: Node, after: Node) -> bool:
+    """Return whether a node can take the place of another: a leaf can, a part of a list cannot."""
+    return before.kind == after.kind or is_unit(after) or is_expression(after)
+
+
+def _is_plain_list(node: Node) -> bool:
+    return is_list(node) and node.kind != "jsx_opening_element"
+
+
+def _without_parentheses(before: Node, after: Node) -> tuple[Node, Node]:
+    """Return the node after the edit without parentheses that only its place needs."""
+    while after.kind == "parenthesized_expression" and before.kind != after.kind:
+        inner = next((child for child in after.children if child.named), None)
+        if inner is None or level(inner) >= level_of_place(after):
+            break
+        after = inner
+    return before, after

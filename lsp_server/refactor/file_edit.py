@@ -1,0 +1,74 @@
+"""The edits of one file, and what was left out of them."""
+
+import hashlib
+
+import attrs
+
+
+@attrs.frozen
+class TextEdit:
+    """Replace a part of a file by `text`: UTF-8 bytes and characters from the start of the file."""
+
+    start_byte: int
+    end_byte: int
+    start: int
+    end: int
+    text: str
+
+
+@attrs.frozen
+class Span:
+    """A place: characters from the start of the file, and its first line, counted from 0."""
+
+    start: int
+    end: int
+    line: int
+
+
+@attrs.frozen
+class Omission:
+    """A place that fits the pattern and was left out; `reason` is a phrase."""
+
+    span: Span
+    reason: str
+
+
+@attrs.frozen
+class FileEdit:
+    """The edits of one file, in their order and apart from each other, with its places and what was left out.
+
+    `digest` names the text that the edits are for, see `digest_of`.
+    """
+
+    path: str
+    digest: str = ""
+    edits: tuple[TextEdit, ...] = ()
+    places: tuple[Span, ...] = ()
+    left_out: tuple[Omission, ...] = ()
+
+    def applied(self, text: str) -> str:
+        """Return the text after the edits."""
+        parts: list[str] = []
+        position = 0
+        for edit in self.edits:
+            parts += [text[position : edit.start], edit.text]
+            position = edit.end
+        return "".join([*parts, text[position:]])
+
+    def inverse(self, text: str) -> "FileEdit":
+        """Return the edits that turn the result of these edits of `text` back into it."""
+        undone: list[TextEdit] = []
+        grown = grown_bytes = 0
+        for edit in self.edits:
+            old = text[edit.start : edit.end]
+            start, start_byte = edit.start + grown, edit.start_byte + grown_bytes
+            size = len(edit.text.encode("utf-8", "surrogatepass"))
+            undone.append(TextEdit(start_byte, start_byte + size, start, start + len(edit.text), old))
+            grown += len(edit.text) - len(old)
+            grown_bytes += size - (edit.end_byte - edit.start_byte)
+        return FileEdit(self.path, digest_of(self.applied(text)), tuple(undone))
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

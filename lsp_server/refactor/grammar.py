@@ -1,0 +1,194 @@
+"""What node kinds mean, by their names: the grammars of all languages name calls, lists and bodies alike."""
+
+import re
+
+from lsp_server.refactor.node import Node
+
+_LIST = re.compile(
+    r"^(argument_list|arguments|value_arguments|type_arguments|type_parameters?|type_argument_list|parameters"
+    r"|formal_parameters|lambda_parameters|parameter_list|value_parameters|function_value_parameters|method_parameters|list|array"
+    r"|array_expression|tuple|set|dictionary|object|object_pattern|literal_value|superclasses|named_imports"
+    r"|expression_list|initializer_list|table_constructor|jsx_opening_element|hash|token_tree)$"
+)
+_ARGUMENTS = re.compile(r"^(argument_list|arguments|value_arguments|method_arguments)$")
+_PARAMETERS = re.compile(r"parameters?$|^parameter_list$|^formal_parameters$|^function_value_parameters$")
+_CONTAINER = re.compile(
+    r"^(module|program|source_file|translation_unit|compilation_unit|chunk|source|stylesheet|document|block"
+    r"|statement_block|statement_list|statements|compound_statement|class_body|interface_body|enum_body|declaration_list"
+    r"|field_declaration_list|body_statement|then|do_block|switch_body|constructor_body|function_body|template_body"
+    r"|object_type|do_group)$"
+)
+_CALL = re.compile(
+    r"^(call|call_expression|new_expression|method_invocation|object_creation_expression|invocation_expression"
+    r"|function_call_expression|member_call_expression|scoped_call_expression|function_call|command_call"
+    r"|macro_invocation)$"
+)
+_ACCESS = re.compile(
+    r"^(attribute|member_expression|selector_expression|field_expression|navigation_expression|field_access"
+    r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression)$"
+)
+_NAMED_ELEMENT = re.compile(
+    r"^(keyword_argument|jsx_attribute|pair|keyed_element|named_argument|value_argument_label|field_initializer"
+    r"|property_assignment|shorthand_property_identifier|dictionary_splat|spread_element|jsx_expression)$"
+)
+_STATEMENT = re.compile(
+    r"(_statement|_declaration|_definition|_item|^decorated_definition|^statement|^declaration|^macro_definition)$"
+)
+_DEFINITION = re.compile(
+    r"^(function_definition|class_definition|decorated_definition|function_declaration|class_declaration"
+    r"|method_declaration|method_definition|function_item|impl_item|interface_declaration|arrow_function|method|class"
+    r"|type_declaration|struct_item|func_literal|function_expression|export_statement|lambda_literal|constructor_declaration)$"
+)
+_IMPORT = re.compile(
+    r"^(import_statement|import_from_statement|future_import_statement|import_declaration|use_declaration"
+    r"|using_directive|preproc_include|import_header|namespace_use_declaration|import_list)$"
+)
+_NOT_AN_EXPRESSION = re.compile(
+    r"(statement|declaration|definition|_clause|clause$|_specifier|arguments|argument_list|parameters?$|_list$"
+    r"|^block$|_block$|_body$|^keyword_argument$|^pair$|^jsx_attribute$|^keyed_element$|declarator$|_item$|_content$"
+    r"|_fragment$|^string_start$|^string_end$|^decorator$|^operator|_operator$(?<!binary_operator)(?<!not_operator)"
+    r"(?<!unary_operator)(?<!boolean_operator)(?<!comparison_operator)|escape_sequence|^type_annotation$|_annotation$"
+    r"|^jsx_closing_element$|^optional_chain$|^literal_element$|^as_pattern|^with_item$"
+    r"|^program$|^module$|^source_file$|^modifiers$|^interpolation$|^template_substitution$|^type_parameter$)"
+)
+_NOT_A_UNIT = re.compile(
+    r"(arguments?$|argument_list$|^keyword_argument$|^pair$|^jsx_attribute$|^jsx_expression$|^interpolation$|parameters$"
+    r"|parameter_list$|^parenthesized_expression$|^expression_list$|^dotted_name$|_clause$|^with_item$|^as_pattern"
+    r"|variable_declarator$|^string|_string$|string_literal$|^template_|_content$|_fragment$|keyed_element|literal_element"
+    r"|^literal_value$|^list$|^tuple$|^dictionary$|^object$|^array$|_list$|^type_parameter$|_spec$|^optional_chain$"
+    r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$)"
+)
+_UNIT_CLAUSE = re.compile(
+    r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$"
+)
+_TYPE_LEAF = re.compile(r"^(type_identifier|predefined_type|primitive_type|integral_type)$")
+_KEYWORD_LITERAL = re.compile(r"^(none|true|false|nil|null|undefined|none_literal|null_literal|boolean_literal|iota)$")
+_LITERAL = re.compile(r"(string|integer|float|number|int|char|rune|regex|literal)")
+_NAME_FIELDS = frozenset({"attribute", "property", "field", "key", "label", "suffix"})
+_STRING_CONTENT = re.compile(r"(string_content|string_fragment|literal_content|^string_fragment|line_str_text)$")
+
+
+def is_list(node: Node) -> bool:
+    """Return whether the node has elements between separators: arguments, parameters, attributes of an element."""
+    return _LIST.search(node.kind) is not None
+
+
+def is_arguments(node: Node) -> bool:
+    return _ARGUMENTS.search(node.kind) is not None
+
+
+def is_parameters(node: Node) -> bool:
+    return _PARAMETERS.search(node.kind) is not None
+
+
+def is_container(node: Node) -> bool:
+    """Return whether the node's children are statements or members."""
+    return _CONTAINER.search(node.kind) is not None
+
+
+def is_call(node: Node) -> bool:
+    return _CALL.search(node.kind) is not None
+
+
+def is_access(node: Node) -> bool:
+    """Return whether the node names a member of a receiver: `a.b`."""
+    return _ACCESS.search(node.kind) is not None
+
+
+def is_named_element(node: Node) -> bool:
+    """Return whether the node is an element whose place in its list does not matter, such as a keyword argument."""
+    return _NAMED_ELEMENT.search(node.kind) is not None
+
+
+def is_statement(node: Node) -> bool:
+    return _STATEMENT.search(node.kind) is not None
+
+
+def is_definition(node: Node) -> bool:
+    """Return whether the node defines a function or a class."""
+    return _DEFINITION.search(node.kind) is not None
+
+
+def is_import(node: Node) -> bool:
+    return _IMPORT.search(node.kind) is not None
+
+
+def is_keyword_literal(node: Node) -> bool:
+    """Return whether the node is a literal with a name: None, true, nil."""
+    return not node.children and (
+        _KEYWORD_LITERAL.search(node.kind) is not None or node.text in ("None", "True", "False", "undefined", "nil")
+    )
+
+
+def is_literal(node: Node) -> bool:
+    return not is_name(node) and (is_keyword_literal(node) or _LITERAL.search(node.kind) is not None)
+
+
+def is_name(node: Node) -> bool:
+    """Return whether the node is a leaf that is a name of any sort."""
+    return not node.children and node.named and node.kind.endswith(("identifier", "name", "constant", "word"))
+
+
+def is_string_content(node: Node) -> bool:
+    return not node.children and _STRING_CONTENT.search(node.kind) is not None
+
+
+def is_expression(node: Node) -> bool:
+    """Return whether the node is an expression or a type."""
+    return node.named and is_expression_kind(node.kind) and node.field != "open_tag"
+
+
+def is_fixed_name(node: Node) -> bool:
+    """Return whether the node is what a member, a keyword argument or a definition is called."""
+    parent = node.parent
+    if parent is None or not is_name(node):
+        return False
+    if node.field in _NAME_FIELDS and (is_access(parent) or is_named_element(parent)):
+        return True
+    if node.kind in ("property_identifier", "field_identifier"):
+        return True
+    if node.field == "name":
+        return is_call(parent) or is_named_element(parent) or is_list(parent) or is_definition(parent)
+    return False
+
+
+def is_callee(node: Node) -> bool:
+    """Return whether the node is what a call calls."""
+    parent = node.parent
+    if parent is None or not is_call(parent):
+        return False
+    return node.field in ("function", "constructor", "type", "name", "method", "macro") or (
+        node is next((child for child in parent.children if child.named), None) and not is_arguments(node)
+    )
+
+
+def receiver_of(node: Node) -> Node | None:
+    """Return the receiver of a member access or of a method call; None for other nodes."""
+    if is_access(node) and node.children and len(node.children) > 1:
+        return node.children[0]
+    if is_call(node):
+        return next((child for child in node.children if child.field in ("object", "receiver")), None)
+    return None
+
+
+def is_unit(node: Node) -> bool:
+    """Return whether an edit can be of this node alone: a name or a list of arguments says too little."""
+    if not node.children:
+        return _TYPE_LEAF.search(node.kind) is not None or (is_statement(node) and node.named)
+    if not node.named or (is_callee(node) and is_access(node)):
+        return False
+    if _UNIT_CLAUSE.search(node.kind) or node.kind == "jsx_opening_element":
+        return True
+    if is_container(node) and node.parent is not None:
+        return False
+    return _NOT_A_UNIT.search(node.kind) is None
+
+
+def is_expression_kind(kind: str) -> bool:
+    """Return whether nodes of this kind are expressions or types."""
+    return kind == "type" or _NOT_AN_EXPRESSION.search(kind) is None
+
+
+def is_list_kind(kind: str) -> bool:
+    """Return whether nodes of this kind are lists or bodies."""
+    return _LIST.search(kind) is not None or _CONTAINER.search(kind) is not None

@@ -1,0 +1,194 @@
+"""Rules from examples: texts before and after an edit that a person made."""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from lsp_server.languages.language import Language
+from lsp_server.refactor.bindings import UNKNOWN, Scopes
+from lsp_server.refactor.difference import Change, difference
+from lsp_server.refactor.example import Example, NoRule, parsed
+from lsp_server.refactor.generalise import Sides, generalise
+from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.imports import import_edit, imports_of
+from lsp_server.refactor.indentation import indent_unit
+from lsp_server.refactor.matching import match_at
+from lsp_server.refactor.node import Node
+from lsp_server.refactor.pattern import (
+    ImportEdit,
+    Leaf,
+    Name,
+    Pattern,
+    Rule,
+    RuleSet,
+    as_pattern,
+    items,
+    variables,
+)
+from lsp_server.refactor.render import root_level
+from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.unify import unify
+from lsp_server.refactor.variables import SELF
+from lsp_server.refactor.weight import ENOUGH, is_constant, weight
+
+_NEVER_BOUND = SELF | {"super"}
+
+
+@attrs.frozen(eq=False)
+class Learned:
+    """The rule of one change, with what is needed to widen it by another one."""
+
+    sides: Sides
+    rule: Rule
+
+
+def learn(examples: Iterable[Example], language: Language) -> RuleSet:
+    """Return the rules of examples. Changes of one sort make one rule; the others make rules of their own.
+
+    Raises NoRule if there is no rule in any of them.
+    """
+    learned: list[Learned] = []
+    imports = ImportEdit()
+    reasons: list[str] = []
+    for example in examples:
+        before, after = parsed(example, language)
+        if before.errors or after.errors:
+            reasons.append(f"the example has syntax errors in {language.id}")
+            continue
+        edit = import_edit(before, after)
+        imports = imports.joined(edit)
+        found = difference(before, after)
+        if found.insertions:
+            reasons.append("statements that are only added say nothing of where else they belong")
+        for change in found.changes:
+            one = _learn_change(change, before, after)
+            if one is None:
+                reasons.append("a change is too small to say where else it belongs")
+            else:
+                _put(learned, one)
+    if not learned:
+        reason = reasons[0] if reasons else "both sides of the example are equal"
+        raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
+    return RuleSet(language.id, tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
+
+
+def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | None:
+    table = imports_of(before)
+    scopes = Scopes(before, table)
+    sides = generalise(change, before, after, scopes)
+    if not sides.pattern or not variables(sides.template) <= variables(sides.pattern):
+        return None
+    if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
+        return None
+    names = _free_names(change, sides, scopes)
+    return Learned(sides, rule_of(sides, change.before, change.after, before, after, names))
+
+
+def rule_of(
+    sides: Sides, old: Sequence[Node], new: Sequence[Node], before: Syntax, after: Syntax, names: tuple[Name, ...]
+) -> Rule:
+    """Return the rule of two sides, which were made from the nodes `old` and `new`."""
+    return Rule(
+        before.language.id,
+        sides.pattern,
+        sides.template,
+        names,
+        after.line_indent(new[0].start) if new else "",
+        indent_unit(after, after.language),
+        _tail(old, before),
+        _tail(new, after),
+        root_level(new),
+        root_level(old),
+        _awaits(new) > _awaits(old),
+        _repeats(old, new, sides),
+    )
+
+
+def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
+    """Return whether the pattern fits the example after its edit. Where it only lost something it does not."""
+    if len(sides.pattern) != 1:
+        return len(new) > len(old)
+    if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in old):
+        return False  # arguments that only changed places: nothing tells a place that has the edit
+    return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
+
+
+def _put(learned: list[Learned], new: Learned) -> None:
+    """Widen the first rule that has a common pattern with the new one, or add the new one."""
+    for index, old in enumerate(learned):
+        if old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template:
+            return
+        sides = unify(old.sides, new.sides)
+        if sides is not None:
+            constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+            names = tuple(name for name in old.rule.names if name.text in constants)
+            rule = attrs.evolve(
+                old.rule,
+                pattern=sides.pattern,
+                template=sides.template,
+                names=names,
+                repeats=old.rule.repeats or new.rule.repeats,
+            )
+            learned[index] = Learned(sides, rule)
+            return
+    learned.append(new)
+
+
+def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
+    """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
+    constants = {(item.kind, item.text) for item in items(sides.pattern) if isinstance(item, Leaf) and item.named}
+    names: dict[str, Name] = {}
+    for top in change.before:
+        for leaf in top.leaves():
+            if (
+                (leaf.kind, leaf.text) not in constants
+                or leaf.text in _NEVER_BOUND
+                or not is_name(leaf)
+                or is_fixed_name(leaf)
+            ):
+                continue
+            binding = scopes.binding(leaf.text, leaf)
+            if binding == UNKNOWN and not _is_used_as_thing(leaf):
+                continue
+            kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
+            names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
+    return tuple(names.values())
+
+
+def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
+    """Return the constant names of code that stands alone: nothing says what they are."""
+    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
+    leaves = [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
+    used = [leaf.text for leaf in leaves if _is_free(leaf) and _is_used_as_thing(leaf)]
+    return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
+
+
+def _is_free(leaf: Node) -> bool:
+    """Return whether a leaf is a name that something must bind."""
+    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf)
+
+
+def _is_used_as_thing(leaf: Node) -> bool:
+    """Return whether a name is called, a receiver or a type, and not an operand only."""
+    node: Node | None = leaf
+    while node is not None and node.parent is not None:
+        if (
+            is_callee(node)
+            or receiver_of(node.parent) is node
+            or node.parent.kind in ("type", "generic_type", "decorator")
+        ):
+            return True
+        if node.parent.children[0] is not node:
+            return False
+        node = node.parent
+    return False
+
+
+def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:
+    """Return the end of the nodes that no token has."""
+    leaves = [leaf for node in nodes for leaf in node.leaves()]
+    return syntax.text(leaves[-1].end, nodes[-1].end) if leaves else ""
+
+
+def _awaits(nodes: Sequence[Node]) -> int:
+    return sum(node.kind in ("await", "await_expression") for top in nodes for node in top.walk() if node.children)

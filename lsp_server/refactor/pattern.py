@@ -1,0 +1,190 @@
+"""Rules: a pattern of syntax trees, and a template that takes its place."""
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+
+@attrs.frozen
+class Leaf:
+    """A token that stays as it is. `gap` is the text before it in the example; it does not count for equality."""
+
+    kind: str
+    text: str
+    named: bool
+    gap: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen
+class Hole:
+    """A variable for one node. Equal names are equal trees.
+
+    `kinds` limits the kinds of nodes; empty means any expression. `never_imported` refuses a name that an import of
+    the file binds: the receiver was a value in the example, and there it is a module. `level` says how tightly the
+    place of the hole binds, see precedence.py; -1 where anything fits.
+    """
+
+    name: str
+    kinds: frozenset[str] = frozenset()
+    never_imported: bool = False
+    prefix: str = ""
+    gap: str = attrs.field(default="", eq=False)
+    level: int = attrs.field(default=-1, eq=False)
+
+
+@attrs.frozen
+class Rest:
+    """A variable for any number of elements of a list, or of statements."""
+
+    name: str
+    gap: str = attrs.field(default="", eq=False)
+    separator: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen
+class Text:
+    """A token of a template with holes in its text, such as the content of a string. Each part is a text or a Hole."""
+
+    kind: str
+    parts: "tuple[str | Hole, ...]"
+    gap: str = attrs.field(default="", eq=False)
+
+
+@attrs.frozen
+class Branch:
+    """A node with children. `field` is its role in its parent."""
+
+    kind: str
+    children: "tuple[Pattern, ...]"
+    field: str = attrs.field(default="", eq=False)
+
+
+Item = Leaf | Hole | Rest | Text
+Pattern = Leaf | Hole | Rest | Text | Branch
+
+
+def items(patterns: Sequence[Pattern]) -> Iterator[Item]:
+    """Yield the leaves of patterns in their order."""
+    for pattern in patterns:
+        if isinstance(pattern, Branch):
+            yield from items(pattern.children)
+        else:
+            yield pattern
+
+
+def as_pattern(template: Pattern) -> Pattern:
+    """Return a template as a pattern, to find the places that have an edit already. Composed texts may be any."""
+    if isinstance(template, Branch):
+        return attrs.evolve(template, children=tuple(as_pattern(child) for child in template.children))
+    if isinstance(template, Text):
+        return Hole("text of " + "".join(str(part) for part in template.parts), frozenset({template.kind}))
+    return template
+
+
+def variables(patterns: Sequence[Pattern]) -> set[str]:
+    """Return the names of the holes and rests of patterns."""
+    names: set[str] = set()
+    for item in items(patterns):
+        if isinstance(item, Hole | Rest):
+            names.add(item.name)
+        elif isinstance(item, Text):
+            names.update(part.name for part in item.parts if isinstance(part, Hole))
+    return names
+
+
+@attrs.frozen
+class Name:
+    """A free name of a pattern, and how the example bound it: "import", "local", "global" or "unknown".
+
+    `source` is what the import names, "" if unknown.
+    """
+
+    text: str
+    binding: str
+    source: str = ""
+
+
+@attrs.frozen
+class Import:
+    """One imported name, as the language writes it: `source` is the module, `name` what is taken of it, or "".
+
+    `alias` is the name in the file if it is another one. `kind` tells default, namespace and named imports apart.
+    """
+
+    source: str
+    name: str = ""
+    alias: str = ""
+    kind: str = ""
+
+    @property
+    def bound(self) -> str:
+        """The name that the import binds in the file."""
+        if self.alias:
+            return self.alias
+        if self.name:
+            return self.name
+        return self.source.rpartition("/")[2] if self.kind == "go" else self.source.partition(".")[0]
+
+
+@attrs.frozen
+class Rule:
+    """An edit of trees: each place that fits `pattern` becomes `template`.
+
+    Both are runs of sibling nodes, nearly always of one. `indent` is the white space before the example's first line
+    after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
+    no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
+    pattern fits the template again, so that places which have the edit already must be found.
+    """
+
+    language: str
+    pattern: tuple[Pattern, ...]
+    template: tuple[Pattern, ...]
+    names: tuple[Name, ...] = ()
+    indent: str = ""
+    unit: str = "    "
+    tail: str = ""
+    template_tail: str = ""
+    level: int = -1
+    pattern_level: int = -1
+    adds_await: bool = False
+    repeats: bool = False
+
+    @property
+    def root_kind(self) -> str:
+        """The kind of the first node of the pattern."""
+        first = self.pattern[0]
+        return first.kind if isinstance(first, Leaf | Branch) else ""
+
+    def literals(self) -> list[str]:
+        """Return the texts that each place must have, the longest first."""
+        texts = {item.text for item in items(self.pattern) if isinstance(item, Leaf) and item.text.strip("\"'`() ")}
+        texts |= {item.prefix for item in items(self.pattern) if isinstance(item, Hole) and item.prefix}
+        return sorted(texts, key=lambda text: (-len(text), text))
+
+
+@attrs.frozen
+class ImportEdit:
+    """The imports that an example added and removed. `replaced` pairs those of which one took the other's line."""
+
+    added: tuple[Import, ...] = ()
+    removed: tuple[Import, ...] = ()
+    replaced: tuple[tuple[Import, Import], ...] = ()
+
+    def joined(self, other: "ImportEdit") -> "ImportEdit":
+        """Return the edits of both."""
+        return ImportEdit(
+            tuple(dict.fromkeys((*self.added, *other.added))),
+            tuple(dict.fromkeys((*self.removed, *other.removed))),
+            tuple(dict.fromkeys((*self.replaced, *other.replaced))),
+        )
+
+
+@attrs.frozen
+class RuleSet:
+    """The rules of some examples in one language, with the imports that go along with each."""
+
+    language: str
+    rules: tuple[Rule, ...]
+    imports: ImportEdit = ImportEdit()
+    reasons: tuple[str, ...] = attrs.field(default=())
+    """Why some changes of the examples gave no rule."""

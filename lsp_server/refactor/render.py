@@ -1,0 +1,305 @@
+"""The text of a place after the edit: the template, with the place's own text, gaps and indentation."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from lsp_server.refactor.layout import Layout, layout_of
+from lsp_server.refactor.matching import Bound, Match
+from lsp_server.refactor.node import Node
+from lsp_server.refactor.output import Output
+from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
+from lsp_server.refactor.precedence import ATOM, POSTFIX, level, level_of_place
+from lsp_server.refactor.syntax import Syntax
+
+_OPENING = frozenset("([{")
+_CLOSING = frozenset({")", "]", "}", ">", "/>"})
+
+
+class LeftOut(Exception):
+    """A place fits, but must not be edited. The message says why, as a phrase."""
+
+
+@attrs.frozen(eq=False)
+class Place:
+    """A match of a rule."""
+
+    rule: Rule
+    match: Match
+
+
+@attrs.frozen(eq=False)
+class File:
+    """What rendering needs of a file: its syntax, line end and step of indentation, and the places inside of places."""
+
+    syntax: Syntax
+    newline: str
+    unit: str
+    inner: Mapping[int, Sequence[Place]]
+    """The places directly inside of a place, by the id of the outer one's match."""
+
+
+def render(place: Place, file: File, output: Output) -> None:
+    """Write the text of a place. Raises LeftOut, and then the output must be dropped."""
+    _Rendering(place, file, output).write()
+
+
+class _Rendering:
+    def __init__(self, place: Place, file: File, output: Output) -> None:
+        self._place, self._file, self._output = place, file, output
+        self._match, self._rule = place.match, place.rule
+        self._layout: Layout = layout_of(place.rule)
+        self._base = output.indent
+        self._brackets: list[str] = []
+        """The gap after each bracket that is open: with a line end in it the list has one element a line."""
+
+    def write(self) -> None:
+        first = len(self._output.pieces)
+        wrap = self._needs_parentheses()
+        if wrap:
+            self._output.text("(")
+        last: int | None = None
+        for index, item in enumerate(self._layout.template):
+            if self._is_empty(item):
+                continue
+            if last is not None:
+                self._gap(last, index)
+            self._item(index, item)
+            last = index
+        if last is not None:
+            self._tail(last)
+        if wrap:
+            self._output.text(")")
+        self._check_comments(first)
+
+    def _needs_parentheses(self) -> bool:
+        rule, nodes = self._rule, self._match.nodes
+        if len(nodes) != 1 or rule.level < 0:
+            return False
+        return rule.level < level_of_place(nodes[0]) and rule.level < rule.pattern_level
+
+    # Items.
+
+    def _item(self, index: int, item: Item) -> None:
+        aligned = self._layout.aligned.get(index)
+        if isinstance(item, Text):
+            for part in item.parts:
+                if isinstance(part, str):
+                    self._output.text(part)
+                else:
+                    self._bound(self._variable(part.name))
+        elif isinstance(item, Hole):
+            bound = self._match.bounds[aligned] if aligned is not None else self._variable(item.name)
+            self._hole(item, bound, self._layout.depth[index])
+        elif isinstance(item, Rest):
+            self._bound(self._match.bounds[aligned] if aligned is not None else self._variable(item.name))
+        elif aligned is not None:
+            bound = self._match.bounds[aligned]
+            self._output.keep(bound.start, bound.end)
+        else:
+            self._output.text(item.text)
+        if isinstance(item, Leaf) and item.text in (*_OPENING, "<"):
+            self._brackets.append("")
+        elif _closes(item) and self._brackets:
+            self._brackets.pop()
+
+    def _hole(self, hole: Hole, bound: Bound, depth: int) -> None:
+        node = bound.nodes[0]
+        loose = level(node) < hole.level and level_of_place(node) < hole.level
+        # Without a bracket around it an expression of Python must not go over several lines.
+        is_syntax = self._file.syntax.language.indentation_is_syntax
+        open_lines = is_syntax and not depth and _breaks_line(node, self._file.syntax) and not _in_brackets(self._match)
+        if loose or open_lines:
+            self._output.text("(")
+        self._bound(bound)
+        if loose or open_lines:
+            self._output.text(")")
+
+    def _bound(self, bound: Bound) -> None:
+        """Write what a variable is in this place, with the places inside of it edited too."""
+        position = bound.start
+        for inner in self._file.inner.get(id(self._match), ()):
+            if bound.start <= inner.match.start and inner.match.end <= bound.end:
+                self._output.keep(position, inner.match.start)
+                render(inner, self._file, self._output)
+                position = inner.match.end
+        self._output.keep(position, bound.end)
+
+    def _variable(self, name: str) -> Bound:
+        bound = self._match.variable(name)
+        if bound is None:
+            raise LeftOut("the pattern does not say what the template needs")
+        return bound
+
+    def _is_empty(self, item: Item) -> bool:
+        return isinstance(item, Rest) and not self._variable(item.name).nodes
+
+    # Gaps.
+
+    def _gap(self, left: int, right: int) -> None:
+        before = len(self._output.pieces)
+        span = self._place_gap(left, right)
+        if span is not None:
+            self._output.keep(*span)
+            text = self._file.syntax.text(*span)
+        else:
+            text = self._example_gap(left, right)
+            is_new_element = right in self._layout.elements and "\n" not in text
+            if is_new_element and self._brackets and "\n" in self._brackets[-1]:
+                text = ("," if "," in text else "") + self._brackets[-1]
+            else:
+                text = self._placed(text)
+            self._output.text(text)
+        if self._brackets and not self._brackets[-1] and len(self._output.pieces) > before:
+            self._brackets[-1] = self._line_start(left, text)
+
+    def _line_start(self, left: int, gap: str) -> str:
+        """Return the gap before the first element of a list, if it is on a line of its own."""
+        item = self._layout.template[left]
+        is_first = isinstance(item, Leaf) and (item.text in _OPENING or right_after_tag(self._layout, left))
+        return gap.replace("\r\n", "\n") if is_first and "\n" in gap and not gap.strip() else ""
+
+    def _place_gap(self, left: int, right: int) -> tuple[int, int] | None:
+        """Return the bytes between two items in the place, where the edit left the gap as it was."""
+        bounds, aligned = self._match.bounds, self._layout.aligned
+        one, other = aligned.get(left), aligned.get(right)
+        if one is not None and other is not None and one < other and self._are_empty(one + 1, other):
+            return bounds[one].end, bounds[other].start
+        example = self._example_gap(left, right)
+        if other is not None and other > 0 and self._gap_before(other) == example:
+            return self._before(other), bounds[other].start
+        if one is not None and one + 1 < len(bounds):
+            following = next((index for index in range(one + 1, len(bounds)) if bounds[index].nodes), None)
+            stays = following is not None and following in aligned.values()
+            # Where something new comes before what stays, the gap before that is not the new one's.
+            if following is not None and not (stays and other is None) and self._gap_at(one, following) == example:
+                return bounds[one].end, bounds[following].start
+        return None
+
+    def _gap_at(self, one: int, following: int) -> str | None:
+        """Return the example's gap between two items of the pattern, without what is empty between them here."""
+        gaps = [self._layout.pattern[index].gap for index in range(one + 1, following + 1)]
+        return gaps[0] if len(gaps) == 1 else max(gaps, key=len)
+
+    def _are_empty(self, first: int, last: int) -> bool:
+        return all(not self._match.bounds[index].nodes for index in range(first, last))
+
+    def _before(self, index: int) -> int:
+        """Return the end of the last item before one that is not empty."""
+        return next(
+            (self._match.bounds[other].end for other in range(index - 1, -1, -1) if self._match.bounds[other].nodes),
+            self._match.start,
+        )
+
+    def _gap_before(self, index: int) -> str | None:
+        item = self._layout.pattern[index]
+        return None if self._synthetic(item) or self._beside_room(index - 1) else item.gap
+
+    def _beside_room(self, index: int) -> bool:
+        items = self._layout.pattern
+        return 0 <= index < len(items) and isinstance(items[index], Rest) and not self._match.bounds[index].nodes
+
+    def _synthetic(self, item: Item) -> bool:
+        return isinstance(item, Rest) and not item.gap
+
+    def _example_gap(self, left: int, right: int) -> str:
+        """Return the gap between two items of the template, without what is empty between them."""
+        template = self._layout.template
+        one, other = template[left], template[right]
+        gaps = [template[index].gap for index in range(left + 1, right + 1)]
+        opens = isinstance(one, Leaf) and one.text in _OPENING
+        closes = isinstance(other, Leaf) and other.text in _CLOSING
+        if len(gaps) > 1:
+            plain = [gap for gap in gaps if "," not in gap]
+            return max(plain if (opens or closes) and plain else gaps, key=len)
+        if not gaps[0] and not opens and not closes:
+            # Room for more elements has no gap in the example.
+            room = next((item for item in (other, one) if isinstance(item, Rest)), None)
+            if room is not None and not (isinstance(one, Leaf) and not one.named):
+                return room.separator
+        if "," in gaps[0] and (opens or closes):
+            return ""
+        return gaps[0]
+
+    def _placed(self, gap: str) -> str:
+        """Return a gap of the example with the indentation of the place."""
+        first, *lines = gap.split("\n")
+        return "\n".join([first, *(self._indented(line) for line in lines)])
+
+    def _indented(self, line: str) -> str:
+        content = line.lstrip(" \t")
+        indent = line[: len(line) - len(content)]
+        rule, unit = self._rule, self._file.unit
+        if not indent.startswith(rule.indent):
+            return self._base + content
+        deeper = indent[len(rule.indent) :]
+        steps, rest = divmod(len(deeper), len(rule.unit)) if rule.unit else (0, len(deeper))
+        return self._base + (unit * steps + " " * rest) + content
+
+    def _tail(self, last: int) -> None:
+        """Write what comes after the last token, such as a semicolon."""
+        bounds, rule = self._match.bounds, self._rule
+        end = self._before(len(bounds))
+        if rule.tail == rule.template_tail:
+            self._output.keep(end, self._match.end)
+        else:
+            self._output.text(rule.template_tail)
+
+    def _check_comments(self, first: int) -> None:
+        """Raise LeftOut if something would be lost that is no token of the pattern: a comment, arguments of a type."""
+        pieces = [piece for piece in self._output.pieces[first:] if not isinstance(piece, str)]
+
+        def is_kept(byte: int) -> bool:
+            return any(piece.start <= byte < piece.end for piece in pieces)
+
+        syntax, match = self._file.syntax, self._match
+        for comment in syntax.comments:
+            if match.start <= comment.start and comment.end <= match.end and not is_kept(comment.start):
+                raise LeftOut("a comment would be lost")
+        position = match.start
+        for bound in match.bounds:
+            gap = syntax.data[position : bound.start]
+            content = gap.lstrip(b" \t\r\n,;")
+            if content and not is_kept(bound.start - len(content)):
+                raise LeftOut("the arguments of a type would be lost")
+            position = max(position, bound.end)
+
+
+def _closes(item: Item) -> bool:
+    if isinstance(item, Hole):
+        return ">" in item.kinds
+    return isinstance(item, Leaf) and not item.named and item.text in _CLOSING
+
+
+def right_after_tag(layout: Layout, index: int) -> bool:
+    """Return whether an item is the name in an opening tag."""
+    before = layout.template[index - 1] if index else None
+    return isinstance(before, Leaf) and before.text == "<"
+
+
+def _breaks_line(node: Node, syntax: Syntax) -> bool:
+    """Return whether an expression goes over several lines outside of its own brackets and strings."""
+    depth, end = 0, node.start
+    for leaf in node.leaves():
+        if not depth and b"\n" in syntax.data[end : leaf.start]:
+            return True
+        depth += (leaf.text in _OPENING) - (leaf.text in _CLOSING and not leaf.named and leaf.text not in (">", "/>"))
+        end = leaf.end
+    return False
+
+
+def _in_brackets(match: Match) -> bool:
+    """Return whether a place is inside brackets, where lines end without a meaning."""
+    for node in match.nodes[0].ancestors():
+        if node.kind.endswith(("statement", "block", "module", "_definition", "_clause")):
+            return False
+        if node.children[0].text in _OPENING:
+            return True
+    return False
+
+
+def root_level(nodes: Sequence[Node]) -> int:
+    """Return how tightly a run of nodes binds: that of a single expression; -1 for statements."""
+    if len(nodes) != 1 or nodes[0].kind.endswith(("statement", "declaration", "definition")):
+        return -1
+    return min(level(nodes[0]), ATOM if nodes[0].kind != "assignment" else POSTFIX)

@@ -1,0 +1,200 @@
+"""Applies rules to one file."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from lsp_server.documents.source import Source
+from lsp_server.languages.language import Language
+from lsp_server.refactor.bindings import Scopes
+from lsp_server.refactor.candidates import may_have_place
+from lsp_server.refactor.checks import done_spans, why_not
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
+from lsp_server.refactor.import_edits import import_edits
+from lsp_server.refactor.imports import SCRIPTS, imports_of
+from lsp_server.refactor.indentation import indent_unit
+from lsp_server.refactor.matching import Match, matches
+from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
+from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
+from lsp_server.refactor.render import File, LeftOut, Place, render
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, count_errors, parse, syntax_of
+
+_FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
+
+
+def fits_language(rule: Rule, language: Language) -> bool:
+    """Return whether a rule may apply to a language: its own, or one with the same syntax."""
+    return rule.language == language.id or any({rule.language, language.id} <= family for family in _FAMILIES)
+
+
+def may_fit(rules: RuleSet, data: bytes) -> bool:
+    """Return whether a file has the literal parts of some rule. It is not parsed."""
+    return any(all(literal.encode() in data for literal in _literals(rule)) for rule in rules.rules)
+
+
+def _literals(rule: Rule) -> list[str]:
+    return [text for text in rule.literals() if "'" not in text and '"' not in text]
+
+
+def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdit:
+    """Return the edits of a file by all rules that fit its language. The file is not written."""
+    source = Source.of(text)
+    fitting = [rule for rule in rules.rules if fits_language(rule, language)]
+    if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
+        return FileEdit(path)
+    tree = language.parse(source.data, None, PARSE_SECONDS)
+    if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
+        return FileEdit(path)
+    return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
+
+
+class _Rewriting:
+    def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, syntax: Syntax) -> None:
+        self._rules, self._fitting = rules, fitting
+        self._source, self._syntax = source, syntax
+        self._scopes = Scopes(syntax, imports_of(syntax))
+        self._digest = digest_of(source.text)
+        self._left_out: dict[tuple[int, int], str] = {}
+
+    def edit(self, path: str) -> FileEdit:
+        places = self._places()
+        if not places:
+            return FileEdit(path, self._digest, left_out=self._omissions())
+        edits = self._edits(places)
+        while places and not self._is_sound(edits):
+            kept = [place for place in places if self._is_sound(self._edits([place]))]
+            for place in places:
+                if place not in kept:
+                    self._leave_out(place, "the result would have a syntax error")
+            places = kept if len(kept) < len(places) else []
+            edits = self._edits(places)
+        done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
+        if not done:
+            return FileEdit(path, self._digest, left_out=self._omissions())
+        imports = self._rules.imports
+        after = None
+        if imports.added or imports.removed:
+            after = parse(_applied(self._source.data, edits), self._syntax.language)
+        if after is not None:
+            edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
+        spans = tuple(self._span(place.match.start, place.match.end) for place in done)
+        return FileEdit(path, self._digest, tuple(map(self._text_edit, edits)), spans, self._omissions())
+
+    def _places(self) -> list[Place]:
+        """Return the places to edit, in their order, without those that overlap."""
+        found: list[Place] = []
+        for rule in self._fitting:
+            done = done_spans(rule, self._syntax)
+            for match in matches(rule.pattern, self._syntax):
+                if done.has(match) or not match.end > match.start:
+                    continue
+                place = Place(rule, match)
+                reason = why_not(place, self._scopes, self._rules.imports.added)
+                if reason is not None:
+                    self._leave_out(place, reason)
+                elif not any(_clash(match, other.match) for other in found):
+                    found.append(place)
+        found = self._without_empty_bodies(found)
+        return sorted(found, key=lambda place: (place.match.start, -place.match.end))
+
+    def _without_empty_bodies(self, places: Sequence[Place]) -> list[Place]:
+        """Leave out the places that are deleted if nothing would be left of a body that needs something."""
+        if not self._syntax.language.indentation_is_syntax:
+            return list(places)
+        deleted = {id(node) for place in places if not place.rule.template for node in place.match.nodes}
+        kept: list[Place] = []
+        for place in places:
+            body = place.match.nodes[0].parent
+            statements = [child for child in body.children if child.named] if body is not None else []
+            is_top = body is None or body.parent is None
+            if place.rule.template or is_top or any(id(child) not in deleted for child in statements):
+                kept.append(place)
+            else:
+                self._leave_out(place, "nothing would be left of the body")
+        return kept
+
+    def _edits(self, places: Sequence[Place]) -> list[ByteEdit]:
+        """Return the edits of places. A place that cannot be rendered is left out, and places inside of it are not."""
+        inner: dict[int, list[Place]] = {}
+        tops: list[Place] = []
+        stack: list[Place] = []
+        for place in places:
+            while stack and stack[-1].match.end <= place.match.start:
+                stack.pop()
+            (inner.setdefault(id(stack[-1].match), []) if stack else tops).append(place)
+            stack.append(place)
+        file = File(self._syntax, self._source.newline, indent_unit(self._syntax, self._syntax.language), inner)
+        edits: list[ByteEdit] = []
+        for place in tops:
+            edits += self._edits_of(place, file)
+        return edits
+
+    def _edits_of(self, place: Place, file: File) -> list[ByteEdit]:
+        match = place.match
+        output = Output(self._syntax, match.start, self._source.newline)
+        try:
+            render(place, file, output)
+        except LeftOut as reason:
+            self._leave_out(place, str(reason))
+            return [edit for inner in file.inner.get(id(match), ()) for edit in self._edits_of(inner, file)]
+        if not output.pieces:
+            return [_deleted_line(self._syntax, match)]
+        pieces = in_order(output.pieces, self._syntax, match.start, match.end)
+        return edits_of(pieces, match.start, match.end)
+
+    def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
+        """Return whether the edits add no syntax error."""
+        after = self._syntax.language.parse(_applied(self._source.data, edits), None, PARSE_SECONDS)
+        return after is not None and count_errors(after.root_node) <= self._syntax.errors
+
+    def _leave_out(self, place: Place, reason: str) -> None:
+        self._left_out.setdefault((place.match.start, place.match.end), reason)
+
+    def _omissions(self) -> tuple[Omission, ...]:
+        return tuple(Omission(self._span(*span), reason) for span, reason in sorted(self._left_out.items()))
+
+    def _span(self, start: int, end: int) -> Span:
+        first = self._source.offset_of_byte(start)
+        return Span(first, self._source.offset_of_byte(end), self._source.lines.at(first))
+
+    def _text_edit(self, edit: ByteEdit) -> TextEdit:
+        offset = self._source.offset_of_byte
+        return TextEdit(edit.start, edit.end, offset(edit.start), offset(edit.end), edit.text)
+
+
+def _clash(one: Match, other: Match) -> bool:
+    """Return whether two places overlap and neither is inside a variable of the other."""
+    if one.end <= other.start or other.end <= one.start:
+        return False
+    return not (_is_inside(one, other) or _is_inside(other, one))
+
+
+def _is_inside(one: Match, other: Match) -> bool:
+    return any(
+        bound.nodes and bound.start <= one.start and one.end <= bound.end and not isinstance(bound.item, Leaf)
+        for bound in other.bounds
+    )
+
+
+def _deleted_line(syntax: Syntax, match: Match) -> ByteEdit:
+    data = syntax.data
+    start = data.rfind(b"\n", 0, match.start) + 1
+    end = data.find(b"\n", match.end)
+    end = len(data) if end == -1 else end + 1
+    if data[start : match.start].strip() or data[match.end : end].strip(b"; \t\r\n"):
+        return ByteEdit(match.start, match.end, "")
+    return ByteEdit(start, end, "")
+
+
+def _applied(data: bytes, edits: Sequence[ByteEdit]) -> bytes:
+    parts: list[bytes] = []
+    position = 0
+    for edit in edits:
+        parts += [data[position : edit.start], edit.text.encode("utf-8", "surrogatepass")]
+        position = edit.end
+    return b"".join([*parts, data[position:]])
+
+
+def _with_imports(edits: Sequence[ByteEdit], imports: Sequence[ByteEdit]) -> list[ByteEdit]:
+    apart = [one for one in imports if all(one.end <= edit.start or edit.end <= one.start for edit in edits)]
+    return sorted([*edits, *apart], key=lambda edit: (edit.start, edit.end))

@@ -1,0 +1,210 @@
+"""Which nodes of an example vary: arguments and operands that are the same before and after the edit."""
+
+from collections.abc import Iterable
+
+import attrs
+
+from lsp_server.refactor.bindings import Scopes
+from lsp_server.refactor.difference import Change
+from lsp_server.refactor.grammar import (
+    is_access,
+    is_arguments,
+    is_call,
+    is_callee,
+    is_container,
+    is_definition,
+    is_expression,
+    is_fixed_name,
+    is_keyword_literal,
+    is_list,
+    is_literal,
+    is_name,
+    is_parameters,
+    is_string_content,
+    receiver_of,
+)
+from lsp_server.refactor.node import Node, leaf_text, same
+from lsp_server.refactor.pattern import Hole
+
+SELF = frozenset({"self", "cls", "this"})
+END_TAGS = frozenset({">", "/>"})
+_ASSIGNING = ("short_var_declaration", "typed_parameter", "default_parameter", "typed_default_parameter",
+              "required_parameter", "named_expression")  # fmt: skip
+
+
+Key = tuple[str, ...]
+
+
+class Variables:
+    """The holes of an example, by the trees that they are. `fixed` names what stays, see generalise.py."""
+
+    def __init__(self, change: Change, scopes: Scopes, fixed: frozenset[str]) -> None:
+        self._change, self._scopes, self._fixed = change, scopes, fixed
+        self._new = list(_all(change.after))
+        self._new_keys = {key_of(node) for node in self._new if not is_role(node)}
+        self.holes: dict[Key, Hole] = {}
+        self.fragments: dict[str, Hole] = {}
+        """The holes for the contents of strings, by their texts."""
+
+    def hole(self, node: Node) -> Hole | None:
+        """Return the hole that a node of the text before is; None if it stays as it is."""
+        if node in self._change.before or self._is_all(node):
+            return None
+        if is_name(node) and node.text.startswith("test_") and node.field == "name":
+            self.holes[key_of(node)] = Hole(f"X{len(self.holes)}", frozenset({node.kind}), prefix="test_")
+            return self.holes[key_of(node)]
+        if key_of(node) in self.holes and self._may_vary(node):
+            return self.holes[key_of(node)]
+        if not self._varies(node):
+            return self._fragment(node)
+        hole = Hole(f"X{len(self.holes)}", frozenset(), self._is_value_receiver(node))
+        if is_string_content(node) or node.text in END_TAGS:
+            hole = attrs.evolve(hole, kinds=frozenset({node.kind, *(END_TAGS if node.text in END_TAGS else ())}))
+        elif is_name(node) and node.field == "name":
+            hole = attrs.evolve(hole, kinds=frozenset({node.kind}))
+        self.holes[key_of(node)] = hole
+        return hole
+
+    def _is_all(self, node: Node) -> bool:
+        """Return whether a node is all there is: a rule for whatever is there says nothing."""
+        before = self._change.before
+        return len(before) == 1 and bool(node.children) and _tokens(node) == _tokens(before[0])
+
+    def _varies(self, node: Node) -> bool:
+        if node.text in END_TAGS and node.parent is not None and node.parent.kind == "jsx_opening_element":
+            return any(other.text in END_TAGS for other in self._new)
+        return self._may_vary(node) and key_of(node) in self._new_keys
+
+    def _may_vary(self, node: Node) -> bool:
+        """Return whether a node is an argument, an operand or the like, and no callee, member, keyword or type."""
+        if not is_expression(node) or is_callee(node) or is_parameters(node):
+            return False
+        if is_container(node) and node.kind != "object_type":
+            return False
+        parent = node.parent
+        if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
+            return False
+        names = [leaf for leaf in node.leaves() if leaf.named]
+        if (
+            "thing" in self._fixed
+            and names
+            and all(map(_is_plain, node.walk()))
+            and self._is_thing(names[0], stays=False)
+        ):
+            return False
+        if parent is None or is_literal(node):
+            return self._literal_may_vary(node)
+        if is_definition(parent) and node.field == "name":
+            return "definition" not in self._fixed
+        if _is_target(node):
+            return "target" not in self._fixed
+        if is_fixed_name(node) or node.field == "type" or parent.kind == "type_annotation" or is_access(parent):
+            return receiver_of(parent) is node and self._receiver_varies(node)
+        if parent.kind == "type":
+            return parent.parent is not None and is_list(parent.parent)
+        if parent.kind in ("decorator", "dotted_name", "superclasses", "import_spec") or node.kind == "decorator":
+            return False
+        if node.field == "superclasses" or parent.field == "superclasses":
+            return False
+        if parent.kind == "jsx_opening_element" or parent.kind == "jsx_closing_element":
+            return False
+        return receiver_of(parent) is not node or self._receiver_varies(node)
+
+    def _literal_may_vary(self, node: Node) -> bool:
+        if not is_literal(node):
+            return True
+        parent = node.parent
+        return not is_keyword_literal(node) or (parent is not None and is_arguments(parent))
+
+    def _receiver_varies(self, node: Node) -> bool:
+        """Return whether a receiver may be another one: it moves, or its method gets another name."""
+        names = [leaf for leaf in node.leaves() if leaf.named]
+        if not names or (not node.children and names[0].text in SELF):
+            return False
+        stays = [other for other in self._new if same(other, node) and _is_receiver(other)]
+        if all(map(_is_plain, node.walk())) and self._is_thing(names[0], stays=bool(stays)):
+            return False
+        return not any(_same_member(node, other) for other in stays)
+
+    def _is_thing(self, name: Node, stays: bool) -> bool:
+        """Return whether a name is a module or a class, as is likely of one that nothing explains and that `stays`."""
+        binding = self._scopes.binding(name.text, name).kind
+        if binding == "unknown" and not self._scopes.has_imports and name.text not in SELF:
+            return stays or name.text[:1].isupper()
+        is_class = name.text[:1].isupper() and not name.text.isupper()
+        return binding == "import" or (is_class and binding != "parameter")
+
+    def _is_value_receiver(self, node: Node) -> bool:
+        return _is_receiver(node)
+
+    def _fragment(self, node: Node) -> Hole | None:
+        """Return a hole for the content of a string that is a part of another string after the edit."""
+        if not is_string_content(node) or "name" in self._fixed:
+            return None
+        if not any(is_string_content(other) and _contains(other.text, node.text) for other in self._new):
+            return None
+        if node.text not in self.fragments:
+            hole = Hole(f"S{len(self.fragments)}", frozenset({node.kind}))
+            self.fragments[node.text] = hole
+        return self.fragments[node.text]
+
+
+def key_of(node: Node) -> Key:
+    """Return what a hole is known by: its tokens. A type and an expression of the same tokens are the same."""
+    leaves = list(node.leaves())
+    return (leaves[0].kind, leaf_text(leaves[0])) if len(leaves) == 1 else tuple(map(leaf_text, leaves))
+
+
+def _is_done(node: Node) -> bool:
+    """Return whether an expression is there for what it does: a call or an assignment that is a statement's own."""
+    parent = node.parent
+    if parent is None or parent.parent is None:
+        return False
+    if "assignment" in node.kind or parent.kind == "expression_statement":
+        return not is_name(node)
+    holder = parent.parent if parent.kind == "expression_list" else parent
+    is_value = "assignment" in holder.kind or "declarator" in holder.kind or holder.kind == "short_var_declaration"
+    return is_value and is_call(node) and not _is_target(node)
+
+
+def _contains(text: str, part: str) -> bool:
+    """Return whether a text has another one in it, so that it is no chance."""
+    return part in text and (len(part) > 1 or text.startswith(part) or text.endswith(part))
+
+
+def _tokens(node: Node) -> int:
+    return sum(1 for _ in node.leaves())
+
+
+def _all(nodes: Iterable[Node]) -> Iterable[Node]:
+    return (inner for node in nodes for inner in node.walk())
+
+
+def is_role(node: Node) -> bool:
+    """Return whether a name is what something is called, and not a value: a member, a keyword."""
+    return is_fixed_name(node) and not (node.parent is not None and is_definition(node.parent))
+
+
+def _is_receiver(node: Node) -> bool:
+    return node.parent is not None and receiver_of(node.parent) is node
+
+
+def _is_plain(node: Node) -> bool:
+    return not is_call(node) and not is_list(node) and "subscript" not in node.kind
+
+
+def _same_member(node: Node, other: Node) -> bool:
+    assert node.parent is not None
+    assert other.parent is not None
+    return same(node.parent, other.parent)
+
+
+def _is_target(node: Node) -> bool:
+    """Return whether a node is assigned to, or is a part of what is assigned to."""
+    parent = node.parent
+    if parent is None:
+        return False
+    if parent.kind in ("expression_list", "pattern_list"):
+        return parent.field == "left"
+    assigns = "assign" in parent.kind or "declarator" in parent.kind or parent.kind in _ASSIGNING
+    return assigns and (node.field in ("left", "name", "pattern") or node is parent.children[0])

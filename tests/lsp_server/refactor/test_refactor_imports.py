@@ -1,0 +1,73 @@
+"""Imports go along with an edit, as the example changed them, and only where they are needed."""
+
+import pytest
+from refactor_case import repeated
+
+PYTHON = ("import os\nx = os.getcwd()\n", "from pathlib import Path\nx = Path.cwd()\n")
+GO = (
+    'package a\n\nimport "io/ioutil"\n\nfunc f() { ioutil.ReadAll(r) }\n',
+    'package a\n\nimport "io"\n\nfunc f() { io.ReadAll(r) }\n',
+)
+SCRIPT = ("import _ from 'lodash';\nx = _.map(a, b);\n", "x = a.map(b);\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import os\n\nos.getcwd()\n", "from pathlib import Path\n\nPath.cwd()\n"),
+        ("import os\n\nprint(os.getcwdb())\n", "import os\n\nprint(os.getcwdb())\n"),
+        (
+            "import os\nimport re\n\nprint(os.getcwd(), os.sep)\n",
+            "import os\nimport re\nfrom pathlib import Path\n\nprint(Path.cwd(), os.sep)\n",
+        ),
+        (
+            "import os\nfrom pathlib import PurePath\n\nprint(os.getcwd(), os.sep)\n",
+            "import os\nfrom pathlib import Path, PurePath\n\nprint(Path.cwd(), os.sep)\n",
+        ),
+        ("import os, re\n\nprint(os.getcwd(), re)\n", "import re\nfrom pathlib import Path\n\nprint(Path.cwd(), re)\n"),
+        (
+            "import os\nfrom pathlib import Path\n\nprint(os.getcwd())\n",
+            "from pathlib import Path\n\nprint(Path.cwd())\n",
+        ),
+    ],
+)
+def test_python(text: str, expected: str) -> None:
+    assert repeated("python", *PYTHON, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'package b\n\nimport (\n\t"fmt"\n\t"io/ioutil"\n)\n\nfunc g() { fmt.Println(ioutil.ReadAll(x)) }\n',
+            'package b\n\nimport (\n\t"fmt"\n\t"io"\n)\n\nfunc g() { fmt.Println(io.ReadAll(x)) }\n',
+        ),
+        (
+            'package b\n\nimport "io/ioutil"\n\nfunc g() { ioutil.ReadAll(ioutil.Discard) }\n',
+            'package b\n\nimport (\n\t"io"\n\t"io/ioutil"\n)\n\nfunc g() { io.ReadAll(ioutil.Discard) }\n',
+        ),
+    ],
+)
+def test_go(text: str, expected: str) -> None:
+    assert repeated("go", *GO, text) == expected
+
+
+def test_typescript() -> None:
+    text = "import _ from 'lodash';\nimport { b } from './b';\n\nexport const c = _.map(b, _.map(d, e));\n"
+    assert repeated("typescript", *SCRIPT, text) == "import { b } from './b';\n\nexport const c = b.map(d.map(e));\n"
+
+
+def test_a_name_is_added_beside_a_default_import() -> None:
+    example = (
+        "import React from 'react';\nx = React.useState(1);\n",
+        "import React, { useState } from 'react';\nx = useState(1);\n",
+    )
+    text = "import React from 'react';\n\nconst y = React.useState(2) || React;\n"
+    assert repeated("typescript", *example, text) == (
+        "import React, { useState } from 'react';\n\nconst y = useState(2) || React;\n"
+    )
+
+
+def test_imports_stay_where_no_place_is_edited() -> None:
+    text = "import os\n\nprint('none')\n"
+    assert repeated("python", *PYTHON, text) == text

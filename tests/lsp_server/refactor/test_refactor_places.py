@@ -1,0 +1,174 @@
+"""Which places a rule edits, what it keeps of them, and which it leaves out, and why."""
+
+import pytest
+from refactor_case import edit_of, reasons, repeated
+
+TIMEOUT = ("foo(a)", "foo(a, timeout=3)")
+
+
+def test_never_inside_strings_or_comments() -> None:
+    text = 'x = "foo(1)"  # foo(2)\n'
+    assert repeated("python", *TIMEOUT, text) == text
+
+
+def test_nested_places_are_all_edited() -> None:
+    assert repeated("python", *TIMEOUT, "foo(foo(foo(1)), b)\n") == (
+        "foo(foo(foo(1, timeout=3), timeout=3), b, timeout=3)\n"
+    )
+
+
+def test_a_moved_argument_has_its_own_places_edited() -> None:
+    assert repeated("python", "emit(a, b)", "emit(b, a)", "emit(emit(1, 2), emit(3, 4))\n") == (
+        "emit(emit(4, 3), emit(2, 1))\n"
+    )
+
+
+def test_a_list_with_one_element_a_line_stays_one() -> None:
+    assert repeated("python", *TIMEOUT, "foo(\n    a,\n    b,\n)\n") == "foo(\n    a,\n    b,\n    timeout=3,\n)\n"
+
+
+def test_a_place_that_has_the_edit_is_left_alone() -> None:
+    text = "async def f():\n    await load(x)\n    load(y)\n"
+    before = "async def f():\n    load(x)\n"
+    edit = edit_of("python", [(before, before.replace("load", "await load"))], text)
+    assert edit.applied(text) == text.replace("    load(y)", "    await load(y)")
+    assert not edit.left_out
+
+
+def test_an_argument_of_the_same_name_is_not_added_twice() -> None:
+    edit = edit_of("python", [TIMEOUT], "foo(a, timeout=9)\n")
+    assert reasons(edit) == ["`timeout` is there already"]
+    assert not edit.edits
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import os\n\n\ndef f(os):\n    return os.getcwd()\n", "`os` is a parameter here"),
+        ("import os\n\n\ndef f():\n    os = g()\n    return os.getcwd()\n", "`os` is a local variable here"),
+        ("from mine import os\n\nos.getcwd()\n", "`os` is another import here"),
+        ("os = make()\nos.getcwd()\n", "`os` is defined in this file"),
+        ("print(os.getcwd())\n", "`os` is not imported here"),
+        (
+            "import os\n\n\ndef f(Path):\n    return os.getcwd()\n",
+            "`Path`, which the edit imports, is something else here",
+        ),
+    ],
+)
+def test_a_place_where_a_name_is_something_else_is_left_out(text: str, reason: str) -> None:
+    example = ("import os\nx = os.getcwd()\n", "from pathlib import Path\nx = Path.cwd()\n")
+    edit = edit_of("python", [example], text)
+    assert reasons(edit) == [reason]
+    assert not edit.edits
+
+
+def test_a_value_in_the_example_is_no_import_elsewhere() -> None:
+    example = ("import a\n\n\ndef f(user):\n    user.dict()\n", "import a\n\n\ndef f(user):\n    user.model_dump()\n")
+    text = "import typing\n\n\ndef g(team):\n    team.lead.dict()\n    typing.dict()\n"
+    edit = edit_of("python", [example], text)
+    assert edit.applied(text) == text.replace("lead.dict", "lead.model_dump")
+    assert reasons(edit) == ["`typing` is an import here, and a value in the example"]
+
+
+def test_await_is_added_in_async_functions_only() -> None:
+    before = "async def f():\n    load(x)\n"
+    example = (before, before.replace("load", "await load"))
+    edit = edit_of("python", [example], "def g():\n    load(y)\n\n\nload(z)\n")
+    assert reasons(edit) == [
+        "the edit adds `await`, and the function here is not async",
+        "the edit adds `await`, and there is no function here",
+    ]
+
+
+def test_comments_stay_or_the_place_is_left_out() -> None:
+    kept = "foo(\n    a,  # first\n    b,\n)\n"
+    assert repeated("python", *TIMEOUT, kept) == "foo(\n    a,  # first\n    b,\n    timeout=3,\n)\n"
+    edit = edit_of("python", [("old(a, b)", "new(b)")], "old(\n    a,  # why\n    c,\n)\n")
+    assert reasons(edit) == ["a comment would be lost"]
+
+
+def test_a_flipped_condition_takes_its_comments_along() -> None:
+    example = ("if not a:\n    b()\nelse:\n    c()\n", "if a:\n    c()\nelse:\n    b()\n")
+    text = "def f():\n    if not x.y:\n        # one\n        one()\n    else:\n        two()  # two\n"
+    assert repeated("python", *example, text) == (
+        "def f():\n    if x.y:\n        two()  # two\n    else:\n        # one\n        one()\n"
+    )
+
+
+def test_parentheses_are_added_where_they_are_needed_only() -> None:
+    example = ("join(a, b)", "Path(a) / b")
+    assert repeated("python", *example, "x = join(p or q, r or s).name + str(join(t, u))\n") == (
+        "x = (Path(p or q) / (r or s)).name + str(Path(t) / u)\n"
+    )
+
+
+def test_indentation_is_that_of_the_file() -> None:
+    example = ("def f():\n    go(x)\n", "def f():\n    try:\n        go(x)\n    except E:\n        pass\n")
+    text = "class A:\n\tdef f(self):\n\t\tgo(\n\t\t\ty,\n\t\t)\n"
+    assert repeated("python", *example, text) == (
+        "class A:\n\tdef f(self):\n\t\ttry:\n\t\t\tgo(\n\t\t\t\ty,\n\t\t\t)\n\t\texcept E:\n\t\t\tpass\n"
+    )
+
+
+def test_a_step_of_indentation_is_the_most_frequent_one() -> None:
+    example = ("def f():\n    go(x)\n", "def f():\n    if y:\n        go(x)\n")
+    text = "x = f(a,\n         b)\ndef f():\n  pass\n\n\ndef g():\n  go(x)\n"
+    assert repeated("python", *example, text) == text.replace("  go(x)", "  if y:\n    go(x)")
+
+
+def test_a_string_over_several_lines_is_not_indented() -> None:
+    example = ("def f():\n    go(x)\n", "def f():\n    if y:\n        go(x)\n")
+    text = 'def f():\n    go("""a\n  b\n""")\n'
+    assert repeated("python", *example, text) == 'def f():\n    if y:\n        go("""a\n  b\n""")\n'
+
+
+def test_a_place_in_an_f_string_with_the_same_quotes_is_left_out() -> None:
+    example = ("name(a)", 'a["name"]')
+    edit = edit_of("python", [example], "x = f\"{name(b)}\"\ny = f'{name(c)}'\n")
+    assert reasons(edit) == ["the edit writes quotes, and the place is inside a string with the same quotes"]
+    assert len(edit.places) == 1
+
+
+def test_a_statement_takes_no_place_of_an_expression() -> None:
+    edit = edit_of("python", [("check(a, b)\n", "assert a == b\n")], "f = lambda: check(1, 2)\ncheck(3, 4)\n")
+    assert edit.applied("f = lambda: check(1, 2)\ncheck(3, 4)\n") == "f = lambda: check(1, 2)\nassert 3 == 4\n"
+
+
+def test_a_body_is_never_left_empty() -> None:
+    example = ("go(a)\ntrace(1)\n", "go(a)\n")
+    text = "if x:\n    trace(1)\nelse:\n    trace(1)\n    go(b)\n"
+    edit = edit_of("python", [example], text)
+    assert edit.applied(text) == "if x:\n    trace(1)\nelse:\n    go(b)\n"
+    assert reasons(edit) == ["nothing would be left of the body"]
+
+
+def test_a_result_with_a_syntax_error_is_left_out_and_the_other_places_are_edited() -> None:
+    text = "package p\n\nfunc g() {\n\tif f(1) {\n\t\treturn\n\t}\n\tx := f(2)\n}\n"
+    edit = edit_of("go", [("x := f(a)", "x := T{a}")], text)
+    assert edit.applied(text) == text.replace("f(2)", "T{2}")
+    assert reasons(edit) == ["the result would have a syntax error"]
+
+
+def test_an_assignment_takes_the_place_of_whole_statements_only() -> None:
+    text = "g(f(1))\nf(2)\n"
+    assert repeated("python", "f(a)\n", "x = f(a)\n", text) == "g(f(1))\nx = f(2)\n"
+
+
+def test_errors_that_a_file_has_already_do_not_matter() -> None:
+    assert repeated("python", *TIMEOUT, "x = = 2\nfoo(1)\n") == "x = = 2\nfoo(1, timeout=3)\n"
+
+
+def test_a_deleted_statement_takes_its_line_along() -> None:
+    example = ("a()\ntrace(1)\nb()\n", "a()\nb()\n")
+    assert repeated("python", *example, "if x:\n    trace(1)\n    c()\n") == "if x:\n    c()\n"
+
+
+def test_attributes_of_an_element_are_in_any_order() -> None:
+    example = ('a = <B c="x" />;', 'a = <B d="x" />;')
+    text = "b = <B e={1} c={2} f>t</B>;\nc = <C c={3} />;\n"
+    assert repeated("typescriptreact", *example, text) == text.replace("c={2}", "d={2}")
+
+
+def test_type_arguments_of_a_call_stay() -> None:
+    text = "x = a.use<string[]>(y);\n"
+    assert repeated("typescript", "a.use(z)", "use(z)", text) == "x = use<string[]>(y);\n"

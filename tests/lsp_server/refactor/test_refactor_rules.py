@@ -1,0 +1,107 @@
+"""What a rule is made of: one example gives the narrowest useful one, a second one widens it as far as both need."""
+
+import pytest
+from refactor_case import repeated, rules_of
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example, NoRule
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import described, explicit_rules
+from lsp_server.refactor.rewrite import rewrite
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "rule"),
+    [
+        ("python", "foo(a)", "foo(a, timeout=3)", "foo($$R0_0) → foo($$R0_0, timeout=3)"),
+        ("python", "foo(a, b)", "foo(ctx, a, b)", "foo($$R0_0) → foo(ctx, $$R0_0)"),
+        ("python", "emit(name, door)", "emit(door, name)", "emit($X0, $X1) → emit($X1, $X0)"),
+        ("python", "foo(a, True)", "foo(a, flag=True)", "foo($X0, $X1) → foo($X0, flag=$X1)"),
+        ("python", "list(d.keys())", "list(d)", "$X0.keys() → $X0"),
+        ("python", "str(f(x))", "f(x)", "str($X0) → $X0"),
+        ("python", "self.assertEqual(a, b)", "assert a == b", "self.assertEqual($X0, $X1) → assert $X0 == $X1"),
+        ("python", "x == None", "x is None", "$X0 == None → $X0 is None"),
+        ("python", "if not a in b: pass", "if a not in b: pass", "not $X0 in $X1 → $X0 not in $X1"),
+        ("go", 'errors.Wrap(err, "m")', 'fmt.Errorf("m: %w", err)',
+         'errors.Wrap($X0, "$S0") → fmt.Errorf("$S0: %w", $X0)'),
+        ("go", "foo(a)", "foo(a, b)", "foo($X0) → foo($X0, b)"),
+        ("typescript", "a.b !== null && a.b !== undefined", "a.b != null",
+         "$X0 !== null && $X0 !== undefined → $X0 != null"),
+        ("rust", "let x = foo(a).unwrap();", "let x = foo(a)?;", "$X0.unwrap() → $X0?"),
+        ("java", "class A { void f() { log.warn(x); } }", "class A { void f() { log.warning(x); } }",
+         "log.warn($$R0_0) → log.warning($$R0_0)"),
+        ("ruby", "x = foo(a)\n", "x = foo(a, limit: 3)\n", "foo($$R0_0) → foo($$R0_0, limit: 3)"),
+        ("c", "int f() { return old(a, 1); }", "int f() { return fresh(a, 1); }", "old($$R0_0) → fresh($$R0_0)"),
+    ],
+)  # fmt: skip
+def test_one_example_keeps_names_and_lets_arguments_and_operands_vary(
+    language: str, before: str, after: str, rule: str
+) -> None:
+    assert rules_of(language, (before, after)) == [rule]
+
+
+def test_a_literal_stays_unless_it_is_carried_over() -> None:
+    assert rules_of("python", ("get(u, verify=False)", "get(u)")) == [
+        "get($$R0_0, verify=False$$R0_end) → get($$R0_0$$R0_end)"
+    ]
+    assert rules_of("python", ('f(x, "a")', 'g("a", x)')) == ["f($X0, $X1) → g($X1, $X0)"]
+
+
+def test_a_second_example_widens_the_rule_only_where_they_differ() -> None:
+    first, second = ("requests.get(u, timeout=1)", "httpx.get(u, timeout=1)"), ("requests.put(u)", "httpx.put(u)")
+    assert rules_of("python", first, second) == ["requests.$V0($$W1) → httpx.$V0($$W1)"]
+
+
+def test_examples_without_a_common_rule_make_two() -> None:
+    equal, true = ("self.assertEqual(a, b)", "assert a == b"), ("self.assertTrue(a)", "assert a")
+    assert len(rules_of("python", equal, true)) == 2
+
+
+def test_a_callee_does_not_vary_if_the_edit_drops_it() -> None:
+    assert len(rules_of("python", ("self.assertTrue(a)", "assert a"), ("self.assert_(b)", "assert b"))) == 2
+
+
+def test_a_pattern_that_fits_everywhere_is_all_constant() -> None:
+    assert rules_of("go", ("if a { return err }", "if a { return wrap(err) }")) == ["return err → return wrap(err)"]
+    assert rules_of("python", ("DEBUG = True", "DEBUG = False")) == ["DEBUG = True → DEBUG = False"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("foo(a)", "foo(a)", "both sides of the example are equal"),
+        ("foo(a)\n", "foo(a)\nbar(b)\n", "statements that are only added say nothing"),
+        ("foo(a", "foo(a, b)", "the example has syntax errors in python"),
+    ],
+)
+def test_an_example_without_a_rule_says_why(before: str, after: str, reason: str) -> None:
+    with pytest.raises(NoRule, match=reason):
+        learn([Example(before, after)], language_for("python", ""))
+
+
+def test_code_with_variables_is_a_rule_as_it_stands() -> None:
+    python = language_for("python", "")
+    rules = explicit_rules(Example("with self.assertRaises($E):\n    $$BODY", "with raises($E):\n    $$BODY"), python)
+    assert described(rules.rules[0]) == "with self.assertRaises($E): $$BODY → with raises($E): $$BODY"
+    text = "def f():\n\twith self.assertRaises(A):\n\t\ta()\n\t\tb()\n"
+    assert rewrite(rules, "x.py", text, python).applied(text) == text.replace("self.assertRaises", "raises")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("foo($A)", "foo($B)", r"\$B is only in the code after the edit"),
+        ("$A", "foo($A)", "fits nearly everywhere"),
+        ("foo($A", "bar($A)", "syntax errors in python"),
+    ],
+)
+def test_wrong_code_with_variables_says_what_is_wrong(before: str, after: str, reason: str) -> None:
+    with pytest.raises(NoRule, match=reason):
+        explicit_rules(Example(before, after), language_for("python", ""))
+
+
+def test_a_name_like_test_varies_behind_its_prefix() -> None:
+    before = "async def test_a(q):\n    pass\n"
+    text = "async def test_b(r):\n    go()\n\n\nasync def other(r):\n    go()\n"
+    marked = repeated("python", before, "@mark\n" + before, text)
+    assert marked == "@mark\nasync def test_b(r):\n    go()\n\n\nasync def other(r):\n    go()\n"

@@ -1,0 +1,30 @@
+"""What the tests of rules share: learn from texts, apply to a text."""
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.file_edit import FileEdit
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import described
+from lsp_server.refactor.rewrite import rewrite
+
+
+def edit_of(language_id: str, examples: list[tuple[str, str]], text: str) -> FileEdit:
+    """Return the edits of `text` by the rules of examples."""
+    language = language_for(language_id, "")
+    return rewrite(learn([Example(*pair) for pair in examples], language), "file", text, language)
+
+
+def repeated(language_id: str, before: str, after: str, text: str) -> str:
+    """Return `text` after the edit of one example."""
+    return edit_of(language_id, [(before, after)], text).applied(text)
+
+
+def reasons(edit: FileEdit) -> list[str]:
+    """Return why places were left out, in their order."""
+    return [one.reason for one in edit.left_out]
+
+
+def rules_of(language_id: str, *examples: tuple[str, str]) -> list[str]:
+    """Return the rules of examples as code."""
+    language = language_for(language_id, "")
+    return [described(rule) for rule in learn([Example(*pair) for pair in examples], language).rules]
