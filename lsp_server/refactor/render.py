@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from lsp_server.refactor.brackets import CLOSING, OPENING, breaks_line, closes, in_brackets, right_after_tag
-from lsp_server.refactor.layout import Layout, layout_of
+from lsp_server.refactor.layout import Layout
 from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.output import Output
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
@@ -19,10 +19,11 @@ class LeftOut(Exception):
 
 @attrs.frozen(eq=False)
 class Place:
-    """A match of a rule."""
+    """A match of a rule, with the layout of the rule."""
 
     rule: Rule
     match: Match
+    layout: Layout
 
 
 @attrs.frozen(eq=False)
@@ -45,7 +46,7 @@ class _Rendering:
     def __init__(self, place: Place, file: File, output: Output) -> None:
         self._place, self._file, self._output = place, file, output
         self._match, self._rule = place.match, place.rule
-        self._layout: Layout = layout_of(place.rule)
+        self._layout = place.layout
         self._base = output.indent
         self._brackets: list[str] = []
         """The gap after each bracket that is open: with a line end in it the list has one element a line."""
