@@ -8,7 +8,8 @@ import attrs
 
 from lsp_server.refactor.bindings import Scopes, binds
 from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
-from lsp_server.refactor.imports import SCRIPTS, ImportPart, ImportTable, imports_of
+from lsp_server.refactor.import_text import spec_text, statement_text
+from lsp_server.refactor.imports import ImportPart, ImportTable, imports_of
 from lsp_server.refactor.node import Node
 from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.pattern import Import, ImportEdit
@@ -62,7 +63,8 @@ class _Editor:
             node = part.node if self._language == "go" else part.statement
             like = next((one for one in new if one == self._replaced.get(part.what)), None)
             if like is not None:
-                text = self._written(like, within=node.kind == "import_spec")
+                is_spec = node.kind == "import_spec"
+                text = spec_text(like) if is_spec else statement_text(like, self._syntax, self._table)
                 edits.append(ByteEdit(node.start, node.end, text))
                 new = [one for one in new if one is not like]
             else:
@@ -158,31 +160,6 @@ class _Editor:
             return ByteEdit(others[index - 1].node.end, part.node.end, "")
         return ByteEdit(part.node.start, others[index + 1].node.start, "")
 
-    def _written(self, one: Import, *, within: bool = False) -> str:
-        """Return a statement that imports one name; `within` a group of Go, only its part of it."""
-        if self._language == "python":
-            alias = f" as {one.alias}" if one.alias else ""
-            return f"from {one.source} import {one.name}{alias}" if one.name else f"import {one.source}{alias}"
-        if self._language == "go":
-            default = one.source.rpartition("/")[2]
-            alias = f"{one.alias} " if one.alias != default and one.alias not in one.source else ""
-            return f'{alias}"{one.source}"' if within else f'import {alias}"{one.source}"'
-        if self._language in SCRIPTS:
-            return self._script(one)
-        return one.source
-
-    def _script(self, one: Import) -> str:
-        text = self._syntax.data.decode("utf-8", "surrogatepass")
-        statements = [self._syntax.text(part.statement.start, part.statement.end) for part in self._table.parts]
-        quote = '"' if any('"' in statement for statement in statements) or (not statements and '"' in text) else "'"
-        end = "" if statements and not statements[-1].endswith(";") else ";"
-        module = f"{quote}{one.source}{quote}{end}"
-        if one.kind == "bare":
-            return f"import {module}"
-        alias = f"{one.name} as {one.alias}" if one.alias else one.name
-        clause = {"default": one.alias, "namespace": f"* as {one.alias}"}.get(one.kind, f"{{ {alias} }}")
-        return f"import {'type ' if one.kind == 'type' else ''}{clause} from {module}"
-
     def _deleted(self, node: Node) -> ByteEdit:
         """Delete a statement with its line."""
         data = self._syntax.data
@@ -208,7 +185,7 @@ class _Editor:
             return self._inserted_go(one)
         top = [part for part in self._table.parts if part.statement.parent is self._syntax.root]
         top = [part for part in top if part.what.source != "__future__"]
-        text = self._written(one)
+        text = statement_text(one, self._syntax, self._table)
         if not top:
             at = self._first_line()
             return ByteEdit(at, at, text + self._newline)
@@ -226,18 +203,18 @@ class _Editor:
         specs = [part for part in self._table.parts if part.node.kind == "import_spec"]
         if not self._table.parts:
             at = next((child.end for child in self._syntax.root.children if child.kind == "package_clause"), 0)
-            return ByteEdit(at, at, f"{self._newline * 2}{self._written(one)}")
+            return ByteEdit(at, at, f"{self._newline * 2}{statement_text(one, self._syntax, self._table)}")
         if not specs:
             part = self._table.parts[0]
             spec = next(node for node in part.statement.walk() if node.kind == "import_spec")
             if "(" not in self._syntax.text(part.statement.start, spec.start):
-                lines = sorted([self._syntax.text(spec.start, spec.end), self._written(one, within=True)])
+                lines = sorted([self._syntax.text(spec.start, spec.end), spec_text(one)])
                 block = "".join(f"\t{line}{self._newline}" for line in lines)
                 return ByteEdit(part.statement.start, part.statement.end, f"import ({self._newline}{block})")
             specs = [attrs.evolve(part, node=spec)]
         group = [part for part in specs if _group_of(part.what) == _group_of(one)] or specs
         after = next((part for part in group if part.what.source > one.source), None)
-        text = self._written(one, within=True)
+        text = spec_text(one)
         if after is not None:
             return ByteEdit(after.node.start, after.node.start, f"{text}{self._newline}\t")
         return ByteEdit(group[-1].node.end, group[-1].node.end, f"{self._newline}\t{text}")

@@ -1,6 +1,5 @@
 """Which tokens of a template are those of the pattern: they and the gaps between them stay as a place has them."""
 
-import functools
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -24,11 +23,38 @@ class Layout:
     elements: frozenset[int]
 
 
-@functools.lru_cache(maxsize=256)
 def layout_of(rule: Rule) -> Layout:
     """Return the layout of a rule."""
     pattern, template = tuple(items(rule.pattern)), tuple(items(rule.template))
-    return Layout(pattern, template, _aligned(pattern, template), _depth(template), frozenset(_elements(rule.template)))
+    aligned = _aligned(pattern, template)
+    return Layout(
+        _on_one_line(pattern, frozenset(aligned.values())),
+        _on_one_line(template, frozenset(aligned)),
+        aligned,
+        _depth(template),
+        frozenset(_elements(rule.template)),
+    )
+
+
+def _on_one_line(side: Sequence[Item], aligned: frozenset[int]) -> tuple[Item, ...]:
+    """Return items whose lists are on one line, where the brackets are the place's own: it has lines of its own."""
+    result: list[Item] = []
+    own: list[bool] = []
+    after_bracket = False
+    for index, item in enumerate(side):
+        text = item.text if isinstance(item, Leaf) and not item.named else ""
+        closes = text in (")", "]", "}") or (isinstance(item, Hole) and ">" in item.kinds)
+        if own and own[-1] and "\n" in item.gap and not item.gap.strip(", \t\r\n"):
+            before_end = " " if isinstance(item, Hole) else ""
+            gap = before_end if closes else "" if after_bracket else ", " if "," in item.gap else " "
+            item = attrs.evolve(item, gap=gap)
+        result.append(item)
+        after_bracket = text in ("(", "[")
+        if text in ("(", "[", "{", "<"):
+            own.append(index in aligned and text != "{")
+        elif closes and own:
+            own.pop()
+    return tuple(result)
 
 
 def _depth(template: Sequence[Item]) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from lsp_server.refactor.pattern import (
     items,
     variables,
 )
-from lsp_server.refactor.render import root_level
+from lsp_server.refactor.precedence import root_level
 from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import SELF

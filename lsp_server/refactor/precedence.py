@@ -1,6 +1,7 @@
 """How tightly expressions bind, so that a template gets parentheses where it needs them, and only there."""
 
 import re
+from collections.abc import Sequence
 
 from lsp_server.refactor.grammar import is_access, is_call, receiver_of
 from lsp_server.refactor.node import Node
@@ -76,3 +77,10 @@ def level_of_place(node: Node) -> int:
 
 def _operator(node: Node) -> str:
     return " ".join(child.text for child in node.children)
+
+
+def root_level(nodes: Sequence[Node]) -> int:
+    """Return how tightly a run of nodes binds: that of a single expression; -1 for statements."""
+    if len(nodes) != 1 or nodes[0].kind.endswith(("statement", "declaration", "definition")):
+        return -1
+    return min(level(nodes[0]), ATOM if nodes[0].kind != "assignment" else POSTFIX)

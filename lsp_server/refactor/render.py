@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.layout import Layout, layout_of
+from lsp_server.refactor.brackets import CLOSING, OPENING, breaks_line, closes, in_brackets, right_after_tag
+from lsp_server.refactor.layout import Layout
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.node import Node
 from lsp_server.refactor.output import Output
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
-from lsp_server.refactor.precedence import ATOM, POSTFIX, level, level_of_place
+from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Syntax
-
-_OPENING = frozenset("([{")
-_CLOSING = frozenset({")", "]", "}", ">", "/>"})
 
 
 class LeftOut(Exception):
@@ -22,10 +19,11 @@ class LeftOut(Exception):
 
 @attrs.frozen(eq=False)
 class Place:
-    """A match of a rule."""
+    """A match of a rule, with the layout of the rule."""
 
     rule: Rule
     match: Match
+    layout: Layout
 
 
 @attrs.frozen(eq=False)
@@ -48,7 +46,7 @@ class _Rendering:
     def __init__(self, place: Place, file: File, output: Output) -> None:
         self._place, self._file, self._output = place, file, output
         self._match, self._rule = place.match, place.rule
-        self._layout: Layout = layout_of(place.rule)
+        self._layout = place.layout
         self._base = output.indent
         self._brackets: list[str] = []
         """The gap after each bracket that is open: with a line end in it the list has one element a line."""
@@ -98,9 +96,9 @@ class _Rendering:
             self._output.keep(bound.start, bound.end)
         else:
             self._output.text(item.text)
-        if isinstance(item, Leaf) and item.text in (*_OPENING, "<"):
+        if isinstance(item, Leaf) and item.text in (*OPENING, "<"):
             self._brackets.append("")
-        elif _closes(item) and self._brackets:
+        elif closes(item) and self._brackets:
             self._brackets.pop()
 
     def _hole(self, hole: Hole, bound: Bound, depth: int) -> None:
@@ -108,7 +106,7 @@ class _Rendering:
         loose = level(node) < hole.level and level_of_place(node) < hole.level
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
-        open_lines = is_syntax and not depth and _breaks_line(node, self._file.syntax) and not _in_brackets(self._match)
+        open_lines = is_syntax and not depth and breaks_line(node, self._file.syntax) and not in_brackets(self._match)
         if loose or open_lines:
             self._output.text("(")
         self._bound(bound)
@@ -156,7 +154,7 @@ class _Rendering:
     def _line_start(self, left: int, gap: str) -> str:
         """Return the gap before the first element of a list, if it is on a line of its own."""
         item = self._layout.template[left]
-        is_first = isinstance(item, Leaf) and (item.text in _OPENING or right_after_tag(self._layout, left))
+        is_first = isinstance(item, Leaf) and (item.text in OPENING or right_after_tag(self._layout, left))
         return gap.replace("\r\n", "\n") if is_first and "\n" in gap and not gap.strip() else ""
 
     def _place_gap(self, left: int, right: int) -> tuple[int, int] | None:
@@ -207,8 +205,8 @@ class _Rendering:
         template = self._layout.template
         one, other = template[left], template[right]
         gaps = [template[index].gap for index in range(left + 1, right + 1)]
-        opens = isinstance(one, Leaf) and one.text in _OPENING
-        closes = isinstance(other, Leaf) and other.text in _CLOSING
+        opens = isinstance(one, Leaf) and one.text in OPENING
+        closes = isinstance(other, Leaf) and other.text in CLOSING
         if len(gaps) > 1:
             plain = [gap for gap in gaps if "," not in gap]
             return max(plain if (opens or closes) and plain else gaps, key=len)
@@ -263,43 +261,3 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
-
-
-def _closes(item: Item) -> bool:
-    if isinstance(item, Hole):
-        return ">" in item.kinds
-    return isinstance(item, Leaf) and not item.named and item.text in _CLOSING
-
-
-def right_after_tag(layout: Layout, index: int) -> bool:
-    """Return whether an item is the name in an opening tag."""
-    before = layout.template[index - 1] if index else None
-    return isinstance(before, Leaf) and before.text == "<"
-
-
-def _breaks_line(node: Node, syntax: Syntax) -> bool:
-    """Return whether an expression goes over several lines outside of its own brackets and strings."""
-    depth, end = 0, node.start
-    for leaf in node.leaves():
-        if not depth and b"\n" in syntax.data[end : leaf.start]:
-            return True
-        depth += (leaf.text in _OPENING) - (leaf.text in _CLOSING and not leaf.named and leaf.text not in (">", "/>"))
-        end = leaf.end
-    return False
-
-
-def _in_brackets(match: Match) -> bool:
-    """Return whether a place is inside brackets, where lines end without a meaning."""
-    for node in match.nodes[0].ancestors():
-        if node.kind.endswith(("statement", "block", "module", "_definition", "_clause")):
-            return False
-        if node.children[0].text in _OPENING:
-            return True
-    return False
-
-
-def root_level(nodes: Sequence[Node]) -> int:
-    """Return how tightly a run of nodes binds: that of a single expression; -1 for statements."""
-    if len(nodes) != 1 or nodes[0].kind.endswith(("statement", "declaration", "definition")):
-        return -1
-    return min(level(nodes[0]), ATOM if nodes[0].kind != "assignment" else POSTFIX)

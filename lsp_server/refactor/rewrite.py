@@ -13,6 +13,7 @@ from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, di
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.imports import SCRIPTS, imports_of
 from lsp_server.refactor.indentation import indent_unit
+from lsp_server.refactor.layout import layout_of
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
@@ -45,7 +46,10 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdi
     tree = language.parse(source.data, None, PARSE_SECONDS)
     if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
-    return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
+    try:
+        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
+    except RecursionError:  # generated code can be nested deeper than Python's stack
+        return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
 
 class _Rewriting:
@@ -61,12 +65,13 @@ class _Rewriting:
         if not places:
             return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
-        while places and not self._is_sound(edits):
-            kept = [place for place in places if self._is_sound(self._edits([place]))]
+        if not self._is_sound(edits):
+            sound = self._sound(places)
             for place in places:
-                if place not in kept:
+                if place not in sound:
                     self._leave_out(place, "the result would have a syntax error")
-            places = kept if len(kept) < len(places) else []
+            # Places that are sound alone may not be so together.
+            places = sound if self._is_sound(self._edits(sound)) else []
             edits = self._edits(places)
         done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
         if not done:
@@ -85,10 +90,11 @@ class _Rewriting:
         found: list[Place] = []
         for rule in self._fitting:
             done = done_spans(rule, self._syntax)
+            layout = layout_of(rule)
             for match in matches(rule.pattern, self._syntax):
                 if done.has(match) or not match.end > match.start:
                     continue
-                place = Place(rule, match)
+                place = Place(rule, match, layout)
                 reason = why_not(place, self._scopes, self._rules.imports.added)
                 if reason is not None:
                     self._leave_out(place, reason)
@@ -141,6 +147,15 @@ class _Rewriting:
             return [_deleted_line(self._syntax, match)]
         pieces = in_order(output.pieces, self._syntax, match.start, match.end)
         return edits_of(pieces, match.start, match.end)
+
+    def _sound(self, places: list[Place]) -> list[Place]:
+        """Return the places that add no syntax error. Halves are tried: a parse for each place would take long."""
+        if not places or self._is_sound(self._edits(places)):
+            return places
+        if len(places) == 1:
+            return []
+        middle = len(places) // 2
+        return self._sound(places[:middle]) + self._sound(places[middle:])
 
     def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
         """Return whether the edits add no syntax error."""

@@ -172,3 +172,9 @@ def test_attributes_of_an_element_are_in_any_order() -> None:
 def test_type_arguments_of_a_call_stay() -> None:
     text = "x = a.use<string[]>(y);\n"
     assert repeated("typescript", "a.use(z)", "use(z)", text) == "x = use<string[]>(y);\n"
+
+
+def test_code_that_is_nested_too_deeply_is_left_out() -> None:
+    edit = edit_of("python", [TIMEOUT], "foo(" * 600 + ")" * 600 + "\n")
+    assert reasons(edit) == ["it is nested too deeply"]
+    assert not edit.edits
