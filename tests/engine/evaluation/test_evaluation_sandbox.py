@@ -170,7 +170,9 @@ def test_equal_seeds_draw_equal_problems(problem_file: Path) -> None:
     assert len(humaneval.draw(problems, 100, 100)) == len(problems)
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"[]\n"), gzip.compress(b'{"task_id": 1}\n')])
+@pytest.mark.parametrize(
+    "content", [b"", b"no gzip", gzip.compress(b"[]\n", mtime=0), gzip.compress(b'{"task_id": 1}\n', mtime=0)]
+)
 def test_a_file_without_problems_gives_an_error_of_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.gz"
     path.write_bytes(content)
