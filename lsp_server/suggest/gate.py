@@ -5,7 +5,7 @@ import re
 
 import attrs
 
-from engine.protocol.confidence import FEWEST_CHARACTERS, first_line_confidence, start_confidence
+from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between, first_line_confidence, start_confidence
 from engine.protocol.messages import Candidate, Origin, SourceName
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
@@ -44,10 +44,10 @@ class Presented:
 def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:
     """Return what to show of `text`, the shaped `candidate`, or None.
 
-    All of it is shown when the confidence in its first line reaches the setting `gate`, and what that adds to the
-    start of the line is surer still (`surer`); else the start. A fill that ended within its first line has no whole
-    line: it was unsure, or too long for its canvas or its time. The setting `whole_lines` hides starts. A gate of 0
-    hides nothing.
+    Its first line is shown when the confidence in it reaches the setting `gate`, and what that adds to the start of
+    the line is surer still (`surer`), together with the lines below that reach the gate as well; else the start. A
+    fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
+    The setting `whole_lines` hides starts. A gate of 0 hides nothing.
     """
     confidence = first_line_confidence(candidate, text)
     start = Start("", 1.0)
@@ -56,8 +56,26 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     has_whole_line = candidate.finish == "complete" or "\n" in candidate.text.strip()
     is_whole = confidence >= settings.gate and (has_whole_line or not settings.gate)
     if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
-        return Presented(text, is_start=False, confidence=confidence)
+        return Presented(_sure_lines(candidate, text, settings.gate), is_start=False, confidence=confidence)
     return Presented(start.text, is_start=True, confidence=confidence) if start.text else None
+
+
+def _sure_lines(candidate: Candidate, text: str, gate: float) -> str:
+    """Return the first line of `text` and those below it, up to the first one whose own confidence is below the gate.
+
+    Who takes the first line, or types it, has the others on the screen after that.
+    """
+    lines = text.split("\n")
+    position, kept = max(candidate.text.find(lines[0].strip()), 0), 1
+    for number, line in enumerate(lines[1:] if gate else [], 1):
+        if not (code := line.strip()):
+            continue
+        position = candidate.text.find(code, position)
+        if position < 0 or confidence_between(candidate, position, position + len(code)) < gate:
+            break
+        position += len(code)
+        kept = number + 1
+    return "\n".join(lines[:kept]).rstrip("\r") if gate else text
 
 
 def surer(gate: float) -> float:

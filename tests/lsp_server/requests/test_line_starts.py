@@ -93,8 +93,10 @@ async def test_the_setting_whole_lines_shows_no_starts(
     await other.stop()
 
 
-async def test_a_confident_first_line_is_shown_with_the_lines_below_it(editor: Editor, server: ModelServer) -> None:
-    server.behaviour = writes([("return", 0.9), (" host", 0.9), ("\n    other", 0.1)])
+async def test_a_confident_first_line_is_shown_with_the_confident_lines_below_it(
+    editor: Editor, server: ModelServer
+) -> None:
+    server.behaviour = writes([("return", 0.9), (" host", 0.9), ("\n    other", 0.9), ("\n    x", 0.1)])
     editor.open("def f():\n    |\n", "file:///project/two.py", "python")
     assert await shown(editor) == ["return host\n    other"]
     server.behaviour = writes([("return", 0.9), (" host", 0.1), ("\n    other", 0.9)])

@@ -43,9 +43,16 @@ def test_the_confidence_is_of_the_whole_first_line() -> None:
         assert presented.confidence == pytest.approx(0.72)
 
 
-def test_a_confident_first_line_is_shown_with_all_lines_below_it() -> None:
-    tokens, confidence = ["abcde", ".def", "\nx = 1"], [0.9, 0.9, 0.1]
-    assert shown_text(tokens, confidence, Settings(gate=0.8)) == "abcde.def\nx = 1"
+def test_a_confident_first_line_is_shown_with_the_confident_lines_below_it() -> None:
+    tokens, lines = ["abcde", ".def", "\nx = 1", "\n\n  y = 2", "\nz"], ["abcde.def", "\nx = 1", "\n\n  y = 2", "\nz"]
+    for confidence, count in (([0.9, 0.9, 0.1, 0.9, 0.9], 1), ([0.9, 0.9, 0.9, 0.7, 0.9], 2), ([0.9] * 5, 4)):
+        presented = shown(candidate(tokens, confidence), Settings(gate=0.8))
+        assert presented == ("".join(lines[:count]), False)
+    assert shown(candidate(tokens, [0.9, 0.9, 0.1, 0.1, 0.1]), Settings(gate=0.0)) == ("".join(lines), False)
+
+
+def test_a_doubtful_first_line_hides_the_lines_below_it() -> None:
+    tokens, confidence = ["abcde", ".def", "\nx = 1"], [0.9, 0.9, 0.9]
     assert shown_text(tokens, confidence, Settings(gate=0.85)) == "abcde"
     assert shown_text(tokens, confidence, Settings(gate=0.95)) == ""
 
