@@ -29,30 +29,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: rank(PurePosixPath(item.path.relative_to(ROOT).as_posix()), changed))
 
 
+TINY = Shape(
+    vocabulary=400, width=32, layers=2, heads=2, context_tokens=192, canvas_tokens=8, gram_buckets=64, gram_width=16
+)
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a model of 60,000 random weights whose tokenizer has read this project's own sources."""
-    folder = tmp_path_factory.mktemp("tiny-model")
-    sources = source_paths()
-    tokenizer = train_tokenizer((path.read_text() for path in sources), 400)
+    """Return the folder of a model of 60,000 random weights whose tokenizer has read frozen sources of this project."""
+    return _save_random(tmp_path_factory.mktemp("tiny-model"), TINY)
+
+
+@pytest.fixture(scope="session")
+def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
+    return _save_random(tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=128, context_tokens=2048))
+
+
+def _save_random(folder: Path, shape: Shape) -> Path:
+    tokenizer = train_tokenizer((path.read_text() for path in source_paths()), shape.vocabulary)
     tokenizer.save(str(folder / "tokenizer.json"))
-    shape = Shape(
-        vocabulary=400,
-        width=32,
-        layers=2,
-        heads=2,
-        context_tokens=192,
-        canvas_tokens=8,
-        gram_buckets=64,
-        gram_width=16,
-    )
     cpu = training_config.load_config(ROOT / "engine" / "training" / "cpu.toml")
-    config = attrs.evolve(cpu, name="tiny", model=shape)
     torch.manual_seed(1)
     network = Network(shape)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.3)
-    export(config, network, folder / "tokenizer.json", folder)
+    export(attrs.evolve(cpu, name="tiny", model=shape), network, folder / "tokenizer.json", folder)
     return folder
 
 

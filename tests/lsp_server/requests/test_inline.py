@@ -33,9 +33,9 @@ async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
 
 
 @pytest_asyncio.fixture
-async def slow_editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+async def slow_editor(settings: dict[str, Any], slow_model: Path) -> AsyncIterator[Editor]:
     editor = Editor()
-    await editor.start({**settings, **SLOW})
+    await editor.start({**settings, **SLOW, "model": str(slow_model)})
     yield editor
     await editor.stop()
 
