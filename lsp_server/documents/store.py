@@ -11,6 +11,7 @@ import tree_sitter
 from lsprotocol import types
 
 from lsp_server.documents.deletions import Deletions
+from lsp_server.documents.recent_edits import RecentEdits, changed_part
 from lsp_server.documents.source import Source, spliced
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -38,6 +39,7 @@ class Snapshot:
     source: Source
     tree: tree_sitter.Tree | None
     deletions: Deletions
+    edits: RecentEdits = attrs.field(factory=RecentEdits)
 
     @property
     def text(self) -> str:
@@ -71,6 +73,7 @@ class _Document:
     language: Language
     source: Source
     deletions: Deletions = attrs.field(factory=Deletions)
+    edits: RecentEdits = attrs.field(factory=RecentEdits)
     edited: tree_sitter.Tree | None = None
     """The last parsed tree, with every later edit noted in it. An incremental parse starts from it."""
     snapshot: Snapshot | None = None
@@ -119,7 +122,10 @@ class Documents:
             if isinstance(change, types.TextDocumentContentChangePartial):
                 _edit(document, change.range, change.text, encoding)
             else:
-                document.deletions = document.deletions.replaced(document.source.text, change.text)
+                old = document.source.text
+                document.deletions = document.deletions.replaced(old, change.text)
+                start, end, new_end = changed_part(old, change.text)
+                document.edits = document.edits.changed(old, start, end, change.text, new_end)
                 document.source = Source.of(change.text)
                 document.edited = None
         document.version = version
@@ -155,6 +161,7 @@ class Documents:
                 document.source,
                 document.parse(),
                 document.deletions,
+                document.edits,
             )
         return document.snapshot
 
@@ -191,6 +198,7 @@ def _edit(document: _Document, replaced: types.Range, text: str, encoding: types
     if document.edited is not None:
         document.edited = spliced(document.edited, old, new, start, end, start + len(text))
     document.deletions = document.deletions.edited(old.text, start, end, text)
+    document.edits = document.edits.changed(old.text, start, end, new.text, start + len(text))
     document.source = new
 
 

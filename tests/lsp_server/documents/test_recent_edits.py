@@ -1,0 +1,94 @@
+"""What the user did, as a few edits: each has the text before and after it."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsp_server.documents.recent_edits import RecentEdits, changed_part
+
+_LINES = "".join(f"line {number}\n" for number in range(20))
+_TEXTS = st.text("ab\n", max_size=12)
+
+
+class _Typist:
+    """Changes a text as an editor's notifications say it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.edits = RecentEdits()
+
+    def replace(self, old: str, new: str) -> None:
+        self.change(self.text.index(old), len(old), new)
+
+    def change(self, start: int, length: int, new: str) -> None:
+        after = self.text[:start] + new + self.text[start + length :]
+        self.edits = self.edits.changed(self.text, start, start + length, after, start + len(new))
+        self.text = after
+
+    def type(self, behind: str, keys: str) -> None:
+        start = self.text.index(behind) + len(behind)
+        for index, key in enumerate(keys):
+            self.change(start + index, 0, key)
+
+    @property
+    def parts(self) -> Sequence[tuple[str, str]]:
+        return [(one.before[one.start : one.old_end], one.after[one.start : one.end]) for one in self.edits.all]
+
+
+def test_typing_at_one_place_is_one_edit() -> None:
+    typist = _Typist(_LINES)
+    typist.type("line 3", ", more")
+    assert typist.parts == [("", ", more")]
+    assert typist.edits.all[0].before == _LINES
+
+
+def test_changes_on_one_line_are_one_edit_and_changes_far_apart_are_two() -> None:
+    typist = _Typist(_LINES)
+    typist.replace("line 3", "lane 3")
+    typist.replace("lane 3", "lanes 33")
+    typist.replace("line 9", "lane 9")
+    assert [one.serial for one in typist.edits.all] == [1, 2]
+    first, second = typist.edits.all
+    assert first.after == second.before
+    assert second.after == typist.text
+
+
+def test_what_is_undone_is_no_edit() -> None:
+    typist = _Typist(_LINES)
+    typist.replace("line 3", "lane 3")
+    typist.replace("lane 3", "line 3")
+    assert not typist.edits.all
+
+
+def test_only_the_last_edits_are_kept() -> None:
+    typist = _Typist("".join(f"word {number:02}\n" for number in range(40)))
+    for number in range(0, 40, 4):
+        typist.replace(f"word {number:02}", f"name {number:02}")
+    assert [one.serial for one in typist.edits.all] == [3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_the_edits_of_a_huge_text_are_not_kept() -> None:
+    typist = _Typist("x" * 2_000_000)
+    typist.change(5, 1, "y")
+    assert not typist.edits.all
+
+
+@given(_TEXTS, st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4), _TEXTS), max_size=8))
+def test_outside_of_its_part_an_edit_changes_nothing(text: str, changes: Sequence[tuple[int, int, str]]) -> None:
+    typist = _Typist(text)
+    for start, length, new in changes:
+        at = min(start, len(typist.text))
+        typist.change(at, min(length, len(typist.text) - at), new)
+    for edit in typist.edits.all:
+        assert edit.before[: edit.start] == edit.after[: edit.start]
+        assert edit.before[edit.old_end :] == edit.after[edit.end :]
+        assert edit.start <= edit.old_end
+        assert edit.start <= edit.end
+
+
+@given(_TEXTS, _TEXTS)
+def test_the_changed_part_is_what_differs(before: str, after: str) -> None:
+    start, end, new_end = changed_part(before, after)
+    assert before[:start] + after[start:new_end] + before[end:] == after
+    assert start <= min(end, new_end)
