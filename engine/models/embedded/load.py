@@ -68,8 +68,6 @@ def _torch_runner(
     forbidden: list[int],
     continuing: list[int],
 ) -> Runner:
-    try:
-        from engine.models.embedded import torch_loading
-    except ModuleNotFoundError as error:
-        raise ModelError(f'precision "{precision}" on device "{device}" needs {error.name}; use "auto"') from None
+    from engine.models.embedded import torch_loading
+
     return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden, continuing)
