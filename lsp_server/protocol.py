@@ -7,6 +7,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from lsp_server.bulk_messages import NEXT_EDIT, NextEditRequest
 from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
 from lsp_server.why_messages import WHY, WhyRequest
 
@@ -16,6 +17,7 @@ _OURS: dict[str, type[Any]] = {
     WHY: WhyRequest,
     SHOWN: ShownNotification,
     PARTLY_ACCEPTED: PartNotification,
+    NEXT_EDIT: NextEditRequest,
 }
 
 

@@ -15,6 +15,7 @@ from engine import __version__
 from engine.errors import MidspanError
 from engine.protocol.messages import Status
 from engine.usage_file import StatisticsFile, statistics_path
+from lsp_server import bulk_messages as bulk
 from lsp_server import log
 from lsp_server import messages as wire
 from lsp_server.configuration import Configuration, pulled_settings
@@ -29,6 +30,7 @@ from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.inline_completion import InlineCompletions
+from lsp_server.requests.next_edit import NextEdits
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
@@ -67,6 +69,7 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
+        self.next_edits = NextEdits(self.session)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
         self.file_watch = FileWatch(self)
@@ -75,7 +78,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions)
+        sync = DocumentSync(self.session, self.suggestions, self.next_edits)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -89,6 +92,10 @@ class MidspanServer(LanguageServer):
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
             WHY: self.suggestions.why.answer,
+            bulk.NEXT_EDIT: self.next_edits.find,
+            bulk.NEXT_EDIT_SHOWN: _ignore,
+            # Clients of Copilot say with this which document the user looks at.
+            "textDocument/didFocus": _ignore,
         }
         # Without its options pygls does not announce the capability.
         options = {types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions()}
@@ -170,6 +177,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
+    await ls.next_edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
@@ -228,6 +236,20 @@ def _dismissed(ls: MidspanServer, dismissal: wire.Dismissal) -> None:
         ls.suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, ls.session.encoding))
 
 
+def _ignore(*_: Any) -> None:
+    """Take a notification that nothing follows from."""
+
+
+def _next_edit_accepted(ls: MidspanServer, *_: Any) -> None:
+    """Go on to the place after the one that the user took."""
+    ls.next_edits.accepted()
+
+
+def _next_edit_dismissed(ls: MidspanServer, *_: Any) -> None:
+    """Offer no place of the rule again that is offered now."""
+    ls.next_edits.dismiss()
+
+
 _FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
@@ -243,4 +265,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     TOGGLE: _toggle,
     ACCEPTED: _accepted,
     DISMISSED: _dismissed,
+    bulk.NEXT_EDIT_ACCEPTED: _next_edit_accepted,
+    bulk.NEXT_EDIT_DISMISSED: _next_edit_dismissed,
 }
