@@ -13,6 +13,7 @@ from lsp_server.documents.recent_edits import RecentEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.languages.syntax_errors import errors
+from lsp_server.refactor.change_sort import Sort
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described
@@ -26,6 +27,8 @@ from lsp_server.workspace.reading import read_text
 MAX_CHARS = 200_000
 _MAX_RULES = 2
 _MAX_LINES = 20
+_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
+"""Such edits are made at single places all the time. Two that are alike are an example."""
 
 
 @attrs.frozen
@@ -51,7 +54,10 @@ def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> Nex
     recent = recent_rules(edits, language)
     if recent is None:
         return None
-    return NextPlaces(recent, places_in(recent.rules, edits[-1].after, language_id, path))
+    found = places_in(recent.rules, edits[-1].after, language_id, path)
+    done = _touched(edits)
+    places = [one for one in found.places if not any(one.start <= end and start <= one.end for start, end in done)]
+    return NextPlaces(recent, attrs.evolve(found, places=tuple(places)))
 
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
@@ -102,11 +108,21 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
             put(widened, each)
             if one is not lessons[-1] and len(widened) == len(learned):
                 learned, examples = widened, examples + 1
-    if examples == 1 and any(each.sort == "value" for each in learned):
+    if examples == 1 and any(each.sort in _ONLY_REPEATED for each in learned):
         return None
     rules = tuple(each.rule for each in learned)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples)
+
+
+def _touched(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
+    """Return the parts of the text after the last edit that the edits touched. Nothing there is to be edited again."""
+    parts: list[tuple[int, int]] = []
+    for edit in edits:
+        moved = edit.end - edit.old_end
+        parts = [(start + moved, end + moved) if start >= edit.old_end else (start, end) for start, end in parts]
+        parts.append((edit.start, edit.end))
+    return parts
 
 
 def _steps(edits: Sequence[RecentEdit]) -> list[RecentEdit]:
