@@ -67,7 +67,10 @@ class Repeat:
                 for one in found
             ]
         else:
-            drafts = [_drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, reason)]
+            drafts = []
+        if all(one.uri != snapshot.uri for one in drafts):
+            # The search does not see a document outside of the folders, or whose language only the editor knows.
+            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, reason))
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
