@@ -15,6 +15,7 @@ from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
+from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.pattern import RuleSet
@@ -74,20 +75,22 @@ class Repeat:
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
-        narrow = _Narrowing(known.rules, snapshot).narrow
+        narrow = Narrowing(known.rules, snapshot.uri, snapshot.language).narrow
         return Draft(title, known.name, tuple(drafts), tuple(progress.reached), narrow=narrow)
 
 
 @attrs.frozen
-class _Narrowing:
+class Narrowing:
+    """Makes an edit of some places of a file. `language` is that of the document `uri`; a path says that of others."""
+
     rules: RuleSet
-    snapshot: Snapshot
+    uri: str
+    language: Language
 
     def narrow(self, file: DraftFile, text: str, blocks: Sequence[Block]) -> FileEdit:
         """Return the edit of some places. The imports follow what is chosen."""
         spans = {span for block in blocks for span in block.spans}
-        is_own = file.uri == self.snapshot.uri
-        language = self.snapshot.language if is_own else language_for("", file.path)
+        language = self.language if file.uri == self.uri else language_for("", file.path)
         edit = rewrite(self.rules, file.edit.path, text, language, spans)
         if set(edit.places) != spans:
             raise NotApplied(f"{file.path}: the chosen places alone would have a syntax error; choose all of this file")
