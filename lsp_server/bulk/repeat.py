@@ -54,7 +54,6 @@ class Repeat:
         known = await self._rules.find(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
-        reason = f"as in {PurePath(snapshot.path).name}:{snapshot.source.lines.at(known.example[0]) + 1}"
         progress = Progress(1)
         if scope == "workspace":
             files = ProjectFiles(
@@ -64,14 +63,14 @@ class Repeat:
             )
             found, progress = await asyncio.to_thread(_search, known.rules, files, snapshot, work)
             drafts = [
-                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), reason)
+                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), known.reason)
                 for one in found
             ]
         else:
             drafts = []
         if all(one.uri != snapshot.uri for one in drafts):
             # The search does not see a document outside of the folders, or whose language only the editor knows.
-            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, reason))
+            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason))
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
@@ -98,13 +97,9 @@ class Narrowing:
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
-    lines = selection.snapshot.source.lines
+    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
     touched = selection.lines
-    first, last = lines.at(known.example[0]), lines.at(known.example[1])
-    if first <= touched[-1] and touched[0] <= last:
-        return True
-    ranges = [(block.line, block.line + block.before.count("\n")) for block in known.file.blocks]
-    return any(first <= touched[-1] and touched[0] <= last for first, last in ranges)
+    return any(lines and lines[0] <= touched[-1] and touched[0] <= lines[-1] for lines in (known.lines, *blocks))
 
 
 def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:
