@@ -33,11 +33,15 @@ _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
 
 @attrs.frozen
 class RecentRules:
-    """The rules of what the user is doing, their `name` as code, and how many edits they are made from."""
+    """The rules of what the user is doing, their `name` as code, and how many edits they are made from.
+
+    `is_telling` says that the edit looks like one that belongs elsewhere too, so that it may be offered unasked.
+    """
 
     rules: RuleSet
     name: str
     examples: int
+    is_telling: bool
 
 
 @attrs.frozen
@@ -49,10 +53,10 @@ class NextPlaces:
 
 
 def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
-    """Return where the newest edit belongs too, in the text after it. None if the edits give no rule."""
+    """Return where the newest edit belongs too, in the text after it. None if the edits give no telling rule."""
     language = language_for(language_id, path)
     recent = recent_rules(edits, language)
-    if recent is None:
+    if recent is None or not recent.is_telling:
         return None
     found = places_in(recent.rules, edits[-1].after, language_id, path)
     done = _touched(edits)
@@ -89,8 +93,8 @@ def may_be_example(edit: RecentEdit) -> bool:
 def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
-    There is none while the edit is unfinished, and none for an edit that only adds or that gives a bound name another
-    name. Imports that an edit before or after it changed come along.
+    There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
+    after it changed come along.
     """
     lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language)) is not None]
     if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language) is None:
@@ -108,11 +112,11 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
             put(widened, each)
             if one is not lessons[-1] and len(widened) == len(learned):
                 learned, examples = widened, examples + 1
-    if examples == 1 and any(each.sort in _ONLY_REPEATED for each in learned):
-        return None
+    sorts = {each.sort for each in learned}
+    is_telling = "rename" not in sorts and (examples > 1 or not sorts & _ONLY_REPEATED)
     rules = tuple(each.rule for each in learned)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
-    return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples)
+    return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples, is_telling)
 
 
 def _touched(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
@@ -146,10 +150,7 @@ def _is_of_imports(one: Lesson) -> bool:
 
 
 def _is_example(one: Lesson) -> bool:
-    """Return whether an edit looks like one that belongs elsewhere too, and not like ordinary typing."""
-    if one.insertions or one.small or not 1 <= len(one.learned) <= _MAX_RULES:
-        return False
-    return all(each.sort != "rename" for each in one.learned)
+    return not one.insertions and not one.small and 1 <= len(one.learned) <= _MAX_RULES
 
 
 def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:

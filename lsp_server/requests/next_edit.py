@@ -48,9 +48,9 @@ class _Round:
 class NextEdits:
     """Answers the requests for the next edit of a session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, worker: Worker) -> None:
         self._session = session
-        self._worker = Worker()
+        self._worker = worker
         self._background = Worker()
         self._round: _Round | None = None
         self._changed: set[str] = set()
@@ -104,9 +104,8 @@ class NextEdits:
         self._undone.pop(uri, None)
 
     async def close(self) -> None:
-        """End the search and the worker processes."""
+        """End the search and its process."""
         self._end()
-        await self._worker.close()
         await self._background.close()
 
     async def _find(self, params: NextEditParams) -> NextEdit | None:
