@@ -30,6 +30,7 @@ _KEYWORDS = frozenset(
     )
 )
 _WORDS = ("the value", "which is", "used here", "when nothing", "else was", "given so", "that it", "can be", "later")
+_NEAR = 400
 _PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'"}
 
 
@@ -79,10 +80,8 @@ class Writer:
     def change_name(self) -> list[Change]:
         """Give one use of a name another name of the file."""
         found = self._drawn(_NAME, lambda match: match[0] not in _KEYWORDS)
-        others = sorted(set(_NAME.findall(self.text)) - _KEYWORDS)
-        if found is None or len(others) < 2:
-            return []
-        return self._retyped(found.start(), found.end(), self._random.choice(others))
+        name = self._name_near(found.start()) if found is not None else ""
+        return self._retyped(found.start(), found.end(), name) if found is not None and name else []
 
     def change_number(self) -> list[Change]:
         """Change one number."""
@@ -101,10 +100,8 @@ class Writer:
     def add_argument(self) -> list[Change]:
         """Add an argument to one call."""
         found = self._drawn(_CALL)
-        if found is None:
-            return []
-        others = sorted(set(_NAME.findall(self.text)) - _KEYWORDS)
-        return self._typed(found.end(), ", " + self._random.choice(others))
+        name = self._name_near(found.start()) if found is not None else ""
+        return self._typed(found.end(), f", {name}") if found is not None and name else []
 
     def correct_typo(self) -> list[Change]:
         """Type a name wrong, at the end of a line of its own, and correct it."""
@@ -159,8 +156,7 @@ class Writer:
         if line is None or self._file.language != "python":
             return []
         at, indent = self._line_start(line), self._indent(line)
-        others = sorted(set(_NAME.findall(self.text)) - _KEYWORDS)
-        head = f"if {self._random.choice(others)}:"
+        head = f"if {self._name_near(at)}:"
         keys = [Change(at, at, indent + "\n"), *self._typed(at + len(indent), head)]
         below = at + len(indent) + len(head) + 1
         return [*keys, Change(below, below, "    ")]
@@ -239,6 +235,12 @@ class Writer:
     def _is_code(self, offset: int) -> bool:
         start = self.text.rfind("\n", 0, offset) + 1
         return not self.text[start:offset].lstrip().startswith(("#", "//", "*", "import", "from", "package"))
+
+    def _name_near(self, offset: int) -> str:
+        """Return a name from the lines around, as it is most likely one that can be used there; "" without one."""
+        names = _NAME.findall(self.text[max(0, offset - _NEAR) : offset + _NEAR])
+        found = sorted(set(names) - _KEYWORDS)
+        return self._random.choice(found) if found else ""
 
     def _drawn_line(self) -> int | None:
         lines = self.text.split("\n")

@@ -8,6 +8,7 @@ character, whatever places it left out.
 
 import asyncio
 import itertools
+import math
 import os
 import random
 import statistics
@@ -33,6 +34,8 @@ from lsp_server.documents.recent_edits import changed_part
 
 LANGUAGES = {"python": ".py", "typescript": ".ts", "go": ".go"}
 _LINES = range(60, 1_000)
+_KEY_MEDIAN, _KEY_SPREAD = math.log(0.13), 0.5
+"""The seconds between two keys: half of them are shorter than 0.13, 80 % between 0.07 and 0.25."""
 
 
 @attrs.define
@@ -85,13 +88,15 @@ async def edit_without_repetition(
     client: NextEditClient, folder: Path, file: File, count: int, silence: Silence
 ) -> None:
     """Do some actions in a file, and ask after each key."""
-    writer = Writer(file, folder.name)
+    writer, rhythm = Writer(file, folder.name), random.Random(folder.name)
     await client.open(folder / f"file{LANGUAGES[file.language]}", writer.text)
     for action in writer.actions(count):
         offered = None
-        for change in action.changes:
+        for number, change in enumerate(action.changes, 1):
             await client.change(change)
-            offered, ms = await client.ask()
+            # Keys come by the rhythm of a fast typist; after the last one the user pauses.
+            patience = None if number == len(action.changes) else rhythm.lognormvariate(_KEY_MEDIAN, _KEY_SPREAD)
+            offered, ms = await client.ask(patience)
             silence.keys.note(action.kind, offered is not None)
             silence.ms.append(ms)
         silence.pauses.note(action.kind, offered is not None)

@@ -1,5 +1,6 @@
 """A client that changes a document key by key and asks a real midspan-lsp for the next edit."""
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -64,12 +65,20 @@ class NextEditClient:
         self.text = self.text[: change.start] + change.text + self.text[change.end :]
         self._offset = change.start + len(change.text)
 
-    async def ask(self) -> tuple[str | None, float]:
-        """Return the text after the edit that is offered, None without one, and the milliseconds until the answer."""
+    async def ask(self, patience_s: float | None = None) -> tuple[str | None, float]:
+        """Return the text after the edit that is offered, None without one, and the milliseconds until the answer.
+
+        After `patience_s` the user has pressed the next key, and the answer comes too late.
+        """
         document = lsp.VersionedDocument(self._uri, self._version)
         began = time.perf_counter()
         params = Ask(document, self._position(self._offset))
-        answer = await self._rpc.request("textDocument/copilotInlineEdit", params, Answer)
+        asking = asyncio.ensure_future(self._rpc.request("textDocument/copilotInlineEdit", params, Answer))
+        # The next change makes the answer stale, and the next request cancels this one.
+        await asyncio.wait({asking}, timeout=patience_s)
+        if not asking.done():
+            return None, (time.perf_counter() - began) * 1000
+        answer = asking.result()
         took = (time.perf_counter() - began) * 1000
         if not answer.edits:
             return None, took

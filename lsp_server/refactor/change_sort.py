@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from lsp_server.refactor.bindings import Scopes, binds
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_callee, is_definition, is_fixed_name, is_literal, is_name, is_string_content
 from lsp_server.refactor.node import Node, leaf_text
@@ -14,10 +14,13 @@ def sort_of(change: Change, scopes: Scopes) -> Sort:
     """Return the sort of a change. `scopes` are those of the text before it.
 
     A "value" is a literal or an operand in the same place; a "rename" gives a name that the file binds another name. A
-    callee, a member, a keyword or something imported that changes is "structure": so an API changes.
+    callee, a member, a keyword or something imported that changes is "structure": so an API changes. What the language
+    itself brings does not change, so other arguments of it are values.
     """
     if not change.after:
         return "removal"
+    if _is_call_of_builtin(change, scopes):
+        return "value"
     old = [leaf for node in change.before for leaf in node.leaves()]
     new = [leaf for node in change.after for leaf in node.leaves()]
     if len(old) != len(new) or any(one.field != other.field for one, other in zip(old, new, strict=True)):
@@ -28,6 +31,19 @@ def sort_of(change: Change, scopes: Scopes) -> Sort:
     if all(_is_bound(one, scopes) and is_name(other) for one, other in pairs):
         return "rename"
     return "value" if all(_is_value(one, scopes) and _is_value(other, scopes) for one, other in pairs) else "structure"
+
+
+def _is_call_of_builtin(change: Change, scopes: Scopes) -> bool:
+    """Return whether a change is one of the arguments of a function that the language brings."""
+    if len(change.before) != 1 or len(change.after) != 1:
+        return False
+    names = [
+        next((child for child in node.children if is_callee(child)), None) for node in (*change.before, *change.after)
+    ]
+    old, new = names
+    if old is None or new is None or old.text != new.text or old.text not in BROUGHT:
+        return False
+    return scopes.binding(old.text, old) == UNKNOWN
 
 
 def _is_value(leaf: Node, scopes: Scopes) -> bool:

@@ -4,6 +4,7 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 """
 
 import functools
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -27,6 +28,7 @@ from lsp_server.workspace.reading import read_text
 MAX_CHARS = 200_000
 _MAX_RULES = 2
 _MAX_LINES = 20
+_WORD_CHAR = re.compile(r"\w")
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
 """Such edits are made at single places all the time. Two that are alike are an example."""
 
@@ -90,6 +92,20 @@ def may_be_example(edit: RecentEdit) -> bool:
     return bool(lines.strip()) and max(lines.count("\n"), edit.after.count("\n", edit.start, edit.end)) < _MAX_LINES
 
 
+def is_in_progress(edit: RecentEdit, offset: int) -> bool:
+    """Return whether the cursor is after a word that the edit wrote, and that may go on: the file has no other such."""
+    text = edit.after
+    if not edit.start < offset <= edit.end or _WORD_CHAR.match(text, offset):
+        return False
+    start = offset
+    while start and _WORD_CHAR.match(text, start - 1):
+        start -= 1
+    word = text[start:offset]
+    if not word:
+        return False
+    return word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2
+
+
 def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
@@ -113,7 +129,8 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
             if one is not lessons[-1] and len(widened) == len(learned):
                 learned, examples = widened, examples + 1
     sorts = {each.sort for each in learned}
-    is_telling = "rename" not in sorts and (examples > 1 or not sorts & _ONLY_REPEATED)
+    is_single = examples == 1 and (bool(sorts & _ONLY_REPEATED) or _deletes_lines(edits[-1]))
+    is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
     rules = tuple(each.rule for each in learned)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples, is_telling)
@@ -142,6 +159,10 @@ def _steps(edits: Sequence[RecentEdit]) -> list[RecentEdit]:
     if first.start + moved <= last.old_end and last.start <= first.end + moved:
         return [*steps[:-3], RecentEdit(first.before, last.after, 0, 0, 0, last.serial)]
     return steps
+
+
+def _deletes_lines(edit: RecentEdit) -> bool:
+    return "\n" in edit.before[edit.start : edit.old_end] and not edit.after[edit.start : edit.end].strip()
 
 
 def _is_of_imports(one: Lesson) -> bool:
