@@ -81,3 +81,11 @@ async def test_the_server_answers_while_it_searches(editor: BulkEditor, searchin
     editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams("searching"))
     with pytest.raises(JsonRpcException):
         await searching
+
+
+async def test_a_search_process_that_dies_is_told(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:
+    search_processes(editor)[0].kill()
+
+    with pytest.raises(JsonRpcException, match="a search process failed with EOFError; run the action again"):
+        await searching
+    assert editor.applied == []
