@@ -79,12 +79,12 @@ class MidspanServer(LanguageServer):
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
         self.worker = Worker()
+        self.next_edits = NextEdits(self.session, self.worker)
         self.rules = KnownRules(self.session, self.worker)
         actions = actions_of(self.session, self.rules)
         self.bulk_work = BulkWork(self, self.session, actions)
         self.bulk_edits = BulkEdits(self, self.session, self.bulk_work)
         self.code_actions = CodeActions(self.protocol, self.session, actions, self.bulk_edits)
-        self.next_edits = NextEdits(self.session, self.worker)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
         self.file_watch = FileWatch(self)
@@ -93,7 +93,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions, self.rules, self.next_edits)
+        sync = DocumentSync(self.session, self.suggestions, self.next_edits, self.rules)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -199,9 +199,9 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
-    await ls.next_edits.close()
     ls.bulk_work.cancel_all()
     await ls.worker.close()
+    await ls.next_edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
@@ -260,6 +260,11 @@ def _dismissed(ls: MidspanServer, dismissal: wire.Dismissal) -> None:
         ls.suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, ls.session.encoding))
 
 
+async def _run_action(ls: MidspanServer, asked: bulk.BulkAction) -> bulk.ApplyResult:
+    """Do what a code action says, for editors that cannot ask for its edit."""
+    return await ls.bulk_edits.run(asked)
+
+
 def _ignore(*_: Any) -> None:
     """Take a notification that nothing follows from."""
 
@@ -272,11 +277,6 @@ def _next_edit_accepted(ls: MidspanServer, *_: Any) -> None:
 def _next_edit_dismissed(ls: MidspanServer, *_: Any) -> None:
     """Offer no place of the rule again that is offered now."""
     ls.next_edits.dismiss()
-
-
-async def _run_action(ls: MidspanServer, asked: bulk.BulkAction) -> bulk.ApplyResult:
-    """Do what a code action says, for editors that cannot ask for its edit."""
-    return await ls.bulk_edits.run(asked)
 
 
 _FEATURES: dict[str, Callable[..., Any]] = {

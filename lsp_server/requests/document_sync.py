@@ -14,11 +14,11 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithN
 class DocumentSync:
     """Keeps the session's documents as the editor has them, and cancels suggestions for text that changed."""
 
-    def __init__(self, session: Session, suggestions: Suggestions, rules: KnownRules, next_edits: NextEdits) -> None:
+    def __init__(self, session: Session, suggestions: Suggestions, next_edits: NextEdits, rules: KnownRules) -> None:
         self._session = session
         self._suggestions = suggestions
-        self._rules = rules
         self._next_edits = next_edits
+        self._rules = rules
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         """Keep a document, and start the engine so that it is ready when it is first needed."""

@@ -107,7 +107,7 @@ class NextEdits:
         self._undone.pop(uri, None)
 
     async def close(self) -> None:
-        """End the search and its process."""
+        """End the search and its worker process."""
         self._end()
         await self._background.close()
 
