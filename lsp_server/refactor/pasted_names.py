@@ -39,11 +39,15 @@ class _Names:
     scopes: Scopes = attrs.field(init=False)
     members: set[str] = attrs.field(init=False)
     """The members that the rest of the file uses."""
+    free: set[str] = attrs.field(init=False)
+    """The names that nothing binds in the rest of the file either, such as those of other files of a package."""
 
     def __attrs_post_init__(self) -> None:
         self.scopes = Scopes(self.syntax, imports_of(self.syntax))
-        leaves = self.syntax.root.leaves()
-        self.members = {leaf.text for leaf in leaves if not self._is_pasted(leaf) and is_fixed_name(leaf)}
+        names = [leaf for leaf in self.syntax.root.leaves() if is_name(leaf) and not self._is_pasted(leaf)]
+        self.members = {leaf.text for leaf in names if is_fixed_name(leaf)}
+        others = [leaf for leaf in names if not is_fixed_name(leaf)]
+        self.free = {leaf.text for leaf in others if self.scopes.binding(leaf.text, leaf) == UNKNOWN}
 
     def edits(self) -> list[Part]:
         pasted = [node for node in self.syntax.root.walk() if self._is_pasted(node)]
@@ -83,7 +87,7 @@ class _Names:
             receiver = receiver_of(leaf.parent)
             is_own = receiver is not None and receiver is not leaf and receiver.text in SELF
             return is_own and not is_definition(leaf.parent) and leaf.text not in self.members
-        return self.scopes.binding(leaf.text, leaf) == UNKNOWN
+        return self.scopes.binding(leaf.text, leaf) == UNKNOWN and leaf.text not in self.free
 
     def _has_unknown(self, node: Node) -> bool:
         return any(self._is_unknown(leaf) for leaf in node.leaves())
