@@ -4,7 +4,15 @@ from typing import Literal
 
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import is_callee, is_definition, is_fixed_name, is_literal, is_name, is_string_content
+from lsp_server.refactor.grammar import (
+    is_callee,
+    is_definition,
+    is_fixed_name,
+    is_literal,
+    is_name,
+    is_named_element,
+    is_string_content,
+)
 from lsp_server.refactor.node import Node, leaf_text
 
 Sort = Literal["structure", "value", "removal", "rename"]
@@ -15,7 +23,7 @@ def sort_of(change: Change, scopes: Scopes) -> Sort:
 
     A "value" is a literal or an operand in the same place; a "rename" gives a name that the file binds another name. A
     callee, a member, a keyword or something imported that changes is "structure": so an API changes. What the language
-    itself brings does not change, so other arguments of it are values.
+    itself brings does not change, so more arguments of it are values, unless they have names.
     """
     if not change.after:
         return "removal"
@@ -34,7 +42,7 @@ def sort_of(change: Change, scopes: Scopes) -> Sort:
 
 
 def _is_call_of_builtin(change: Change, scopes: Scopes) -> bool:
-    """Return whether a change is one of the arguments of a function that the language brings."""
+    """Return whether a change gives more arguments to a function that the language brings, none of them by name."""
     if len(change.before) != 1 or len(change.after) != 1:
         return False
     names = [
@@ -43,7 +51,9 @@ def _is_call_of_builtin(change: Change, scopes: Scopes) -> bool:
     old, new = names
     if old is None or new is None or old.text != new.text or old.text not in BROUGHT:
         return False
-    return scopes.binding(old.text, old) == UNKNOWN
+    named = [sum(map(is_named_element, node.walk())) for node in (*change.before, *change.after)]
+    more = sum(1 for _ in change.after[0].leaves()) > sum(1 for _ in change.before[0].leaves())
+    return more and named[0] == named[1] and scopes.binding(old.text, old) == UNKNOWN
 
 
 def _is_value(leaf: Node, scopes: Scopes) -> bool:

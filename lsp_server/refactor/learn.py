@@ -50,13 +50,15 @@ class Learned:
 class Lesson:
     """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little.
 
-    A lesson without changes may still have imports.
+    `alike` counts the changes that were widened to one rule with others of the example. A lesson without changes may
+    still have imports.
     """
 
     learned: tuple[Learned, ...]
     imports: ImportEdit
     insertions: int
     small: int
+    alike: int = 0
 
     @property
     def reasons(self) -> list[str]:
@@ -73,7 +75,9 @@ def lesson(before: Syntax, after: Syntax) -> Lesson:
     for one in ones:
         if one is not None:
             put(learned, one)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, ones.count(None))
+    small = ones.count(None)
+    alike = len(ones) - small - len(learned)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike)
 
 
 def learn(examples: Iterable[Example], language: Language) -> RuleSet:

@@ -120,7 +120,7 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
         imports = imports.joined(lessons.pop().imports)
     if not lessons or not _is_example(lessons[-1]):
         return None
-    learned, examples = list(lessons[-1].learned), 1
+    learned, examples = list(lessons[-1].learned), 1 + lessons[-1].alike
     for one in reversed(lessons):
         imports = imports.joined(one.imports)
         for each in one.learned:

@@ -138,6 +138,13 @@ def test_the_arguments_of_what_the_language_brings_are_an_example_the_second_tim
     assert _lines(typist) == []
     typist.replace("len(y)", "len(y, 1)")
     assert _lines(typist) == ["c = len(z, 1)"]
+    typist = Typist("a = len(x)\nb = len(y)\n\n\n\nc = len(z)\n")
+    typist.replace("len(x)", "len(x, 1)")
+    typist.replace("len(y)", "len(y, 1)")
+    assert _lines(typist) == ["c = len(z, 1)"]
+    typist = Typist("a = open(x)\n\n\n\nc = open(z)\n")
+    typist.replace("open(x)", "open(x, encoding='utf-8')")
+    assert _lines(typist) == ["c = open(z, encoding='utf-8')"]
 
 
 def test_lines_that_are_deleted_are_an_example_the_second_time() -> None:
