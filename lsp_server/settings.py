@@ -106,12 +106,28 @@ class Settings:
             "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
         ),
     )
+    refactor_max_files: int = attrs.field(
+        default=20_000,
+        metadata=_about(integer(1, 20_000), "The most files that a repeated edit searches."),
+    )
+    refactor_max_places: int = attrs.field(
+        default=5_000,
+        metadata=_about(integer(1, 1_000_000), "The most places that a repeated edit finds."),
+    )
+    refactor_max_seconds: float = attrs.field(
+        default=60.0,
+        metadata=_about(number(0.1, 3600), "The most seconds that a repeated edit searches."),
+    )
     idle_minutes: float = attrs.field(
         default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
     completion_items: bool = attrs.field(
         default=False,
         metadata=_about(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
+    )
+    next_edits: bool = attrs.field(
+        default=True,
+        metadata=_about(FLAG, "Whether the place where your last edit fits too is offered next."),
     )
     log_level: str = attrs.field(
         default="info", metadata=_about(choice("debug", "info", "warning", "error"), "How much is logged.")

@@ -35,6 +35,9 @@ async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
         "midspan.toggle",
         "midspan.accepted",
         "midspan.dismissed",
+        "midspan.runAction",
+        "midspan.nextEditAccepted",
+        "midspan.nextEditDismissed",
     }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)
