@@ -108,6 +108,8 @@ class NextEdits:
 
     async def close(self) -> None:
         """End the search and its worker process."""
+        if self._asking is not None:
+            self._asking.cancel()
         self._end()
         await self._background.close()
 
