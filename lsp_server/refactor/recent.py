@@ -115,12 +115,12 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
     lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language)) is not None]
     if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language) is None:
         return None
-    imports = ImportEdit()
+    later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
-        imports = imports.joined(lessons.pop().imports)
+        later = later.joined(lessons.pop().imports)
     if not lessons or not _is_example(lessons[-1]):
         return None
-    learned, examples = list(lessons[-1].learned), 1 + lessons[-1].alike
+    learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
         imports = imports.joined(one.imports)
         for each in one.learned:
@@ -133,6 +133,8 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
     is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
     rules = tuple(each.rule for each in learned)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
+    if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
+        return None  # the newest edit has nothing to do with the one before
     return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples, is_telling)
 
 

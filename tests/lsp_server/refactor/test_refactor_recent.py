@@ -95,6 +95,13 @@ def test_an_import_after_the_edit_does_not_end_it() -> None:
     assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
 
 
+def test_another_import_after_the_edit_ends_it() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    typist.replace("import os\n", "import os\nimport json\n")
+    assert _next(typist) is None
+
+
 def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two() -> None:
     typist = Typist(_PATHS)
     typist.replace("os.path.join(folder", "Path(folder")
