@@ -1,6 +1,6 @@
 """Applies rules to one file."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -37,8 +37,11 @@ def _literals(rule: Rule) -> list[str]:
     return [text for text in rule.literals() if "'" not in text and '"' not in text]
 
 
-def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdit:
-    """Return the edits of a file by all rules that fit its language. The file is not written."""
+def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Collection[Span] | None = None) -> FileEdit:
+    """Return the edits of a file by all rules that fit its language: of all places, or of these only.
+
+    The file is not written.
+    """
     source = Source.of(text)
     fitting = [rule for rule in rules.rules if fits_language(rule, language)]
     if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
@@ -47,7 +50,7 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdi
     if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
-        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
+        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only)
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
@@ -60,8 +63,10 @@ class _Rewriting:
         self._digest = digest_of(source.text)
         self._left_out: dict[tuple[int, int], str] = {}
 
-    def edit(self, path: str) -> FileEdit:
+    def edit(self, path: str, only: Collection[Span] | None) -> FileEdit:
         places = self._places()
+        if only is not None:
+            places = [place for place in places if self._span(place.match.start, place.match.end) in only]
         if not places:
             return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
