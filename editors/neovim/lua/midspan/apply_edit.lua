@@ -6,28 +6,51 @@ local M = {}
 
 local APPLY = 'workspace/applyEdit'
 
----@param change lsp.TextDocumentEdit
+---@param document { uri: string, version?: integer }
 ---@return string? problem
-local function problem_with(change)
-  local uri, version = change.textDocument.uri, change.textDocument.version
-  local buf = vim.uri_to_bufnr(uri)
-  local name = vim.fn.fnamemodify(vim.uri_to_fname(uri), ':.')
-  local known = vim.api.nvim_buf_is_loaded(buf)
-  if not known and not pcall(vim.fn.bufload, buf) then
+local function problem_with(document)
+  local buf = vim.uri_to_bufnr(document.uri)
+  local name = vim.fn.fnamemodify(vim.uri_to_fname(document.uri), ':.')
+  local is_open = vim.api.nvim_buf_is_loaded(buf)
+  if not is_open and not pcall(vim.fn.bufload, buf) then
     return name .. ' cannot be opened'
   end
   if not vim.bo[buf].modifiable then
     return name .. " is not 'modifiable'"
   end
-  if known and type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
+  if is_open and type(document.version) == 'number' and vim.lsp.util.buf_versions[buf] ~= document.version then
     return name .. ' has changed meanwhile'
   end
 end
 
----@param change lsp.TextDocumentEdit
-local function begin_undo_step(change)
-  local buf = vim.uri_to_bufnr(change.textDocument.uri)
+---@param document { uri: string }
+local function begin_undo_step(document)
+  local buf = vim.uri_to_bufnr(document.uri)
   vim.bo[buf].undolevels = vim.bo[buf].undolevels
+end
+
+---@param edit lsp.WorkspaceEdit
+---@return { uri: string, version?: integer }[]
+local function documents_of(edit)
+  local documents = {}
+  for _, change in ipairs(edit.documentChanges or {}) do
+    table.insert(documents, change.textDocument)
+  end
+  for uri in pairs(edit.changes or {}) do
+    table.insert(documents, { uri = uri })
+  end
+  return documents
+end
+
+--- Take away what Neovim would ask and print for each file: the user has seen and chosen these places.
+---@param edit lsp.WorkspaceEdit
+local function drop_annotations(edit)
+  edit.changeAnnotations = nil
+  for _, change in ipairs(edit.documentChanges or {}) do
+    for _, text_edit in ipairs(change.edits or {}) do
+      text_edit.annotationId = nil
+    end
+  end
 end
 
 --- Change all files, or none of them: then the answer says why. Each file gets one undo step.
@@ -36,16 +59,15 @@ end
 ---@param context lsp.HandlerContext
 ---@return lsp.ApplyWorkspaceEditResult
 function M.handle(err, params, context)
-  local changes = vim.tbl_filter(function(change)
-    return change.textDocument ~= nil
-  end, params.edit.documentChanges or {})
-  for _, change in ipairs(changes) do
-    local problem = problem_with(change)
+  local documents = documents_of(params.edit)
+  for _, document in ipairs(documents) do
+    local problem = problem_with(document)
     if problem then
       return { applied = false, failureReason = problem }
     end
   end
-  vim.iter(changes):each(begin_undo_step)
+  vim.iter(documents):each(begin_undo_step)
+  drop_annotations(params.edit)
   -- Neovim would print the label, over the line that says what was changed.
   return vim.lsp.handlers[APPLY](err, { edit = params.edit }, context)
 end

@@ -40,6 +40,7 @@ local CANCEL_KEY = '<C-c>'
 ---@field leftOut midspan.BulkOmission[]
 ---@field reached string[]
 ---@field exclusive boolean
+---@field following midspan.BulkPlace[] what follows the chosen places of its file
 
 ---@class midspan.Search
 ---@field client vim.lsp.Client

@@ -115,8 +115,12 @@ function M.config()
   return {
     cmd = { 'midspan-lsp' },
     root_markers = { '.git' },
-    -- Code actions then come with this command; otherwise Neovim would apply them unseen.
-    capabilities = { experimental = { midspanPreview = true } },
+    capabilities = {
+      -- Code actions then come with our command; otherwise Neovim would apply them unseen.
+      experimental = { midspanPreview = true },
+      -- Neovim can do this, and does not say so. Only such an edit has the versions of the files.
+      workspace = { workspaceEdit = { documentChanges = true } },
+    },
     commands = {
       ['midspan.preview'] = function(command, context)
         require('midspan.bulk').preview(command, context)

@@ -130,6 +130,20 @@ function Page:add_heading(places, ticked)
   self:add(line, 'Title', { places = places, uri = places[1].uri, line = places[1].range.start.line })
 end
 
+--- Add what follows the places of a file, such as imports. It cannot be chosen.
+---@param following midspan.BulkPlace[]
+---@param uri string
+function Page:add_following(following, uri)
+  for _, place in ipairs(following) do
+    if place.uri == uri then
+      local line = place.range.start.line
+      local target = { places = {}, uri = uri, line = line }
+      self:add(('    %s:%d  follows'):format(place.path, line + 1), 'Comment', target)
+      self:add_difference(place, target)
+    end
+  end
+end
+
 ---@param left_out midspan.BulkOmission[]
 function Page:add_left_out(left_out)
   if #left_out == 0 then
@@ -176,6 +190,7 @@ function M.page(edit, ticked, notice)
     for _, place in ipairs(places) do
       page:add_place(place, ticked[place.id], edit.exclusive)
     end
+    page:add_following(edit.following, places[1].uri)
   end
   page:add_left_out(edit.leftOut)
   return page
