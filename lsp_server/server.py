@@ -28,6 +28,7 @@ from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
+from lsp_server.refactor.worker import Worker
 from lsp_server.requests.bulk_edits import BulkEdits
 from lsp_server.requests.bulk_work import BulkWork
 from lsp_server.requests.code_actions import OPTIONS as ACTION_OPTIONS
@@ -76,7 +77,8 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
-        self.rules = KnownRules(self.session)
+        self.worker = Worker()
+        self.rules = KnownRules(self.session, self.worker)
         actions = actions_of(self.session, self.rules)
         self.bulk_work = BulkWork(self, self.session, actions)
         self.bulk_edits = BulkEdits(self, self.session, self.bulk_work)
@@ -192,6 +194,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
     ls.bulk_work.cancel_all()
+    await ls.worker.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()

@@ -5,15 +5,12 @@ import logging
 
 import attrs
 
+from engine.errors import MidspanError
 from lsp_server.bulk.action import Project
-from lsp_server.bulk.draft import DraftFile
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.bulk.found_file import FoundFile, recent_places
 from lsp_server.documents.store import Snapshot
-from lsp_server.log import describe
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.learn import learn
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.worker import Worker
 
 _logger = logging.getLogger(__name__)
 
@@ -23,22 +20,24 @@ _PAUSE_S = 0.1
 
 @attrs.frozen
 class KnownRule:
-    """The rule of the newest edit of a version, and the places that it has in the document itself.
+    """The rule of the newest edits of a version, its `name` as code, and the places that it has in the document.
 
-    `example` is where that edit is: characters of the version.
+    `example` is where the newest edit is: characters of the version.
     """
 
     version: int
     rules: RuleSet
-    file: DraftFile
+    name: str
+    file: FoundFile
     example: tuple[int, int]
 
 
 class KnownRules:
     """Keeps the rule of the current version of each document, where there is one."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, worker: Worker) -> None:
         self._project = project
+        self._worker = worker
         self._known: dict[str, KnownRule] = {}
         self._delays: dict[str, asyncio.TimerHandle] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -56,11 +55,6 @@ class KnownRules:
         if (running := self._running.pop(uri, None)) is not None:
             running.cancel()
 
-    def known(self, snapshot: Snapshot) -> KnownRule | None:
-        """Return what is known of this version by now."""
-        known = self._known.get(snapshot.uri)
-        return known if known is not None and known.version == snapshot.version else None
-
     async def find(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
         """Return the rule of this version, waiting until it is found, or for so many seconds."""
         if snapshot.uri in self._delays:
@@ -68,36 +62,29 @@ class KnownRules:
         running = self._running.get(snapshot.uri)
         if running is not None:
             await asyncio.wait({running}, timeout=patience_s)
-        return self.known(snapshot)
+        known = self._known.get(snapshot.uri)
+        return known if known is not None and known.version == snapshot.version else None
 
     def _start(self, uri: str) -> None:
         if (delay := self._delays.pop(uri, None)) is not None:
             delay.cancel()
         snapshot = self._project.documents.snapshot(uri)
-        if snapshot is None or not snapshot.edits.all or snapshot.language.grammar is None:
+        if snapshot is None or snapshot.language.grammar is None or self._project.why_excluded(snapshot) is not None:
             return
-        if self._project.why_excluded(snapshot) is not None:
+        edits = snapshot.edits.all
+        if not edits or edits[-1].after != snapshot.text:
             return
         task = asyncio.create_task(self._find(snapshot))
         self._running[uri] = task
         task.add_done_callback(lambda done: self._running.pop(uri) if self._running.get(uri) is done else None)
 
     async def _find(self, snapshot: Snapshot) -> None:
+        edits = snapshot.edits.all
         try:
-            found = await asyncio.to_thread(_rule_of, snapshot)
-        except Exception as error:
-            _logger.error("no rule of the recent edits: %s; please report this", describe(error))
+            found = await self._worker.run(recent_places, edits, snapshot.language.id, snapshot.path)
+        except MidspanError as error:
+            _logger.warning("no rule of the recent edits: %s", error)
             return
         if found is not None:
-            self._known[snapshot.uri] = found
-
-
-def _rule_of(snapshot: Snapshot) -> KnownRule | None:
-    edit: RecentEdit = snapshot.edits.all[-1]
-    try:
-        rules = learn([Example(edit.before, edit.after)], snapshot.language)
-    except NoRule:
-        return None
-    found = rewrite(rules, snapshot.path, snapshot.text, snapshot.language)
-    file = DraftFile.of(snapshot.uri, snapshot.path, "", snapshot.text, found)
-    return KnownRule(snapshot.version, rules, file, (edit.start, edit.end))
+            recent, example = found.recent, (edits[-1].start, edits[-1].end)
+            self._known[snapshot.uri] = KnownRule(snapshot.version, recent.rules, recent.name, found.file, example)

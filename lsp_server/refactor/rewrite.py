@@ -6,6 +6,7 @@ import attrs
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
+from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.candidates import may_have_place
 from lsp_server.refactor.checks import done_spans, why_not
@@ -18,7 +19,7 @@ from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
 from lsp_server.refactor.render import File, LeftOut, Place, render
-from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, count_errors, parse, syntax_of
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
 
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
@@ -165,7 +166,7 @@ class _Rewriting:
     def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
         """Return whether the edits add no syntax error."""
         after = self._syntax.language.parse(_applied(self._source.data, edits), None, PARSE_SECONDS)
-        return after is not None and count_errors(after.root_node) <= self._syntax.errors
+        return after is not None and len(errors(after.root_node)) <= self._syntax.errors
 
     def _leave_out(self, place: Place, reason: str) -> None:
         self._left_out.setdefault((place.match.start, place.match.end), reason)

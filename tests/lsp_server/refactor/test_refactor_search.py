@@ -14,7 +14,8 @@ from lsp_server.refactor.save import NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
-from lsp_server.workspace.rules import MAX_FILE_BYTES, Rules
+from lsp_server.workspace.reading import MAX_FILE_BYTES
+from lsp_server.workspace.rules import Rules
 
 RULES = [learn([Example("foo(a)", "foo(a, t=3)")], language_for("python", ""))]
 
