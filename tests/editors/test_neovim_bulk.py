@@ -139,7 +139,9 @@ def test_the_preview_leaves_the_users_windows_as_they_are(open_app: Callable[...
     neovim.keys("q")
 
     neovim.eventually(lambda: filetype(neovim) == "python", "the preview stays")
-    kept = neovim.lua("return { vim.wo.number, vim.wo.wrap, vim.wo.foldmethod, vim.o.number, #vim.api.nvim_list_wins() }")
+    kept = neovim.lua(
+        "return { vim.wo.number, vim.wo.wrap, vim.wo.foldmethod, vim.o.number, #vim.api.nvim_list_wins() }"
+    )
     assert kept == [True, True, "indent", True, 1]
     neovim.nvim.command("split")
     assert neovim.lua("return vim.wo.foldmethod") == "indent"
@@ -271,3 +273,44 @@ def test_a_command_previews_too_and_a_wrong_one_is_told(open_app: Callable[..., 
     ]
     assert neovim.lua("return vim.fn.getcompletion('Midspan repeat ', 'cmdline')") == ["file", "workspace"]
     assert "docstrings" in neovim.lua("return vim.fn.getcompletion('Midspan ', 'cmdline')")
+
+
+def test_a_search_can_be_cancelled(open_app: Callable[..., Neovim]) -> None:
+    neovim = open_app(extra="vim.keymap.set('n', '<C-c>', function() mine = true end)")
+    by_hand = neovim.text()
+
+    # One piece of Lua, so that no answer comes before the key.
+    neovim.lua(
+        "require('midspan.bulk').start('repeat', 'workspace')\nvim.api.nvim_feedkeys(vim.keycode('<C-c>'), 'mx', false)"
+    )
+    neovim.nvim.command("Midspan cancel")
+    neovim.keys("<C-c>")
+
+    neovim.eventually(lambda: neovim.lua("return mine"), "the key is not given back")
+    assert neovim.messages() == [
+        "Midspan: cancelled; nothing is changed",
+        "Midspan: nothing runs that could be cancelled",
+    ]
+    assert offered(neovim), "the server goes on"
+    assert (neovim.text(), len(neovim.nvim.windows)) == (by_hand, 1)
+
+
+def test_of_several_answers_one_is_chosen(open_app: Callable[..., Neovim]) -> None:
+    neovim = open_app()
+    edge = {"line": 5, "character": 0}
+    place = {"uri": (neovim.file).as_uri(), "path": "app.py", "range": {"start": edge, "end": edge}, "before": "x = 1"}
+    answers = [{**place, "id": number, "after": f"x = {number}", "reason": "", "doubtful": False} for number in (7, 8)]
+    lists = {"places": answers, "leftOut": [], "reached": ["stopped after 2 answers"], "following": []}
+
+    neovim.lua(
+        "require('midspan.preview').show(vim.lsp.get_clients()[1], {}, ...)",
+        {"id": 1, "title": "Fill this hole", "rule": "", "exclusive": True, **lists},
+    )
+
+    def circles() -> list[str]:
+        return [line[:3] for line in lines(neovim) if line.startswith("(")]
+
+    assert circles() == ["(x)", "( )"]
+    assert "stopped after 2 answers" in lines(neovim)
+    neovim.keys("/7$<CR>/x = 8<CR>x")
+    assert circles() == ["( )", "(x)"]

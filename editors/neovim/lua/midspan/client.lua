@@ -131,7 +131,7 @@ function M.config()
     -- If a server crashes, Neovim itself tells the user, and says where its log is.
     on_exit = function(_, _, client_id)
       status.forget(client_id)
-      vim.schedule(require('midspan.next_edit').hide)
+      vim.schedule(require('midspan.next_edit_offer').hide)
     end,
     handlers = {
       ['workspace/applyEdit'] = function(...)

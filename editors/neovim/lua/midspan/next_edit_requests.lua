@@ -1,7 +1,7 @@
 --- When the server is asked for the next edit: after a change, when insert mode ends, and after an edit was accepted.
 
 local client_of = require('midspan.client')
-local next_edit = require('midspan.next_edit')
+local next_edit_offer = require('midspan.next_edit_offer')
 local toggle = require('midspan.toggle')
 
 local M = {}
@@ -55,7 +55,7 @@ function M.ask(buf)
     -- An error means no next edit; the user can do nothing about it.
     if last == question and is_on and vim.api.nvim_buf_is_valid(buf) then
       local is_current = vim.api.nvim_buf_get_changedtick(buf) == tick
-      next_edit.show(client, is_current and result and result.edits[1] or nil)
+      next_edit_offer.show(client, is_current and result and result.edits[1] or nil)
     end
   end, buf)
   question.request = sent and id or nil
@@ -69,7 +69,7 @@ end
 
 ---@param buf integer
 local function changed(buf)
-  next_edit.hide_if_stale(buf)
+  next_edit_offer.hide_if_stale(buf)
   timer:stop()
   timer:start(
     PAUSE_MS,
@@ -87,7 +87,7 @@ function M.switch(on)
   timer:stop()
   cancel()
   if not on then
-    next_edit.hide()
+    next_edit_offer.hide()
   end
 end
 
@@ -104,8 +104,8 @@ function M.start()
   end
   on({ 'TextChanged', 'TextChangedI' }, changed)
   on('InsertLeave', M.ask)
-  on({ 'CursorMoved', 'CursorMovedI', 'WinScrolled', 'BufEnter' }, next_edit.follow_cursor)
-  on('BufUnload', next_edit.hide_in)
+  on({ 'CursorMoved', 'CursorMovedI', 'WinScrolled', 'BufEnter' }, next_edit_offer.follow_cursor)
+  on('BufUnload', next_edit_offer.hide_in)
 end
 
 return M

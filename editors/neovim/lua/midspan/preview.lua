@@ -213,10 +213,11 @@ function Preview:make()
   })
 end
 
+--- Show an edit in a new window, in place of the preview that is shown.
 ---@param client vim.lsp.Client
 ---@param action midspan.BulkAction
 ---@param edit midspan.BulkEdit
-local function show(client, action, edit)
+function M.show(client, action, edit)
   if shown then
     shown:close()
   end
@@ -235,7 +236,7 @@ function M.open(client, action)
     if #edit.places == 0 and #edit.leftOut == 0 then
       tell.info(#edit.reached > 0 and edit.reached[1] or 'there is no place to change')
     else
-      show(client, action, edit)
+      M.show(client, action, edit)
     end
   end)
 end
