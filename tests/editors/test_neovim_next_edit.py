@@ -198,7 +198,7 @@ def test_it_can_be_off_from_the_start(open_app: Callable[..., Neovim]) -> None:
     ("start", "end", "text", "marks"),
     [
         ((2, 11), (2, 11), ", 2", [(3, 11, ", 2")]),
-        ((2, 0), (2, 12), "http.put(one)", [(3, 8, "put")]),
+        ((2, 0), (2, 13), "http.put(one)", [(3, 8, "put")]),
         ((5, 13), (5, 13), "\nprint(1)", [(6, 0, "print(1)")]),
         ((5, 0), (5, 0), "a = 1\nb = 2\n", [(6, 0, "a = 1\nb = 2")]),
         ((2, 0), (5, 13), "http.get(\n    🦊,\n)", [(6, 0, "http.get(\n    🦊,\n)")]),
@@ -220,7 +220,8 @@ def test_any_edit_is_drawn_as_what_it_changes(
     neovim.lua(
         "local range, text = ...\n"
         "local client = vim.lsp.get_clients({ name = 'midspan' })[1]\n"
-        "local document = { uri = vim.uri_from_bufnr(0), version = vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()] }\n"
+        "local buf = vim.api.nvim_get_current_buf()\n"
+        "local document = { uri = vim.uri_from_bufnr(buf), version = vim.lsp.util.buf_versions[buf] }\n"
         "require('midspan.next_edit_offer').show(client, { text = text, range = range, textDocument = document,\n"
         "  command = { title = '', command = 'midspan.nextEditAccepted' }, remaining = 1 })",
         {"start": edges[0], "end": edges[1]},

@@ -21,7 +21,7 @@ local function common_start(one, other, most)
   return length
 end
 
---- Return how many bytes at the start and at the end of both texts are the same.
+--- Return how many bytes at the start and at the end of both texts are the same. Where text is replaced, words are whole.
 ---@param before string
 ---@param after string
 ---@return integer start
@@ -35,6 +35,14 @@ function M.same_around(before, after)
   end
   while tail > 0 and vim.str_utf_start(before, #before - tail + 1) ~= 0 do
     tail = tail - 1
+  end
+  if start + tail < shorter then
+    while before:sub(start, start):match('[%w_]') do
+      start = start - 1
+    end
+    while before:sub(#before - tail + 1, #before - tail + 1):match('[%w_]') do
+      tail = tail - 1
+    end
   end
   return start, tail
 end
