@@ -44,7 +44,10 @@ function Preview:draw()
   vim.bo[self.buf].modifiable, vim.bo[self.buf].modified = false, false
   vim.api.nvim_buf_clear_namespace(self.buf, NAMESPACE, 0, -1)
   for _, mark in ipairs(self.page.marks) do
-    local options = mark.first and { end_col = mark.last, hl_group = mark.group } or { line_hl_group = mark.group }
+    local options = { end_row = mark.row + 1, hl_group = mark.group, hl_eol = true, priority = 100, strict = false }
+    if mark.first then
+      options = { end_col = mark.last, hl_group = mark.group, priority = 110 }
+    end
     vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, mark.row, mark.first or 0, options)
   end
 end
@@ -189,10 +192,10 @@ end
 --- Make the buffer and the window. The options are those of this window with this buffer alone.
 function Preview:make()
   self.buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(self.buf, ('midspan://preview/%d'):format(self.buf))
+  vim.api.nvim_buf_set_name(self.buf, 'midspan://preview')
   -- acwrite is the one kind of buffer without a file that :w may write.
   vim.bo[self.buf].buftype, vim.bo[self.buf].bufhidden, vim.bo[self.buf].undolevels = 'acwrite', 'wipe', -1
-  local most = math.max(8, math.floor(vim.o.lines * 0.6))
+  local most = math.max(8, math.floor(vim.o.lines * 2 / 3))
   self.window = vim.api.nvim_open_win(self.buf, true, { split = 'below', win = -1, height = most })
   local options = vim.wo[self.window][0]
   options.wrap, options.number, options.relativenumber, options.list, options.spell = false, false, false, false, false
