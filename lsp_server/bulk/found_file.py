@@ -63,6 +63,10 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     recent = recent_rules(edits, language)
     if recent is None:
         return None
-    text = edits[-1].after
-    edit = rewrite(recent.rules, path, text, language)
-    return RecentPlaces(recent, FoundFile.of(Target("", path), text, edit, language))
+    return RecentPlaces(recent, places_in(recent.rules, edits[-1].after, language_id, path))
+
+
+def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> FoundFile:
+    """Return where rules fit in the text of a document."""
+    language = language_for(language_id, path)
+    return FoundFile.of(Target("", path), text, rewrite(rules, path, text, language), language)

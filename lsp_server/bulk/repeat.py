@@ -15,6 +15,7 @@ from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
+from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.pattern import RuleSet
@@ -53,7 +54,6 @@ class Repeat:
         known = await self._rules.find(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
-        reason = f"as in {PurePath(snapshot.path).name}:{snapshot.source.lines.at(known.example[0]) + 1}"
         progress = Progress(1)
         if scope == "workspace":
             files = ProjectFiles(
@@ -63,28 +63,33 @@ class Repeat:
             )
             found, progress = await asyncio.to_thread(_search, known.rules, files, snapshot, work)
             drafts = [
-                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), reason)
+                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), known.reason)
                 for one in found
             ]
         else:
-            drafts = [_drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, reason)]
+            drafts = []
+        if all(one.uri != snapshot.uri for one in drafts):
+            # The search does not see a document outside of the folders, or whose language only the editor knows.
+            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason))
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
-        narrow = _Narrowing(known.rules, snapshot).narrow
+        narrow = Narrowing(known.rules, snapshot.uri, snapshot.language).narrow
         return Draft(title, known.name, tuple(drafts), tuple(progress.reached), narrow=narrow)
 
 
 @attrs.frozen
-class _Narrowing:
+class Narrowing:
+    """Makes an edit of some places of a file. `language` is that of the document `uri`; a path says that of others."""
+
     rules: RuleSet
-    snapshot: Snapshot
+    uri: str
+    language: Language
 
     def narrow(self, file: DraftFile, text: str, blocks: Sequence[Block]) -> FileEdit:
         """Return the edit of some places. The imports follow what is chosen."""
         spans = {span for block in blocks for span in block.spans}
-        is_own = file.uri == self.snapshot.uri
-        language = self.snapshot.language if is_own else language_for("", file.path)
+        language = self.language if file.uri == self.uri else language_for("", file.path)
         edit = rewrite(self.rules, file.edit.path, text, language, spans)
         if set(edit.places) != spans:
             raise NotApplied(f"{file.path}: the chosen places alone would have a syntax error; choose all of this file")
@@ -92,13 +97,9 @@ class _Narrowing:
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
-    lines = selection.snapshot.source.lines
+    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
     touched = selection.lines
-    first, last = lines.at(known.example[0]), lines.at(known.example[1])
-    if first <= touched[-1] and touched[0] <= last:
-        return True
-    ranges = [(block.line, block.line + block.before.count("\n")) for block in known.file.blocks]
-    return any(first <= touched[-1] and touched[0] <= last for first, last in ranges)
+    return any(lines and lines[0] <= touched[-1] and touched[0] <= lines[-1] for lines in (known.lines, *blocks))
 
 
 def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:

@@ -9,11 +9,11 @@ import attrs
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.crew import side_by_side
-from lsp_server.refactor.file_edit import FileEdit, Omission
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.rewrite import fits_language, rewrite
-from lsp_server.workspace.reading import read_text
+from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
+from lsp_server.workspace.reading import decode, is_foreign, read_bytes
 
 _FEW = 64
 """So many files are searched in less time than a process takes to start."""
@@ -167,14 +167,21 @@ def search_files(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Fo
 
 
 def searched(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[Searched]:
-    """Yield the files that the rules change or leave places out in. All places of a generated file are left out."""
+    """Yield the files that the rules change or leave places out in.
+
+    All places of a file are left out that says that it is generated, or is not UTF-8.
+    """
     for target in targets:
         language = language_for("", target.path)
         fitting = [one for one in rules if any(fits_language(rule, language) for rule in one.rules)]
         if language.grammar is None or not fitting:
             continue
-        text = target.text if target.text is not None else read_text(target.folder, target.path)
+        data = read_bytes(target.folder, target.path) if target.text is None else None
+        text = target.text if data is None else decode(data)
         if text is None:
+            if data is not None and is_foreign(data) and any(may_fit(one, data) for one in fitting):
+                reason = Omission(Span(0, 0, 0), "this file is not UTF-8, and may have such places")
+                yield Searched(target, "", FileEdit(target.path, left_out=(reason,)))
             continue
         for one in fitting:
             edit = rewrite(one, target.path, text, language)

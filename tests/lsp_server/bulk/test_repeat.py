@@ -72,3 +72,19 @@ async def test_an_editor_with_a_preview_chooses_places(editor: BulkEditor, proje
     assert (result.applied, result.message) == (True, "1 place in 1 file changed")
     (change,) = changes_of(editor.applied[0].edit)
     assert change.text_document.uri.endswith("other.py")
+
+
+async def test_an_edit_is_offered_in_other_files_too(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+    await editor.action(IN_FILE)
+    editor.show(project / "other.py")
+
+    assert await editor.actions("import") == []
+    shown = await editor.bulk_edit(IN_FILE, at="http.get(three)")
+
+    (place,) = shown.places
+    assert (place.path, place.reason) == ("other.py", "as in app.py:3")
+    assert (place.range.start.line, place.range.start.character) == (4, 11)
+    assert (await editor.apply(shown.id, [0])).applied

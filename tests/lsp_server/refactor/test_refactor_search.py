@@ -45,7 +45,8 @@ def test_only_files_that_may_be_read_are_searched(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes("foo(6)  # é\n".encode("latin-1"))
     (tmp_path / "binary.py").write_bytes(b"foo(7)\0")
     found, progress = run(tmp_path)
-    assert [one.target.path for one in found] == ["a.py"]
+    assert [one.target.path for one in found if one.edit.edits] == ["a.py"]
+    assert [one.target.path for one in found if one.edit.left_out] == ["latin.py"]
     assert progress.places == 1
     assert not progress.reached
 
