@@ -36,20 +36,20 @@ class Stations:
     def near(self, place):
         return requests.get(self.url + place)
 '''
-FORECAST = '''import requests
+FORECAST = """import requests
 
 
 def tomorrow(url, city):
     return requests.get(url + city).json()
-'''
-FAKE = '''class Requests:
+"""
+FAKE = """class Requests:
     def get(self, url):
         self.seen.append(url)
 
 
 requests = Requests()
 requests.get("/stations")
-'''
+"""
 EDIT = ", timeout=10"
 READ_S = 1.0
 
