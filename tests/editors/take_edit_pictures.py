@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -91,9 +92,13 @@ def next_edit(screen: Screen) -> None:
             screen.record()
         else:
             screen.press_shown("Tab")
-        screen.wait_for(lambda row=row, text=text: text in screen.plain()[row], f"{text} is not in row {row}")
+        screen.wait_for(partial(_has, screen, row, text), f"{text} is not in row {row}")
         time.sleep(READ_S)
     screen.wait_for(lambda: "[+]" in screen.plain()[ROWS - 1], "the last place is not changed")
+
+
+def _has(screen: Screen, row: int, text: str) -> bool:
+    return text in screen.plain()[row]
 
 
 def main() -> None:
