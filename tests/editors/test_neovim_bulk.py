@@ -300,7 +300,7 @@ def test_of_several_answers_one_is_chosen(open_app: Callable[..., Neovim]) -> No
     edge = {"line": 5, "character": 0}
     place = {"uri": (neovim.file).as_uri(), "path": "app.py", "range": {"start": edge, "end": edge}, "before": "x = 1"}
     answers = [{**place, "id": number, "after": f"x = {number}", "reason": "", "doubtful": False} for number in (7, 8)]
-    lists = {"places": answers, "leftOut": [], "reached": ["stopped after 2 answers"], "following": []}
+    lists = {"places": answers, "leftOut": [], "reached": ["only 2 answers in time"], "following": []}
 
     neovim.lua(
         "require('midspan.preview').show(vim.lsp.get_clients()[1], {}, ...)",
@@ -311,6 +311,7 @@ def test_of_several_answers_one_is_chosen(open_app: Callable[..., Neovim]) -> No
         return [line[:3] for line in lines(neovim) if line.startswith("(")]
 
     assert circles() == ["(x)", "( )"]
-    assert "stopped after 2 answers" in lines(neovim)
+    assert "app.py: 2 answers" in lines(neovim)
+    assert "only 2 answers in time" in lines(neovim)
     neovim.keys("/7$<CR>/x = 8<CR>x")
     assert circles() == ["( )", "(x)"]

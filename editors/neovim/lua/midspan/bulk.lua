@@ -8,6 +8,7 @@ local M = {}
 
 local BULK_EDIT = 'midspan/bulkEdit'
 local CANCEL_KEY = '<C-c>'
+local FAILED = vim.lsp.protocol.ErrorCodes.RequestFailed
 
 ---@class midspan.BulkAction
 ---@field action 'repeat'|'stubs'|'annotations'|'docstrings'|'refill'|'paste'
@@ -67,7 +68,7 @@ local function follow_progress(token)
   local function show(event)
     local params = event.data.params
     local value = params.token == token and params.value or {}
-    title = value.title or title
+    title = value.title and value.title:gsub('^Midspan: ', '') or title
     if value.kind == 'begin' or value.kind == 'report' then
       local share = value.percentage and (' %d %%'):format(value.percentage) or ''
       local message = value.message and (' ' .. value.message) or ''
@@ -125,7 +126,9 @@ function M.ask(client, action, on_edit)
       return
     end
     finish()
-    if err then
+    if err and err.code == FAILED then
+      tell.warn(err.message)
+    elseif err then
       tell.error(err.message)
     else
       on_edit(edit)

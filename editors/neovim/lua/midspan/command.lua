@@ -56,7 +56,7 @@ local function preview_of(action, default)
   end
 end
 
-local SCOPES = { 'file', 'workspace' }
+local SCOPES = { 'file', 'selection', 'workspace' }
 
 ---@class midspan.Subcommand
 ---@field run fun(argument?: string, lines?: { first: integer, last: integer })
@@ -82,10 +82,11 @@ local COMMANDS = {
       require('midspan.log').open()
     end,
   },
-  ['repeat'] = { run = preview_of('repeat', 'workspace'), arguments = SCOPES },
+  ['repeat'] = { run = preview_of('repeat', 'workspace'), arguments = { 'file', 'workspace' } },
   stubs = { run = preview_of('stubs', 'file'), arguments = SCOPES },
   annotate = { run = preview_of('annotations', 'file'), arguments = SCOPES },
   docstrings = { run = preview_of('docstrings', 'file'), arguments = SCOPES },
+  refill = { run = preview_of('refill', 'selection') },
   cancel = {
     run = function()
       require('midspan.bulk').cancel_and_tell()

@@ -5,6 +5,7 @@ local changed_part = require('midspan.changed_part')
 local M = {}
 
 local KEYS = '<Space> tick, a all, n none, <CR> go there, <C-y> or :w apply, r search again, q close'
+local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w apply, r ask again, q close'
 
 ---@class midspan.PreviewMark
 ---@field row integer
@@ -72,7 +73,7 @@ function Page:add_header(edit, notice)
       self:add('  ' .. line, 'String')
     end
   end
-  self:add(edit.exclusive and 'These are answers to choose one of.  ' .. KEYS or KEYS, 'Comment')
+  self:add(edit.exclusive and KEYS_FOR_ONE or KEYS, 'Comment')
   for _, line in ipairs(edit.reached) do
     self:add(line, 'WarningMsg')
   end
@@ -121,13 +122,14 @@ end
 
 ---@param places midspan.BulkPlace[] of one file
 ---@param ticked table<integer, boolean>
-function Page:add_heading(places, ticked)
+---@param exclusive boolean
+function Page:add_heading(places, ticked, exclusive)
   local wanted = #vim.tbl_filter(function(place)
     return ticked[place.id]
   end, places)
-  local line = ('%s: %d of %s'):format(places[1].path, wanted, counted(#places, 'place'))
+  local count = exclusive and counted(#places, 'answer') or ('%d of %s'):format(wanted, counted(#places, 'place'))
   self:add('')
-  self:add(line, 'Title', { places = places, uri = places[1].uri, line = places[1].range.start.line })
+  self:add(('%s: %s'):format(places[1].path, count), 'Title', { places = places, uri = places[1].uri, line = places[1].range.start.line })
 end
 
 --- Add what follows the places of a file, such as imports. It cannot be chosen.
@@ -185,7 +187,7 @@ function M.page(edit, ticked, notice)
   local page = setmetatable({ lines = {}, marks = {}, targets = {}, first_place = 0 }, Page)
   page:add_header(edit, notice)
   for number, places in ipairs(by_file(edit.places)) do
-    page:add_heading(places, ticked)
+    page:add_heading(places, ticked, edit.exclusive)
     page.first_place = number == 1 and #page.lines or page.first_place
     for _, place in ipairs(places) do
       page:add_place(place, ticked[place.id], edit.exclusive)
