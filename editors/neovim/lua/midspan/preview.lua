@@ -26,30 +26,38 @@ Preview.__index = Preview
 ---@type midspan.Preview?
 local shown
 
---- Draw the page. A page with as many lines as before keeps its folds.
+--- Write a row of the page, and color it.
+---@param row integer counted from 0
+function Preview:draw_row(row)
+  vim.api.nvim_buf_set_lines(self.buf, row, row + 1, false, { self.page.lines[row + 1] })
+  vim.api.nvim_buf_clear_namespace(self.buf, NAMESPACE, row, row + 1)
+  for _, mark in ipairs(self.page.marks[row]) do
+    local options = { end_row = row + 1, hl_group = mark.group, hl_eol = true, priority = 100, strict = false }
+    if mark.first then
+      options = { end_col = mark.last, hl_group = mark.group, priority = 110 }
+    end
+    vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, row, mark.first or 0, options)
+  end
+end
+
+--- Draw the page. Of a page with as many lines as before only the changed rows are drawn, so that its folds stay.
 function Preview:draw()
   self.page = preview_page.page(self.edit, self.ticked, self.notice)
   vim.bo[self.buf].modifiable = true
   local old = vim.api.nvim_buf_get_lines(self.buf, 0, -1, false)
-  if #old ~= #self.page.lines then
+  local is_new = #old ~= #self.page.lines
+  if is_new then
     vim.api.nvim_buf_set_lines(self.buf, 0, -1, false, self.page.lines)
-    self:fold()
-  else
-    for row, line in ipairs(self.page.lines) do
-      if old[row] ~= line then
-        vim.api.nvim_buf_set_lines(self.buf, row - 1, row, false, { line })
-      end
+  end
+  for row, line in ipairs(self.page.lines) do
+    if is_new or old[row] ~= line then
+      self:draw_row(row - 1)
     end
+  end
+  if is_new then
+    self:fold()
   end
   vim.bo[self.buf].modifiable, vim.bo[self.buf].modified = false, false
-  vim.api.nvim_buf_clear_namespace(self.buf, NAMESPACE, 0, -1)
-  for _, mark in ipairs(self.page.marks) do
-    local options = { end_row = mark.row + 1, hl_group = mark.group, hl_eol = true, priority = 100, strict = false }
-    if mark.first then
-      options = { end_col = mark.last, hl_group = mark.group, priority = 110 }
-    end
-    vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, mark.row, mark.first or 0, options)
-  end
 end
 
 function Preview:fold()

@@ -8,7 +8,6 @@ local KEYS = '<Space> tick, a all, n none, <CR> go there, <C-y> or :w apply, r s
 local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w apply, r ask again, q close'
 
 ---@class midspan.PreviewMark
----@field row integer
 ---@field group string
 ---@field first? integer in bytes; the whole line if nil
 ---@field last? integer
@@ -20,7 +19,7 @@ local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w ap
 
 ---@class midspan.PreviewPage
 ---@field lines string[]
----@field marks midspan.PreviewMark[]
+---@field marks table<integer, midspan.PreviewMark[]> by row, counted from 0
 ---@field targets table<integer, midspan.PreviewTarget> by row, counted from 0
 ---@field folded? { first: integer, last: integer } rows, counted from 1
 ---@field first_place integer the row of the first place, counted from 0
@@ -30,7 +29,9 @@ Page.__index = Page
 ---@param text string
 ---@return string[]
 local function lines_of(text)
-  return vim.split((text:gsub('\r', '')), '\n', { plain = true })
+  text = text:gsub('\r', '')
+  -- vim.split is slow, and there may be thousands of places.
+  return text:find('\n', 1, true) and vim.split(text, '\n', { plain = true }) or { text }
 end
 
 ---@param line string
@@ -40,9 +41,7 @@ end
 function Page:add(line, group, target)
   table.insert(self.lines, line)
   local row = #self.lines - 1
-  if group then
-    table.insert(self.marks, { row = row, group = group })
-  end
+  self.marks[row] = { group and { group = group } }
   self.targets[row] = target
   return row
 end
@@ -53,7 +52,7 @@ end
 ---@param last integer
 function Page:mark(row, group, first, last)
   if last > first then
-    table.insert(self.marks, { row = row, group = group, first = first, last = last })
+    table.insert(self.marks[row], { group = group, first = first, last = last })
   end
 end
 
