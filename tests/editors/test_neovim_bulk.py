@@ -224,6 +224,19 @@ def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Callable[..., 
     assert neovim.messages() == ["Midspan: 4 places in 2 files changed"]
 
 
+def test_lines_that_moved_are_searched_where_they_are(open_app: Callable[..., Neovim]) -> None:
+    neovim = open_app()
+    where = neovim.lua(
+        "local follow = require('midspan.tracked_range').follow\n"
+        "local range = { start = { line = 5, character = 1 }, ['end'] = { line = 7, character = 4 } }\n"
+        "local now = follow(vim.api.nvim_get_current_buf(), range)\n"
+        "vim.api.nvim_buf_set_lines(0, 6, 6, false, { 'inside' })\n"
+        "vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'above', 'above' })\n"
+        "return now()"
+    )
+    assert where == {"start": {"line": 7, "character": 1}, "end": {"line": 10, "character": 4}}
+
+
 def test_an_edit_for_texts_of_another_version_is_refused_as_a_whole(open_app: Callable[..., Neovim]) -> None:
     neovim = open_app()
     preview(neovim)
@@ -303,7 +316,8 @@ def test_of_several_answers_one_is_chosen(open_app: Callable[..., Neovim]) -> No
     lists = {"places": answers, "leftOut": [], "reached": ["only 2 answers in time"], "following": []}
 
     neovim.lua(
-        "require('midspan.preview').show(vim.lsp.get_clients()[1], {}, ...)",
+        "require('midspan.preview').show(vim.lsp.get_clients()[1], ...)",
+        {"uri": place["uri"], "range": place["range"]},
         {"id": 1, "title": "Fill this hole", "rule": "", "exclusive": True, **lists},
     )
 

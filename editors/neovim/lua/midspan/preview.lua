@@ -2,22 +2,24 @@
 
 local bulk = require('midspan.bulk')
 local preview_page = require('midspan.preview_page')
+local preview_window = require('midspan.preview_window')
 local tell = require('midspan.tell')
+local tracked_range = require('midspan.tracked_range')
 
 local M = {}
 
 local APPLY = 'midspan/applyBulkEdit'
-local FILETYPE = 'midspan-preview'
 local NAMESPACE = vim.api.nvim_create_namespace('midspan.preview')
 
 ---@class midspan.Preview
 ---@field client vim.lsp.Client
 ---@field action midspan.BulkAction
+---@field range fun(): lsp.Range where the lines of the action are now
 ---@field edit midspan.BulkEdit
 ---@field ticked table<integer, boolean>
 ---@field page midspan.PreviewPage
 ---@field buf integer
----@field window integer
+---@field is_applying? boolean
 ---@field origin integer the window that the user came from
 ---@field notice? string
 local Preview = {}
@@ -60,9 +62,15 @@ function Preview:draw()
   vim.bo[self.buf].modifiable, vim.bo[self.buf].modified = false, false
 end
 
+--- Return the window that shows the preview.
+---@return integer
+function Preview:window()
+  return vim.fn.win_findbuf(self.buf)[1]
+end
+
 function Preview:fold()
   local folded = self.page.folded
-  vim.api.nvim_win_call(self.window, function()
+  vim.api.nvim_win_call(self:window(), function()
     vim.cmd('silent! normal! zE')
     if folded then
       vim.cmd(('%d,%dfold'):format(folded.first, folded.last))
@@ -73,7 +81,7 @@ end
 --- Return what the cursor is on.
 ---@return midspan.PreviewTarget?
 function Preview:target()
-  return self.page.targets[vim.api.nvim_win_get_cursor(self.window)[1] - 1]
+  return self.page.targets[vim.api.nvim_win_get_cursor(self:window())[1] - 1]
 end
 
 ---@param places midspan.BulkPlace[]
@@ -103,7 +111,7 @@ function Preview:file_window()
   if vim.api.nvim_win_is_valid(self.origin) then
     return self.origin
   end
-  return vim.api.nvim_open_win(0, false, { split = 'above', win = self.window })
+  return vim.api.nvim_open_win(0, false, { split = 'above', win = self:window() })
 end
 
 --- Show the place at the cursor in its file.
@@ -128,6 +136,9 @@ end
 
 --- Have the server apply what is ticked.
 function Preview:apply()
+  if self.is_applying then
+    return
+  end
   local ids = {} ---@type integer[]
   for _, place in ipairs(self.edit.places) do
     if self.ticked[place.id] then
@@ -138,7 +149,9 @@ function Preview:apply()
     tell.warn('nothing is ticked, so there is nothing to apply')
     return
   end
+  self.is_applying = true
   self.client:request(APPLY, { id = self.edit.id, places = ids }, function(err, result)
+    self.is_applying = false
     if err or not result.applied then
       self:complain(err and err.message or result.message)
       return
@@ -151,10 +164,10 @@ end
 --- Compute the edit again, for the text as it is now.
 function Preview:search_again()
   local buf = vim.uri_to_bufnr(self.action.uri)
-  local action = vim.tbl_extend('force', self.action, { version = vim.lsp.util.buf_versions[buf] })
-  bulk.ask(self.client, action, function(edit)
+  local now = { version = vim.lsp.util.buf_versions[buf], range = self.range() }
+  bulk.ask(self.client, vim.tbl_extend('force', self.action, now), function(edit)
     if shown == self then
-      self.action, self.notice = action, nil
+      self.notice = nil
       self:use(edit)
     end
   end)
@@ -177,7 +190,7 @@ function Preview:use(edit)
     self.ticked[place.id] = not place.doubtful and not (edit.exclusive and next(self.ticked))
   end
   self:draw()
-  vim.api.nvim_win_set_cursor(self.window, { self.page.first_place + 1, 0 })
+  vim.api.nvim_win_set_cursor(self:window(), { self.page.first_place + 1, 0 })
 end
 
 function Preview:set_keys()
@@ -197,33 +210,6 @@ function Preview:set_keys()
   -- stylua: ignore end
 end
 
---- Make the buffer and the window. The options are those of this window with this buffer alone.
-function Preview:make()
-  self.buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(self.buf, 'midspan://preview')
-  -- acwrite is the one kind of buffer without a file that :w may write.
-  vim.bo[self.buf].buftype, vim.bo[self.buf].bufhidden, vim.bo[self.buf].undolevels = 'acwrite', 'wipe', -1
-  local most = math.max(8, math.floor(vim.o.lines * 2 / 3))
-  self.window = vim.api.nvim_open_win(self.buf, true, { split = 'below', win = -1, height = most })
-  local options = vim.wo[self.window][0]
-  options.wrap, options.number, options.relativenumber, options.list, options.spell = false, false, false, false, false
-  options.foldmethod, options.foldenable, options.cursorline, options.signcolumn = 'manual', true, true, 'no'
-  vim.bo[self.buf].filetype = FILETYPE
-  self:set_keys()
-  vim.api.nvim_create_autocmd('BufWriteCmd', {
-    buffer = self.buf,
-    callback = function()
-      self:apply()
-    end,
-  })
-  vim.api.nvim_create_autocmd('BufWipeout', {
-    buffer = self.buf,
-    callback = function()
-      shown = shown ~= self and shown or nil
-    end,
-  })
-end
-
 --- Show an edit in a new window, in place of the preview that is shown.
 ---@param client vim.lsp.Client
 ---@param action midspan.BulkAction
@@ -233,9 +219,18 @@ function M.show(client, action, edit)
     shown:close()
   end
   local preview = setmetatable({ client = client, action = action }, Preview)
+  preview.range = tracked_range.follow(vim.uri_to_bufnr(action.uri), action.range)
   preview.origin = vim.api.nvim_get_current_win()
   shown = preview
-  preview:make()
+  preview.buf = preview_window.open({
+    write = function()
+      preview:apply()
+    end,
+    wiped = function()
+      shown = shown ~= preview and shown or nil
+    end,
+  })
+  preview:set_keys()
   preview:use(edit)
 end
 
