@@ -1,0 +1,85 @@
+/** A part of a line; `changed` if the other text has something else there. */
+export interface Part {
+  text: string;
+  changed: boolean;
+}
+
+export interface Line {
+  kind: 'same' | 'removed' | 'added';
+  parts: Part[];
+}
+
+const MOST_CELLS = 250_000;
+
+/** Compares two texts line by line. Of lines that stand for each other, the parts that differ are marked. */
+export function diff(before: string, after: string): Line[] {
+  const old = before.split('\n');
+  const fresh = after.split('\n');
+  const lines: Line[] = [];
+  let [i, j] = [0, 0];
+  for (const [oldIndex, freshIndex] of [...commonLines(old, fresh), [old.length, fresh.length] as const]) {
+    lines.push(...changes(old.slice(i, oldIndex), fresh.slice(j, freshIndex)));
+    const same = old[oldIndex];
+    if (same !== undefined) {
+      lines.push({ kind: 'same', parts: [{ text: same, changed: false }] });
+    }
+    [i, j] = [oldIndex + 1, freshIndex + 1];
+  }
+  return lines;
+}
+
+/** Returns the index pairs of a longest common subsequence of lines. */
+function commonLines(old: string[], fresh: string[]): (readonly [number, number])[] {
+  if (old.length * fresh.length > MOST_CELLS) {
+    return [];
+  }
+  const width = fresh.length + 1;
+  // lengths[i * width + j]: how many lines old.slice(i) and fresh.slice(j) have in common.
+  const lengths = new Uint32Array((old.length + 1) * width);
+  const at = (i: number, j: number) => lengths[i * width + j] ?? 0;
+  for (let i = old.length - 1; i >= 0; i--) {
+    for (let j = fresh.length - 1; j >= 0; j--) {
+      lengths[i * width + j] = old[i] === fresh[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+    }
+  }
+  const pairs: (readonly [number, number])[] = [];
+  for (let i = 0, j = 0; i < old.length && j < fresh.length; ) {
+    if (old[i] === fresh[j]) {
+      pairs.push([i++, j++]);
+    } else if (at(i + 1, j) >= at(i, j + 1)) {
+      i++;
+    } else {
+      j++;
+    }
+  }
+  return pairs;
+}
+
+function changes(old: string[], fresh: string[]): Line[] {
+  const paired = old.length === fresh.length ? old.map((line, index) => marked(line, fresh[index] ?? '')) : undefined;
+  const whole = (text: string): Part[] => [{ text, changed: false }];
+  return [
+    ...old.map((text, index): Line => ({ kind: 'removed', parts: paired?.[index]?.[0] ?? whole(text) })),
+    ...fresh.map((text, index): Line => ({ kind: 'added', parts: paired?.[index]?.[1] ?? whole(text) })),
+  ];
+}
+
+/** Marks what differs between two lines: what lies between their common start and their common end. */
+function marked(old: string, fresh: string): [Part[], Part[]] {
+  const shorter = Math.min(old.length, fresh.length);
+  let start = 0;
+  while (start < shorter && old[start] === fresh[start]) {
+    start++;
+  }
+  let end = 0;
+  while (end < shorter - start && old[old.length - 1 - end] === fresh[fresh.length - 1 - end]) {
+    end++;
+  }
+  const cut = (text: string) =>
+    [
+      { text: text.slice(0, start), changed: false },
+      { text: text.slice(start, text.length - end), changed: true },
+      { text: text.slice(text.length - end), changed: false },
+    ].filter(part => part.text);
+  return [cut(old), cut(fresh)];
+}

@@ -1,0 +1,32 @@
+import type { BulkEdit, BulkPlace } from '../src/bulk_wire';
+import { diff, type Line } from './diff';
+import { element } from './element';
+
+const SIGNS = { same: ' ', removed: '-', added: '+' };
+
+/** One place: its box, its line number, why it is here, and its lines before and after. */
+export class PlaceBlock {
+  readonly box: HTMLInputElement;
+  readonly root: HTMLElement;
+
+  constructor(
+    readonly place: BulkPlace,
+    edit: BulkEdit,
+  ) {
+    this.box = element('input', 'box');
+    this.box.type = edit.exclusive ? 'radio' : 'checkbox';
+    this.box.name = edit.exclusive ? 'answer' : `place-${place.id}`;
+    const label = element('label', 'line-number', this.box, `line ${place.range.start.line + 1}`);
+    const head = element('div', 'place-head', label);
+    if (place.reason) {
+      head.append(element('span', place.doubtful ? 'reason doubtful' : 'reason', place.reason));
+    }
+    const lines = diff(place.before, place.after).map(drawn);
+    this.root = element('section', 'place', head, element('div', 'diff', ...lines));
+  }
+}
+
+function drawn({ kind, parts }: Line): HTMLElement {
+  const text = parts.map(part => (part.changed ? element('span', 'changed', part.text) : part.text));
+  return element('div', `diff-line ${kind}`, element('span', 'sign', SIGNS[kind]), element('code', '', ...text));
+}
