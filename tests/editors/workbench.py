@@ -87,6 +87,10 @@ class Workbench:
         """Return the texts of the elements that match and are shown, with plain spaces."""
         return [plain(text) for text in self.ask("texts", selector=selector)]
 
+    def texts_in_webview(self, selector: str) -> list[str]:
+        """Return the texts of the elements in webviews that match and are shown."""
+        return [plain(text) for text in self.ask("webviewTexts", selector=selector)]
+
     def line(self) -> str:
         """Return the first line of the file."""
         return self.texts(".editor-instance .view-lines .view-line")[0]

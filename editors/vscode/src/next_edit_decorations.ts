@@ -1,4 +1,4 @@
-import { type Disposable, MarkdownString, Position, Range, type TextEditor, ThemeColor, window } from 'vscode';
+import { type Disposable, MarkdownString, Range, type TextEditor, ThemeColor, window } from 'vscode';
 import type { NextEdit } from './bulk_wire';
 import { drawable, lookOf } from './next_edit_look';
 
@@ -22,21 +22,16 @@ export class NextEditDecorations implements Disposable {
     const fresh = text.replaceAll('\r\n', '\n');
     const { removed, added } = lookOf(range.start, old, fresh);
     const hoverMessage = new MarkdownString().appendCodeblock(fresh, editor.document.languageId);
-    const marked = removed
-      ? [new Range(removed.start.line, removed.start.character, removed.end.line, removed.end.character)]
-      : [];
     editor.setDecorations(
       this.removed,
-      marked.map(marking => ({ range: marking, hoverMessage })),
+      removed ? [new Range(removed.start.line, removed.start.character, removed.end.line, removed.end.character)] : [],
     );
-    const shown = added.map(({ at, text: line }) => {
-      const position = new Position(at.line, at.character);
-      return {
-        range: new Range(position, position),
-        hoverMessage,
-        renderOptions: { after: { contentText: drawable(line) } },
-      };
-    });
+    const shown = added.map(({ at, text: line }) => ({
+      // Of texts at the end of a line, VS Code shows that first whose range starts first; the hint comes after this.
+      range: new Range(at.line, 0, at.line, at.character),
+      hoverMessage,
+      renderOptions: { after: { contentText: drawable(line) } },
+    }));
     editor.setDecorations(this.added, shown);
   }
 

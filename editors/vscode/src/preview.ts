@@ -14,6 +14,7 @@ export class Preview implements Disposable {
       enableScripts: true,
       localResourceRoots: [folder],
     });
+    this.panel.iconPath = Uri.joinPath(extension, 'images', 'icon.png');
     const { webview } = this.panel;
     webview.onDidReceiveMessage((message: FromPreview) => {
       // A hidden panel forgets its page, which then asks for the edit again.

@@ -32,8 +32,11 @@ export class View implements Actions {
     this.focus();
   }
 
-  /** Puts the keyboard where it was; at first on the first place. */
+  /** Puts the keyboard where it was; at first on the first place. Takes it from no other part of the window. */
   focus(): void {
+    if (!document.hasFocus()) {
+      return;
+    }
     (this.current ?? this.stops.find(stop => stop.block)?.box ?? this.applying).focus();
   }
 
@@ -42,7 +45,6 @@ export class View implements Actions {
     const again = element('button', 'again', 'Compute Again');
     again.addEventListener('click', () => this.post({ type: 'again' }));
     this.warning.replaceChildren(message, again);
-    again.focus();
   }
 
   move(by: number): void {
