@@ -30,10 +30,14 @@ class Caps:
 
 @attrs.frozen
 class Target:
-    """A file to search: `folder` is a real path, `path` a path in it with slashes."""
+    """A file to search: `folder` is a real path, `path` a path in it with slashes.
+
+    `text` is what an editor shows of it; None reads the disk.
+    """
 
     folder: str
     path: str
+    text: str | None = None
 
 
 @attrs.frozen
@@ -127,7 +131,7 @@ def search_files(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Fo
         fitting = [one for one in rules if any(fits_language(rule, language) for rule in one.rules)]
         if language.grammar is None or not fitting:
             continue
-        text = read_text(target.folder, target.path)
+        text = target.text if target.text is not None else read_text(target.folder, target.path)
         if text is None:
             continue
         for one in fitting:
