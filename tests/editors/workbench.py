@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from code_server import HOME, CodeServer, chromium, node
 
 T = TypeVar("T")
-PATIENCE_S = 120.0
+PATIENCE_S = 20.0
 GHOST = ".ghost-text-decoration, .suggest-preview-text .view-line"
 STATUS = '.statusbar-item[id="midspan.midspan.status"]'
+ACTION = ".action-widget .monaco-list-row"
 NOTIFICATION = ".notification-list-item-message"
 
 
@@ -91,6 +92,15 @@ class Workbench:
         """Return the texts of the elements in webviews that match and are shown."""
         return [plain(text) for text in self.ask("webviewTexts", selector=selector)]
 
+    def menu_of_actions(self) -> list[str]:
+        """Open the menu of code actions at the cursor; return its titles."""
+        self.press("Control+.")
+        return eventually(lambda: self.texts(f"{ACTION}.action"), "the actions")
+
+    def choose_action(self, title: str) -> None:
+        """Choose from the menu of code actions."""
+        self.ask("click", selector=f'{ACTION}:has-text("{title}")')
+
     def line(self) -> str:
         """Return the first line of the file."""
         return self.texts(".editor-instance .view-lines .view-line")[0]
@@ -130,6 +140,19 @@ class Workbench:
         self.press("Control+S")
         eventually(lambda: not self.texts(f'.tab.active.dirty[data-resource-name="{name}"]'), f"{name} saved")
         return (self.server.folder / name).read_text("utf-8")
+
+    def save_all(self) -> None:
+        """Save every open file."""
+        self.press("Control+K")
+        self.press("s")
+        eventually(lambda: not self.texts(".tab.dirty"), "all files saved")
+
+    def close_all(self) -> None:
+        """Save and close every open file."""
+        self.save_all()
+        self.press("Control+K")
+        self.press("Control+W")
+        eventually(lambda: not self.texts(".tab"), "all files closed")
 
     def remove(self, name: str) -> None:
         """Close the file, which is the active one, and delete it."""

@@ -9,6 +9,7 @@ import {
   window,
   workspace,
 } from 'vscode';
+import { ResponseError } from 'vscode-languageclient';
 import { bulkEdit } from './bulk_request';
 import { APPLY_BULK_EDIT, type ApplyResult, type BulkAction, type BulkEdit } from './bulk_wire';
 import { tellFailure } from './failure';
@@ -39,7 +40,14 @@ export class BulkEdits implements Disposable {
 
   /** Computes what an action would change, and shows it. Throws an Error whose message is one line. */
   async show(action: BulkAction): Promise<void> {
-    const edit = await bulkEdit(this.session.running, action);
+    const edit = await bulkEdit(this.session.running, action).catch(error => {
+      // The server says in a line why there is nothing to show; that is no fault.
+      if (error instanceof ResponseError) {
+        window.showWarningMessage(`Midspan: ${error.message}`);
+        return undefined;
+      }
+      throw error;
+    });
     if (!edit) {
       return;
     }

@@ -45,7 +45,10 @@ export interface BulkOmission {
   reason: string;
 }
 
-/** What an action would change. With `exclusive` the places are answers to choose one of. */
+/**
+ * What an action would change. With `exclusive` the places are answers to choose one of. `following` has what follows the
+ * chosen places of its file, such as imports: it is shown, and cannot be chosen.
+ */
 export interface BulkEdit {
   id: number;
   title: string;
@@ -54,6 +57,7 @@ export interface BulkEdit {
   leftOut: BulkOmission[];
   reached: string[];
   exclusive: boolean;
+  following: BulkPlace[];
 }
 
 export interface ApplyResult {

@@ -11,7 +11,7 @@ function place(id: number, uri: string, doubtful = false): BulkPlace {
 
 function edit(exclusive: boolean): BulkEdit {
   const places = [place(1, 'a.py'), place(2, 'a.py', true), place(3, 'b.py')];
-  return { id: 7, title: '', rule: '', places, leftOut: [], reached: [], exclusive };
+  return { id: 7, title: '', rule: '', places, leftOut: [], reached: [], exclusive, following: [] };
 }
 
 test('all places but the doubtful are ticked', () => {

@@ -1,6 +1,6 @@
 import type { BulkEdit, BulkPlace } from '../src/bulk_wire';
 import { element } from './element';
-import { PlaceBlock } from './place_block';
+import { followingBlock, PlaceBlock } from './place_block';
 
 /** The places of one file under its path, with a box that ticks all or none of them. */
 export class FileGroup {
@@ -21,7 +21,8 @@ export class FileGroup {
     this.count = element('span', 'count');
     this.blocks = places.map(place => new PlaceBlock(place, edit));
     const head = element('h2', 'file-head', element('label', 'path', this.box, path), this.count);
-    this.root = element('section', 'file', head, ...this.blocks.map(block => block.root));
+    const following = edit.following.filter(place => place.uri === uri).map(followingBlock);
+    this.root = element('section', 'file', head, ...following, ...this.blocks.map(block => block.root));
   }
 
   /** Shows how many of the file's places are ticked. */

@@ -16,14 +16,28 @@ export class PlaceBlock {
     this.box = element('input', 'box');
     this.box.type = edit.exclusive ? 'radio' : 'checkbox';
     this.box.name = edit.exclusive ? 'answer' : `place-${place.id}`;
-    const label = element('label', 'line-number', this.box, `line ${place.range.start.line + 1}`);
+    const label = element('label', 'line-number', this.box, lineOf(place));
     const head = element('div', 'place-head', label);
     if (place.reason) {
       head.append(element('span', place.doubtful ? 'reason doubtful' : 'reason', place.reason));
     }
-    const lines = diff(place.before, place.after).map(drawn);
-    this.root = element('section', 'place', head, element('div', 'diff', ...lines));
+    this.root = element('section', 'place', head, lines(place));
   }
+}
+
+/** A place that follows the others of its file, such as an import. It has no box. */
+export function followingBlock(place: BulkPlace): HTMLElement {
+  const reason = element('span', 'reason', 'follows the places of this file');
+  const head = element('div', 'place-head', element('span', 'line-number', lineOf(place)), reason);
+  return element('section', 'place following', head, lines(place));
+}
+
+function lineOf(place: BulkPlace): string {
+  return `line ${place.range.start.line + 1}`;
+}
+
+function lines({ before, after }: BulkPlace): HTMLElement {
+  return element('div', 'diff', ...diff(before, after).map(drawn));
 }
 
 function drawn({ kind, parts }: Line): HTMLElement {

@@ -1,0 +1,94 @@
+"""Bulk edits and their preview in a real VS Code: an edit is made by hand, repeated, undone."""
+
+from collections.abc import Iterator
+
+import pytest
+from code_server import what_is_missing
+from vscode_window import kept_on_failure, ready_window
+from workbench import Workbench, eventually
+
+MISSING = what_is_missing()
+QUIET = {"editor.inlineSuggest.enabled": False}
+APP = """\
+from http_client import get
+
+
+def first(url):
+    return get(url|)
+
+
+def second(other):
+    return get(other)
+
+
+def third(last):
+    return get(last)
+"""
+MORE = """\
+from http_client import get
+
+
+def page(number):
+	return get(str(number))  # ➀ a tab
+
+
+def local(get, url):
+    return get(url)
+"""
+TYPED = ", timeout=10"
+EDITED = APP.replace("|", TYPED)
+PLACE = ".place:not(.following)"
+TICKED = f"{PLACE}:has(.box:checked) .line-number"
+
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    with ready_window(tmp_path_factory, {"midspan.memory": "off"}) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """The window with two files; the user has just added an argument to the first call of the first."""
+    with kept_on_failure(window, request):
+        window.server.configure(QUIET)
+        (window.server.folder / "more.py").write_text(MORE, "utf-8")
+        window.open("app.py", APP)
+        window.type(TYPED)
+        yield window
+    window.close_all()
+
+
+def previewed(vscode: Workbench) -> list[str]:
+    """Repeat the edit in the workspace; return the places of the preview."""
+    assert "Repeat this edit in the workspace" in vscode.menu_of_actions()
+    vscode.choose_action("Repeat this edit in the workspace")
+    return eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
+
+
+def saved(vscode: Workbench) -> dict[str, str]:
+    """Save all; return what is on the disk."""
+    vscode.save_all()
+    return {file.name: file.read_bytes().decode() for file in vscode.server.folder.glob("*.py")}
+
+
+def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench) -> None:
+    places = previewed(vscode)
+    assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 5"]
+    assert places[2].endswith("-\treturn get(str(number))  # ➀ a tab+\treturn get(str(number), timeout=10)  # ➀ a tab")
+    assert vscode.texts_in_webview(".left-out summary") == ["1 place left out"]
+    assert vscode.texts_in_webview(".apply") == ["Apply 3 places"]
+    vscode.press("Space")
+    eventually(lambda: vscode.texts_in_webview(TICKED) == ["line 13", "line 5"], "the place unticked")
+    assert vscode.texts_in_webview(".file-head") == ["app.py1 of 2", "more.py1 of 1"]
+    vscode.press("Control+Enter")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+    applied = {
+        "app.py": EDITED.replace("get(last)", "get(last, timeout=10)"),
+        "more.py": MORE.replace("get(str(number))", "get(str(number), timeout=10)"),
+    }
+    eventually(lambda: saved(vscode) == applied, "both files changed")
+    vscode.press("Control+Z")
+    eventually(lambda: saved(vscode) == {"app.py": EDITED, "more.py": MORE}, "all to be as before")
