@@ -13,14 +13,13 @@ import pytest
 from code_server import ROOT, what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
 from vscode_window import kept_on_failure, ready_window
-from workbench import Workbench, eventually
+from workbench import POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
 
 MISSING = what_is_missing()
 CHOICE = ".quick-input-list .monaco-list-row"
-POSITION = '.statusbar-item[id="status.editor.selection"]'
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]

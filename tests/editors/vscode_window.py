@@ -45,7 +45,7 @@ def ready_window(
 
 @contextmanager
 def kept_on_failure(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """Keep what the window shows at a failure in tests/editors/out; afterwards the settings are as they were at first."""
+    """Keep what the window shows at a failure in tests/editors/out. Then the settings are the first ones again."""
     failed = request.session.testsfailed
     try:
         yield window

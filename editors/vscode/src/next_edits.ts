@@ -19,6 +19,7 @@ import type { Session } from './session';
 import { isOn } from './settings';
 
 const PAUSE_MS = 50;
+const PATIENCE_MS = 1000;
 const CONTEXT = 'midspan.nextEdit';
 const SCHEMES = ['file', 'untitled', 'vscode-notebook-cell'];
 
@@ -29,7 +30,9 @@ export class NextEdits implements Disposable {
   private shown: NextEdit | undefined;
   private asking: CancellationTokenSource | undefined;
   private pause: NodeJS.Timeout | undefined;
-  private following: Promise<void> = Promise.resolve();
+  private doing: Promise<void> = Promise.resolve();
+  private isBusy = false;
+  private isApplying = false;
 
   constructor(
     private readonly session: Session,
@@ -46,46 +49,25 @@ export class NextEdits implements Disposable {
 
   /** Does what Tab does: goes to the next edit, or takes it if the cursor is there. */
   follow(): Promise<void> {
-    // One after the other: the second Tab may come before the first has opened a file.
-    this.following = this.following
-      .catch(() => undefined)
-      .then(() => (this.shown && isAt(window.activeTextEditor, this.shown) ? this.take() : this.go()));
-    return this.following;
+    return this.one(edit => (isAt(window.activeTextEditor, edit) ? this.takeEdit(edit) : this.opened(edit)));
   }
 
   /** Puts the cursor on the next edit. */
-  async go(): Promise<void> {
-    if (this.shown) {
-      await this.opened(this.shown);
-    }
+  go(): Promise<void> {
+    return this.one(edit => this.opened(edit));
   }
 
   /** Makes the next edit, and asks for the one after it. Throws an Error whose message is one line. */
-  async take(): Promise<void> {
-    const edit = this.shown;
-    const editor = edit && (await this.opened(edit));
-    if (!editor || this.shown !== edit) {
-      return;
-    }
-    this.hide();
-    const range = asRange(edit);
-    if (!(await editor.edit(change => change.replace(range, edit.text)))) {
-      throw new Error('the file cannot be edited');
-    }
-    const end = editor.document.positionAt(editor.document.offsetAt(range.start) + lengthIn(editor, edit.text));
-    editor.selection = new Selection(end, end);
-    editor.revealRange(new Range(end, end));
-    await this.tell(edit.command.command, edit.command.arguments ?? []);
-    await this.ask();
+  take(): Promise<void> {
+    return this.one(edit => this.takeEdit(edit));
   }
 
   /** Ends the offers of this edit for good. */
-  async dismiss(): Promise<void> {
-    const edit = this.shown;
-    this.hide();
-    if (edit) {
-      await this.tell(NEXT_EDIT_DISMISSED, edit.command.arguments ?? []);
-    }
+  dismiss(): Promise<void> {
+    return this.one(edit => {
+      this.hide();
+      return this.tell(NEXT_EDIT_DISMISSED, edit.command.arguments ?? []);
+    });
   }
 
   dispose(): void {
@@ -95,14 +77,60 @@ export class NextEdits implements Disposable {
     }
   }
 
+  /**
+   * Does something with the edit that is shown, after what an earlier key has asked for. Until it is done the keys stay
+   * ours: a second Tab that comes too early must not indent a line.
+   */
+  private one(action: (edit: NextEdit) => Promise<unknown>): Promise<void> {
+    this.doing = this.doing
+      .catch(() => undefined)
+      .then(async () => {
+        this.isBusy = true;
+        try {
+          await (this.shown && action(this.shown));
+        } finally {
+          this.isBusy = false;
+          this.updateKeys();
+        }
+      });
+    return this.doing;
+  }
+
+  private async takeEdit(edit: NextEdit): Promise<void> {
+    const editor = await this.opened(edit);
+    if (!editor || this.shown !== edit) {
+      return;
+    }
+    this.hide();
+    const range = asRange(edit);
+    this.isApplying = true;
+    try {
+      if (!(await editor.edit(change => change.replace(range, edit.text)))) {
+        throw new Error('the file cannot be edited');
+      }
+    } finally {
+      this.isApplying = false;
+    }
+    const end = editor.document.positionAt(editor.document.offsetAt(range.start) + lengthIn(editor, edit.text));
+    editor.selection = new Selection(end, end);
+    editor.revealRange(new Range(end, end));
+    await this.tell(edit.command.command, edit.command.arguments ?? []);
+    await this.askBriefly();
+  }
+
   private changed({ document, contentChanges }: TextDocumentChangeEvent): void {
-    if (!contentChanges.length || !SCHEMES.includes(document.uri.scheme)) {
+    if (this.isApplying || !contentChanges.length || !SCHEMES.includes(document.uri.scheme)) {
       return;
     }
     this.hide();
     if (document === window.activeTextEditor?.document) {
       this.pause = setTimeout(() => this.ask(), PAUSE_MS);
     }
+  }
+
+  /** Asks, and waits for the answer if that comes soon. The search of a large workspace goes on meanwhile. */
+  private async askBriefly(): Promise<void> {
+    await Promise.race([this.ask(), new Promise(resolve => setTimeout(resolve, PATIENCE_MS))]);
   }
 
   private async ask(): Promise<void> {
@@ -141,7 +169,7 @@ export class NextEdits implements Disposable {
     const document = documentOf(edit);
     if (!document || document.version === edit.textDocument.version) {
       this.shown = edit;
-      void commands.executeCommand('setContext', CONTEXT, true);
+      this.updateKeys();
       this.draw();
     }
   }
@@ -153,9 +181,13 @@ export class NextEdits implements Disposable {
     this.asking = undefined;
     if (this.shown) {
       this.shown = undefined;
-      void commands.executeCommand('setContext', CONTEXT, false);
+      this.updateKeys();
       this.draw();
     }
+  }
+
+  private updateKeys(): void {
+    void commands.executeCommand('setContext', CONTEXT, this.shown !== undefined || this.isBusy);
   }
 
   private draw(): void {
@@ -186,7 +218,7 @@ export class NextEdits implements Disposable {
       return editor;
     }
     // It was not open, so its version has only now begun.
-    await this.ask();
+    await this.askBriefly();
     return undefined;
   }
 

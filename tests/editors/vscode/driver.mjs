@@ -51,6 +51,15 @@ const methods = {
     return page.evaluate(readTexts, selector);
   },
 
+  /** The texts that decorations add after what is in the editor. */
+  async decorations() {
+    return page.evaluate(() => {
+      const spans = [...document.querySelectorAll('.view-line span')];
+      const texts = spans.map(span => getComputedStyle(span, '::after').content);
+      return texts.filter(text => text !== 'none' && text !== 'normal').map(text => text.slice(1, -1));
+    });
+  },
+
   /** The texts of the elements in webviews that match and are shown. */
   async webviewTexts({ selector }) {
     return (await Promise.all(webviews().map(frame => shownTexts(frame, selector)))).flat();

@@ -1,6 +1,7 @@
-"""Bulk edits and their preview in a real VS Code: an edit is made by hand, repeated, undone."""
+"""An edit made by hand in a real VS Code: repeated through the preview, and place by place with Tab."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from code_server import what_is_missing
@@ -74,6 +75,10 @@ def saved(vscode: Workbench) -> dict[str, str]:
     return {file.name: file.read_bytes().decode() for file in vscode.server.folder.glob("*.py")}
 
 
+def is_offered(vscode: Workbench, line: int) -> bool:
+    return f"⇥ next edit, line {line}" in vscode.decorations()
+
+
 def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench) -> None:
     places = previewed(vscode)
     assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 5"]
@@ -92,3 +97,54 @@ def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench)
     eventually(lambda: saved(vscode) == applied, "both files changed")
     vscode.press("Control+Z")
     eventually(lambda: saved(vscode) == {"app.py": EDITED, "more.py": MORE}, "all to be as before")
+
+
+def test_a_file_that_changed_meanwhile_is_told_and_computed_again(vscode: Workbench) -> None:
+    previewed(vscode)
+    vscode.press("Enter")
+    eventually(lambda: vscode.cursor_is_at(9), "the place in the editor")
+    vscode.type("#")
+    eventually(lambda: vscode.texts_in_webview(".warning") == ["app.py has changed since.Compute Again"], "the warning")
+    vscode.ask("webviewClick", selector=".apply")
+    refused = "app.py has changed since its places were found; run the action again"
+    eventually(lambda: vscode.texts_in_webview(".warning") == [f"{refused}Compute Again"], "what the server says")
+    assert saved(vscode)["more.py"] == MORE
+    vscode.press("Control+1")
+    eventually(lambda: vscode.texts(".editor-instance .monaco-editor.focused"), "the editor focused")
+    vscode.press("Backspace")
+    eventually(lambda: vscode.texts(".tab.dirty"), "the change taken back")
+    vscode.ask("webviewClick", selector=".again")
+    eventually(lambda: vscode.texts_in_webview(".warning") == [""], "the new preview")
+    vscode.press("Escape")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+
+
+def test_tab_goes_through_all_places(vscode: Workbench) -> None:
+    for line in (9, 13):
+        eventually(partial(is_offered, vscode, line), f"the hint to line {line}")
+        assert TYPED in vscode.decorations()
+        vscode.press("Tab")
+        eventually(partial(vscode.cursor_is_at, line), f"line {line}")
+        eventually(lambda: any(text.startswith("⇥ take this edit") for text in vscode.decorations()), "the other hint")
+        vscode.press("Tab")
+    eventually(lambda: "⇥ next edit, more.py:5" in vscode.decorations(), "the place in the other file")
+    # The second Tab comes before the file is open.
+    vscode.press("Tab")
+    vscode.press("Tab")
+    eventually(lambda: vscode.texts('.tab.active.dirty[data-resource-name="more.py"]'), "the other file edited")
+    everything = {
+        "app.py": EDITED.replace("get(other)", f"get(other{TYPED})").replace("get(last)", f"get(last{TYPED})"),
+        "more.py": MORE.replace("str(number))", f"str(number){TYPED})"),
+    }
+    eventually(lambda: saved(vscode) == everything, "all places edited")
+    assert not vscode.decorations()
+
+
+def test_escape_ends_it_for_good(vscode: Workbench) -> None:
+    eventually(partial(is_offered, vscode, 9), "the hint")
+    vscode.press("Escape")
+    eventually(lambda: not vscode.decorations(), "the hint to go")
+    for key in ("Control+Home", "ArrowDown", "Tab"):
+        vscode.press(key)
+    assert vscode.saved("app.py") == EDITED.replace("\n\n", "\n    \n", 1)
+    assert not vscode.decorations()
