@@ -1,5 +1,6 @@
 """An editor that asks for code actions and applies workspace edits, to open documents and to files."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,22 @@ RESOLVES = types.CodeActionClientCapabilities(
 )
 
 
-def offset_of(text: str, position: types.Position) -> int:
-    """Return the index of a position in UTF-16 units."""
-    lines = text.splitlines(keepends=True)
+_WIDTHS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+def offset_of(text: str, position: types.Position, encoding: str = "utf-16") -> int:
+    """Return the index of a position, as an editor finds it that counts columns in this encoding."""
+    lines = re.findall("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
     before = "".join(lines[: position.line])
     line = lines[position.line] if position.line < len(lines) else ""
-    return len(before) + len(line.encode("utf-16-le")[: 2 * position.character].decode("utf-16-le"))
+    codec, width = _WIDTHS[encoding]
+    return len(before) + len(line.encode(codec)[: width * position.character].decode(codec))
 
 
-def edited(text: str, edits: Sequence[Any]) -> str:
+def edited(text: str, edits: Sequence[Any], encoding: str = "utf-16") -> str:
     """Return a text after LSP text edits, all for the text as it was."""
-    for edit in sorted(edits, key=lambda one: offset_of(text, one.range.start), reverse=True):
-        start, end = offset_of(text, edit.range.start), offset_of(text, edit.range.end)
+    for edit in sorted(edits, key=lambda one: offset_of(text, one.range.start, encoding), reverse=True):
+        start, end = (offset_of(text, corner, encoding) for corner in (edit.range.start, edit.range.end))
         text = text[:start] + edit.new_text + text[end:]
     return text
 

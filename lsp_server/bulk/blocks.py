@@ -71,11 +71,18 @@ def _groups(source: Source, edit: FileEdit) -> tuple[list[_Group], list[TextEdit
 
 
 def _owners(edit: TextEdit, spans: Iterable[Span]) -> list[Span]:
-    """Return the innermost span around an edit, and all spans inside of the edit."""
+    """Return the innermost span around an edit, and all spans inside of the edit.
+
+    What is inserted where a span begins or ends may be of the span around that one, so both are returned.
+    """
     around = [span for span in spans if span.start <= edit.start and edit.end <= span.end]
     inside = [span for span in spans if edit.start <= span.start and span.end <= edit.end]
-    innermost = min(around, key=lambda span: span.end - span.start, default=None)
-    return list(dict.fromkeys([*([innermost] if innermost is not None else []), *inside]))
+    owners: list[Span] = []
+    for span in sorted(around, key=lambda span: span.end - span.start):
+        owners.append(span)
+        if edit.end > edit.start or span.start < edit.start < span.end:
+            break
+    return list(dict.fromkeys([*owners, *inside]))
 
 
 def _merged(groups: Sequence[_Group]) -> list[_Group]:

@@ -35,7 +35,7 @@ class DraftFile:
 
     @classmethod
     def of(cls, uri: str, path: str, full: str, text: str, edit: FileEdit, reason: str = "") -> "DraftFile":
-        """Return the draft of an edit of this text."""
+        """Return the draft of an edit of this text, none of whose places is doubtful."""
         blocks, following = blocks_of(Source.of(text), edit) if edit.edits else ([], [])
         return cls(uri, path, full, edit, tuple(blocks), tuple(following), reason)
 

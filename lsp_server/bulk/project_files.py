@@ -1,7 +1,7 @@
 """The files that an action searches, with the text of open documents instead of what is on the disk."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -11,6 +11,7 @@ from lsp_server.refactor.search import Target
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
 from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.reading import is_learnable
 from lsp_server.workspace.rules import Rules
 
 
@@ -56,16 +57,16 @@ class ProjectFiles:
             for path in learnable_files(folder, rules, near.get(folder, "")):
                 full = str(Path(folder, path))
                 document = self.open.at(full)
-                targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
+                if document is None or is_learnable(document.text):
+                    targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
         return list(targets.values())
 
-    def uri(self, target: Target) -> str:
+    def uri(self, folder: str, path: str) -> str:
         """Return the URI of a file, as the editor writes it if it is open."""
-        full = Path(target.folder, target.path)
+        full = Path(folder, path)
         document = self.open.at(str(full))
         return document.uri if document is not None else full.as_uri()
 
-    def shown_path(self, target: Target) -> str:
+    def shown_path(self, folder: str, path: str) -> str:
         """Return the path of a file for the user: from its folder, with the folder's name if there are several."""
-        several: Sequence[str] = self.folders.workspaces
-        return target.path if len(several) < 2 else f"{Path(target.folder).name}/{target.path}"
+        return path if len(self.folders.workspaces) < 2 else f"{Path(folder).name}/{path}"

@@ -1,6 +1,7 @@
 """The action "Repeat this edit": the newest edit of a document, made in all places where it fits."""
 
 import asyncio
+import functools
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
@@ -9,17 +10,17 @@ import attrs
 from lsp_server.bulk.action import Offer, Project, Selection, Work
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied, counted
+from lsp_server.bulk.found_file import FoundFile, found_files
 from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
+from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.notation import described
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.search import Caps, Found, Progress, search
-from lsp_server.workspace.reading import read_text
+from lsp_server.refactor.search import Caps, Progress, search_elsewhere
 
 _PATIENCE_S = 0.02
 
@@ -52,77 +53,79 @@ class Repeat:
         snapshot = selection.snapshot
         known = await self._rules.find(snapshot)
         if known is None:
-            raise NotApplied(
-                "the last edit of this file gives no rule to repeat; change a call, expression or statement"
-            )
-        reason = f"as in {PurePath(snapshot.path).name}:{snapshot.source.lines.at(known.example[0]) + 1}"
+            raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
+        progress = Progress(1)
         if scope == "workspace":
             files = ProjectFiles(
                 self._project.memory.folders,
                 await asyncio.to_thread(OpenFiles.of, self._project.documents.all()),
                 self._project.configuration.settings,
             )
-            found, progress = await asyncio.to_thread(_search, known, files, snapshot, work)
+            found, progress = await asyncio.to_thread(_search, known.rules, files, snapshot, work)
+            drafts = [
+                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), known.reason)
+                for one in found
+            ]
         else:
-            found, progress = [attrs.evolve(known.file, path=PurePath(snapshot.path).name)], Progress(1)
-        drafts = tuple(attrs.evolve(file, reason=reason) for file in found)
-        rule = "\n".join(described(one) for one in known.rules.rules)
-        draft = Draft("", rule, drafts, tuple(progress.reached), narrow=_Narrowing(known.rules).narrow)
+            drafts = []
+        if all(one.uri != snapshot.uri for one in drafts):
+            # The search does not see a document outside of the folders, or whose language only the editor knows.
+            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason))
+        places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
-        return attrs.evolve(
-            draft, title=f"Repeat this edit: {counted(draft.places, 'place')} in {counted(changed, 'file')}"
-        )
+        title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
+        narrow = Narrowing(known.rules, snapshot.uri, snapshot.language).narrow
+        return Draft(title, known.name, tuple(drafts), tuple(progress.reached), narrow=narrow)
 
 
 @attrs.frozen
-class _Narrowing:
+class Narrowing:
+    """Makes an edit of some places of a file. `language` is that of the document `uri`; a path says that of others."""
+
     rules: RuleSet
+    uri: str
+    language: Language
 
     def narrow(self, file: DraftFile, text: str, blocks: Sequence[Block]) -> FileEdit:
         """Return the edit of some places. The imports follow what is chosen."""
         spans = {span for block in blocks for span in block.spans}
-        edit = rewrite(self.rules, file.edit.path, text, language_for("", file.path), spans)
+        language = self.language if file.uri == self.uri else language_for("", file.path)
+        edit = rewrite(self.rules, file.edit.path, text, language, spans)
         if set(edit.places) != spans:
             raise NotApplied(f"{file.path}: the chosen places alone would have a syntax error; choose all of this file")
         return edit
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
-    lines = selection.snapshot.source.lines
+    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
     touched = selection.lines
-    first, last = lines.at(known.example[0]), lines.at(known.example[1])
-    if first <= touched[-1] and touched[0] <= last:
-        return True
-    ranges = [(block.line, block.line + block.before.count("\n")) for block in known.file.blocks]
-    return any(first <= touched[-1] and touched[0] <= last for first, last in ranges)
+    return any(lines and lines[0] <= touched[-1] and touched[0] <= lines[-1] for lines in (known.lines, *blocks))
 
 
-def _search(known: KnownRule, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[DraftFile], Progress]:
+def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:
     last = Progress(0)
 
     def report(progress: Progress) -> None:
         nonlocal last
-        last = progress
-        percentage = 100 * progress.searched // max(progress.files, 1)
-        work.report(f"{progress.searched} of {counted(progress.files, 'file')}, {progress.places} places", percentage)
+        work.check()
+        if progress.searched > last.searched:
+            done = f"{progress.searched:,} of {counted(progress.files, 'file')}"
+            percentage = 100 * progress.searched // max(progress.files, 1)
+            work.report(f"{done}, {counted(progress.places, 'place')}", percentage)
+        last = attrs.evolve(progress)
 
     work.report("listing the files")
     targets = files.targets(snapshot)
     work.check()
     settings = files.settings
     caps = Caps(settings.refactor_max_files, settings.refactor_max_places, settings.refactor_max_seconds)
-    found = sorted(search([known.rules], targets, caps, report), key=_path)
-    return [draft for one in found if (draft := _drafted(one, files)) is not None], last
+    found = list(search_elsewhere(functools.partial(found_files, rules), targets, caps, report))
+    return sorted(found, key=lambda one: (one.folder, one.path)), last
 
 
-def _drafted(found: Found, files: ProjectFiles) -> DraftFile | None:
-    target = found.target
-    text = target.text if target.text is not None else read_text(target.folder, target.path)
-    if text is None:
-        return None
-    full = str(Path(target.folder, target.path))
-    return DraftFile.of(files.uri(target), files.shown_path(target), full, text, found.edit)
-
-
-def _path(found: Found) -> tuple[str, str]:
-    return found.target.folder, found.target.path
+def _drafted(found: FoundFile, uri: str, path: str, reason: str) -> DraftFile:
+    doubtful: frozenset[int] = frozenset()
+    if found.has_errors:
+        reason, doubtful = f"{reason}; this file has syntax errors", frozenset(range(len(found.blocks)))
+    full = str(Path(found.folder, found.path)) if found.folder else ""
+    return DraftFile(uri, path, full, found.edit, found.blocks, found.following, reason, doubtful)

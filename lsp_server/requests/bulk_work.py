@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
@@ -70,7 +70,7 @@ class BulkWork:
         if action is None:
             raise refusal(f"there is no action {asked.action!r}")
         selection = self._selection(asked)
-        with WorkProgress(self._server, "Midspan: searching places", cancellable=True, token=token) as bar:
+        with WorkProgress(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
             work = BarWork(bar)
             self._running.add(work)
             task = asyncio.create_task(action.draft(selection, asked.scope, work))
@@ -97,7 +97,8 @@ class BulkWork:
         if snapshot is None:
             raise refusal("the file was closed; open it and run the action again")
         if snapshot.version != asked.version:
-            raise JsonRpcContentModified("the file has changed since the action was offered; run the action again")
+            # Not ContentModified: editors show nothing of that.
+            raise refusal("the file has changed since the action was offered; run the action again")
         return selection_of(snapshot, asked.range, self._session)
 
 
