@@ -30,7 +30,7 @@ from http_client import get
 
 
 def page(number):
-	return get(str(number))  # ➀ a tab
+	return get(str(number))  # ➀ <b>&amp;
 
 
 def local(get, url):
@@ -82,7 +82,7 @@ def is_offered(vscode: Workbench, line: int) -> bool:
 def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench) -> None:
     places = previewed(vscode)
     assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 5"]
-    assert places[2].endswith("-\treturn get(str(number))  # ➀ a tab+\treturn get(str(number), timeout=10)  # ➀ a tab")
+    assert places[2].endswith("-\treturn get(str(number))  # ➀ <b>&amp;+\treturn get(str(number), timeout=10)  # ➀ <b>&amp;")
     assert vscode.texts_in_webview(".left-out summary") == ["1 place left out"]
     assert vscode.texts_in_webview(".apply") == ["Apply 3 places"]
     vscode.press("Space")

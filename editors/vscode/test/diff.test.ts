@@ -14,6 +14,13 @@ test('in a changed line what differs is marked', () => {
   assert.deepEqual(drawn('get(url)', 'get(url, timeout=10)'), ['-get(url)', '+get(url[, timeout=10])']);
 });
 
+test('several words of a line are marked apart', () => {
+  assert.deepEqual(drawn('return os.path.join(a, b)', 'return Path(a) / b'), [
+    '-return [os.path.join](a[,] b[)]',
+    '+return [Path](a[)] [/ ]b',
+  ]);
+});
+
 test('lines that stay are shown once', () => {
   assert.deepEqual(drawn('try:\n  a\n  b', 'try:\n  c\n  b\n  d'), [' try:', '-  [a]', '+  [c]', '   b', '+  d']);
 });

@@ -11,13 +11,13 @@ export interface Line {
 
 const MOST_CELLS = 250_000;
 
-/** Compares two texts line by line. Of lines that stand for each other, the parts that differ are marked. */
+/** Compares two texts line by line. In a line that stands for another, what differs is marked. */
 export function diff(before: string, after: string): Line[] {
   const old = before.split('\n');
   const fresh = after.split('\n');
   const lines: Line[] = [];
   let [i, j] = [0, 0];
-  for (const [oldIndex, freshIndex] of [...commonLines(old, fresh), [old.length, fresh.length] as const]) {
+  for (const [oldIndex, freshIndex] of [...common(old, fresh), [old.length, fresh.length] as const]) {
     lines.push(...changes(old.slice(i, oldIndex), fresh.slice(j, freshIndex)));
     const same = old[oldIndex];
     if (same !== undefined) {
@@ -28,13 +28,13 @@ export function diff(before: string, after: string): Line[] {
   return lines;
 }
 
-/** Returns the index pairs of a longest common subsequence of lines. */
-function commonLines(old: string[], fresh: string[]): (readonly [number, number])[] {
+/** Returns the index pairs of a longest common subsequence; none if it would take too long to find. */
+function common(old: string[], fresh: string[]): (readonly [number, number])[] {
   if (old.length * fresh.length > MOST_CELLS) {
     return [];
   }
   const width = fresh.length + 1;
-  // lengths[i * width + j]: how many lines old.slice(i) and fresh.slice(j) have in common.
+  // lengths[i * width + j]: how much old.slice(i) and fresh.slice(j) have in common.
   const lengths = new Uint32Array((old.length + 1) * width);
   const at = (i: number, j: number) => lengths[i * width + j] ?? 0;
   for (let i = old.length - 1; i >= 0; i--) {
@@ -64,22 +64,28 @@ function changes(old: string[], fresh: string[]): Line[] {
   ];
 }
 
-/** Marks what differs between two lines: what lies between their common start and their common end. */
+/** Marks the words and signs of two lines that the other line has not. */
 function marked(old: string, fresh: string): [Part[], Part[]] {
-  const shorter = Math.min(old.length, fresh.length);
-  let start = 0;
-  while (start < shorter && old[start] === fresh[start]) {
-    start++;
-  }
-  let end = 0;
-  while (end < shorter - start && old[old.length - 1 - end] === fresh[fresh.length - 1 - end]) {
-    end++;
-  }
-  const cut = (text: string) =>
-    [
-      { text: text.slice(0, start), changed: false },
-      { text: text.slice(start, text.length - end), changed: true },
-      { text: text.slice(text.length - end), changed: false },
-    ].filter(part => part.text);
-  return [cut(old), cut(fresh)];
+  const olds = tokens(old);
+  const freshes = tokens(fresh);
+  const pairs = common(olds, freshes);
+  return [parts(olds, new Set(pairs.map(([i]) => i))), parts(freshes, new Set(pairs.map(([, j]) => j)))];
+}
+
+function tokens(line: string): string[] {
+  return line.match(/[\p{L}\p{N}_]+|\s+|./gu) ?? [];
+}
+
+function parts(all: string[], same: Set<number>): Part[] {
+  const made: Part[] = [];
+  all.forEach((text, index) => {
+    const changed = !same.has(index);
+    const last = made.at(-1);
+    if (last?.changed === changed) {
+      last.text += text;
+    } else {
+      made.push({ text, changed });
+    }
+  });
+  return made;
 }

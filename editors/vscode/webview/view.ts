@@ -12,11 +12,12 @@ export class View implements Actions {
   private readonly groups: FileGroup[];
   private readonly stops: { box: HTMLInputElement; block: PlaceBlock | undefined }[];
   private readonly applying = element('button', 'apply');
+  private readonly summary = element('p', 'summary');
   private readonly warning = element('div', 'warning');
   private current: HTMLInputElement | undefined;
 
   constructor(
-    edit: BulkEdit,
+    private readonly edit: BulkEdit,
     private readonly ticks: Ticks,
     private readonly post: (message: FromPreview) => void,
     private readonly onTick: () => void,
@@ -27,7 +28,7 @@ export class View implements Actions {
       ...ofFile(group),
       ...group.blocks.map(block => ({ box: block.box, block })),
     ]);
-    document.body.replaceChildren(this.head(edit), this.list(edit), this.foot());
+    document.body.replaceChildren(this.head(), this.list(), this.foot());
     this.refresh();
     this.focus();
   }
@@ -72,19 +73,18 @@ export class View implements Actions {
     this.post({ type: 'cancel' });
   }
 
-  private head(edit: BulkEdit): HTMLElement {
+  private head(): HTMLElement {
+    const { edit } = this;
     const head = element('header', '', element('h1', '', edit.title));
     if (edit.rule) {
       head.append(element('pre', 'rule', edit.rule));
     }
-    const files = counted(this.groups.length, 'file');
-    const found = edit.exclusive ? counted(edit.places.length, 'answer') : counted(edit.places.length, 'place');
     this.warning.setAttribute('role', 'alert');
-    head.append(element('p', 'summary', `${found} in ${files}`), this.warning);
+    head.append(this.summary, this.warning);
     return head;
   }
 
-  private list(edit: BulkEdit): HTMLElement {
+  private list(): HTMLElement {
     for (const group of this.groups) {
       group.box.addEventListener('change', () => this.tick(() => this.ticks.setFile(group.uri, group.box.checked)));
       for (const { box, place } of group.blocks) {
@@ -97,7 +97,7 @@ export class View implements Actions {
       });
     }
     const open = (uri: string, line: number) => this.post({ type: 'open', uri, line });
-    return element('main', '', ...this.groups.map(group => group.root), ...notes(edit, open));
+    return element('main', '', ...this.groups.map(group => group.root), ...notes(this.edit, open));
   }
 
   private foot(): HTMLElement {
@@ -122,6 +122,9 @@ export class View implements Actions {
       }
     }
     const count = this.ticks.chosen.length;
+    this.summary.textContent = this.edit.exclusive
+      ? `${counted(this.edit.places.length, 'answer')}, one to choose`
+      : `${count} of ${counted(this.edit.places.length, 'place')} ticked`;
     this.applying.textContent = `Apply ${counted(count, 'place')}`;
     this.applying.disabled = count === 0;
   }
