@@ -1,5 +1,6 @@
 """What the requests of one editor share: its settings, documents and engine."""
 
+import os
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -10,7 +11,7 @@ from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
@@ -36,6 +37,8 @@ class Session:
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
+    _real_paths: dict[str, str] = attrs.field(factory=dict)
+    """Where the links in a document's path lead, if it has any: a link to a secret file is a secret too."""
 
     def __attrs_post_init__(self) -> None:
         self.related = RelatedFiles(self.documents)
@@ -44,6 +47,10 @@ class Session:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self.close(document.uri)
         self._language_ids[document.uri] = document.language_id
+        if document.uri.startswith("file:"):
+            path = path_of(document.uri)
+            if (real := os.path.realpath(path)) != path:
+                self._real_paths[document.uri] = real
         if (reason := why_unfit(document.text)) is not None:
             self._unfit[document.uri] = reason
         else:
@@ -64,6 +71,7 @@ class Session:
         """Drop a document."""
         self._language_ids.pop(uri, None)
         self._unfit.pop(uri, None)
+        self._real_paths.pop(uri, None)
         self.related.forget(uri)
         self.documents.close(uri)
 
@@ -83,7 +91,9 @@ class Session:
 
     def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
         """Return why the model must not see a document, or None."""
-        return why_secret(document.path, self.configuration.settings.exclude) or why_unfit(document.text)
+        exclude = self.configuration.settings.exclude
+        real = self._real_paths.get(document.uri, document.path)
+        return why_secret(document.path, exclude) or why_secret(real, exclude) or why_unfit(document.text)
 
     def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
         """Return the plan for a hole, with what the session knows besides the document: its folders and other files.

@@ -13,17 +13,16 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
 from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled, SourceName
+from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.session import Session
 from lsp_server.requests.why import Why
-from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.history import Reuse
 from lsp_server.suggest.pipeline import present
 from lsp_server.suggest.restraint import Restraint
+from lsp_server.suggest.reuse import Offer, Reuse, longer
 
 _logger = logging.getLogger(__name__)
 
@@ -57,21 +56,6 @@ class SuggestionRequest:
         return self.candidates == 1
 
 
-@attrs.frozen
-class _LastOffer:
-    """The newest offer of a document, whose text begins at `offset`.
-
-    `asked_at`: cursor offset of this offer's latest request. `starts`: those of its texts that are starts of lines.
-    `source`: where most of its first text came from.
-    """
-
-    number: int
-    offset: int
-    asked_at: int
-    starts: frozenset[str]
-    source: SourceName
-
-
 class Suggestions:
     """Answers the suggestion requests of a session, and cancels those that a newer request or an edit makes stale."""
 
@@ -79,7 +63,6 @@ class Suggestions:
         self._session = session
         self._reuse = Reuse()
         self._restraint = Restraint()
-        self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
         self.why = Why(session)
 
@@ -108,10 +91,10 @@ class Suggestions:
         If the user types along the dismissed text, its rest is not suggested either.
         """
         self.cancel(snapshot.uri)
-        dismissed = self._reuse.follow(snapshot, offset)
+        rest = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
-        self._restraint.dismissed(snapshot, offset, dismissed)
+        self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
 
     def cancel(self, uri: str) -> None:
@@ -120,16 +103,16 @@ class Suggestions:
             self._cancel(key)
 
     def cancel_all(self) -> None:
-        """Cancel all running requests."""
+        """Cancel all running requests, and forget what was suggested."""
         for key in list(self._running):
             self._cancel(key)
+        self._reuse.forget_all()
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
         self._restraint.forget(uri)
-        self._last_offers.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
@@ -146,13 +129,13 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        rest = self._reuse.follow(*here) if request.automatic else []
-        rest = [each for each in rest if restraint.allows(*here, each)]
-        if rest and not self._may_have_grown(rest[0], cursor):
+        followed = self._reuse.follow(*here) if request.automatic else None
+        rest = next((each for each in followed.texts if restraint.allows(*here, each)), "") if followed else ""
+        if followed is not None and rest and not followed.offer.may_grow(rest, *here):
             session.board.counts.reused += 1
             if is_typed:
-                restraint.showed(*here, rest[0])
-            return self._tagged(rest[:1], cursor)
+                restraint.showed(*here, rest)
+            return _tagged([rest], cursor, followed.offer)
         client = session.link.ready()
         if client is None:
             return []
@@ -167,36 +150,18 @@ class Suggestions:
         presented = present(plan, filled)
         if request.automatic:
             presented = [each for each in presented if restraint.allows(*here, each.text)]
+        if followed is not None and rest:
+            presented = longer(presented, rest, followed.offer.source)
         texts = [each.text for each in presented]
         if is_typed:
             # Who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
-        self._reuse.remember(*here, texts)
-        self._last_offers[request.uri] = self._offer(cursor, presented, rest)
-        if texts:
+        if not texts:
+            return []
+        offer = self._reuse.remember(*here, presented, session.offers.make)
+        if texts[0] != rest:
             self.why.note(plan, texts[0])
-        return self._tagged(texts, cursor)
-
-    def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:
-        """Return the offer of these texts; `rest` is what typing left of the last offer."""
-        starts = frozenset(each.text for each in presented if each.is_start)
-        source = presented[0].source if presented else "model"
-        last = self._last_offers.get(cursor.snapshot.uri)
-        if last and rest and presented:
-            text = presented[0].text
-            if text.startswith(rest[0]) or rest[0].startswith(text):
-                # The same start, longer or shorter now, is the same offer.
-                return _LastOffer(last.number, last.offset, cursor.offset, starts, source)
-        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts, source)
-
-    def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
-        """Return whether `rest` belongs to a start of a line along which the user typed since the last request.
-
-        The model knows one more character now: it may be confident of a longer start, or no longer of this one.
-        """
-        offer = self._last_offers[cursor.snapshot.uri]
-        typed = cursor.snapshot.text[offer.asked_at : cursor.offset]
-        return bool(typed) and typed + rest in offer.starts
+        return _tagged(texts, cursor, offer)
 
     async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
@@ -214,14 +179,14 @@ class Suggestions:
             if self._running.get(key) is running:
                 del self._running[key]
 
-    def _tagged(self, texts: list[str], cursor: Cursor) -> list[Suggestion]:
-        offer = self._last_offers[cursor.snapshot.uri]
-        start = cursor.offset - offer.offset
-        language = cursor.snapshot.language.id
-        tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
-        return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
-
     def _cancel(self, key: tuple[str, str]) -> None:
         running = self._running.pop(key, None)
         if running is not None:
             running.cancel()
+
+
+def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:
+    start = cursor.offset - offer.offset
+    language = cursor.snapshot.language.id
+    tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

@@ -216,6 +216,17 @@ async def test_a_secret_file_and_a_language_that_is_off_are_never_sent(settings:
     await editor.stop()
 
 
+async def test_a_link_to_a_secret_file_is_never_sent(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=\n")
+    (tmp_path / "notes.txt").symlink_to(tmp_path / ".env")
+    editor.open("one two |\n")
+    await editor.until("ready")
+    asked = (await editor.command("midspan.status"))["asked"]
+    editor.open("PASSWORD=|\n", (tmp_path / "notes.txt").as_uri())
+    assert await editor.suggest(INVOKED) == []
+    assert (await editor.command("midspan.status"))["asked"] == asked
+
+
 async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None:
     editor.open("one two |\n")
     await editor.until("ready")

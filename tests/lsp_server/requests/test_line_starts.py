@@ -128,11 +128,23 @@ async def test_each_key_along_a_start_asks_the_engine_again_for_the_same_offer(
     assert (tag["start"], tag["characters"]) == (3, len("f.connect(host)"))
 
 
-async def test_a_start_that_turns_out_wrong_disappears(editor: Editor, server: ModelServer) -> None:
+async def test_a_start_that_is_typed_along_stays_whatever_the_model_says_now(
+    editor: Editor, server: ModelServer
+) -> None:
     assert await shown(editor) == [START]
     server.behaviour = writes([("elf", 0.2), (".other", 0.9)])
-    editor.type("s")
+    for typed, key in enumerate(START[:-1], 1):
+        editor.type(key)
+        assert await shown(editor) == [START[typed:]]
+
+
+async def test_deleting_what_was_typed_past_a_suggestion_brings_it_back(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == [START]
+    server.behaviour = writes([("nothing", 0.1)])
+    editor.type("q")
     assert await shown(editor) == []
+    editor.delete(1)
+    assert await shown(editor) == [START]
 
 
 async def test_at_the_end_of_a_start_the_engine_is_asked_for_more(editor: Editor, server: ModelServer) -> None:
