@@ -1,4 +1,7 @@
-"""Takes the pictures of docs/refactor.md in a real VS Code: python take_vscode_edit_pictures.py [preview] [next-edit]."""
+"""Takes the pictures of the preview and the next edit in VS Code: python take_vscode_edit_pictures.py [preview] [next-edit].
+
+The README of the extension and docs/refactor.md show them.
+"""
 
 import os
 import sys
@@ -7,12 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from code_server import ROOT, CodeServer, package_extension, what_is_missing
+from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
 from PIL import Image
 from workbench import Workbench, eventually
 
-PICTURES = ROOT / "docs"
 PATHS = '''"""Where the settings of a user are."""
 
 import os
@@ -30,6 +32,8 @@ def cache(home: str) -> Path:
 def log(home: str, name: str) -> Path:
     return Path(os.path.join(home, f"{name}.log"))
 '''
+# The rows of the window that the picture shows.
+TOP, BOTTOM = 36, {"preview": 600, "next-edit": 420}
 TYPED = 'Path(home) / "settings.toml"'
 REPORTS = '''"""Reports as files."""
 
@@ -81,12 +85,11 @@ def take(name: str, home: Path) -> None:
         if window is not None:
             window.close()
         server.stop()
-    picture = PICTURES / f"{name}-vscode.png"
+    picture = EXTENSION / "images" / f"{name}.png"
     with Image.open(home / "window.png") as taken:
         half = taken.convert("RGB").reduce(2)
-        half.crop((0, 36, half.width, {"preview": half.height, "next-edit": 440}[name])).quantize(64).save(
-            picture, optimize=True
-        )
+        shown = half.crop((0, TOP, half.width, min(BOTTOM[name], half.height)))
+        shown.quantize(64).save(picture, optimize=True)
     print(f"{picture.name}: {picture.stat().st_size / 1000:.0f} kB")
 
 

@@ -82,7 +82,9 @@ def is_offered(vscode: Workbench, line: int) -> bool:
 def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench) -> None:
     places = previewed(vscode)
     assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 5"]
-    assert places[2].endswith("-\treturn get(str(number))  # ➀ <b>&amp;+\treturn get(str(number), timeout=10)  # ➀ <b>&amp;")
+    assert places[2].endswith(
+        "-\treturn get(str(number))  # ➀ <b>&amp;+\treturn get(str(number), timeout=10)  # ➀ <b>&amp;"
+    )
     assert vscode.texts_in_webview(".left-out summary") == ["1 place left out"]
     assert vscode.texts_in_webview(".apply") == ["Apply 3 places"]
     vscode.press("Space")

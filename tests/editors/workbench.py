@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from code_server import HOME, CodeServer, chromium, node
 
 T = TypeVar("T")
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 GHOST = ".ghost-text-decoration, .suggest-preview-text .view-line"
 STATUS = '.statusbar-item[id="midspan.midspan.status"]'
 ACTION = ".action-widget .monaco-list-row"

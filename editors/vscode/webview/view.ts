@@ -125,7 +125,7 @@ export class View implements Actions {
     this.summary.textContent = this.edit.exclusive
       ? `${counted(this.edit.places.length, 'answer')}, one to choose`
       : `${count} of ${counted(this.edit.places.length, 'place')} ticked`;
-    this.applying.textContent = `Apply ${counted(count, 'place')}`;
+    this.applying.textContent = this.edit.exclusive ? 'Apply This Answer' : `Apply ${counted(count, 'place')}`;
     this.applying.disabled = count === 0;
   }
 }
