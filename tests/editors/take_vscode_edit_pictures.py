@@ -1,4 +1,4 @@
-"""Takes the pictures of the preview and the next edit in VS Code: python take_vscode_edit_pictures.py [preview] [next-edit].
+"""Takes the pictures of bulk edits in VS Code: python take_vscode_edit_pictures.py [preview] [next-edit].
 
 The README of the extension and docs/refactor.md show them.
 """

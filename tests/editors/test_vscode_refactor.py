@@ -142,6 +142,13 @@ def test_tab_goes_through_all_places(vscode: Workbench) -> None:
     assert not vscode.decorations()
 
 
+def test_tab_indents_where_the_user_begins_a_line(vscode: Workbench) -> None:
+    eventually(partial(is_offered, vscode, 9), "the hint")
+    for key in ("Control+Home", "ArrowDown", "Tab"):
+        vscode.press(key)
+    assert vscode.saved("app.py") == EDITED.replace("\n\n", "\n    \n", 1)
+
+
 def test_escape_ends_it_for_good(vscode: Workbench) -> None:
     eventually(partial(is_offered, vscode, 9), "the hint")
     vscode.press("Escape")

@@ -2,7 +2,6 @@ import {
   CancellationTokenSource,
   commands,
   type Disposable,
-  EndOfLine,
   type LogOutputChannel,
   Range,
   Selection,
@@ -12,20 +11,23 @@ import {
   window,
   workspace,
 } from 'vscode';
-import { NEXT_EDIT, NEXT_EDIT_DISMISSED, NEXT_EDIT_SHOWN, type NextEdit, type NextEditResult } from './bulk_wire';
+import { NEXT_EDIT_DISMISSED, type NextEdit } from './bulk_wire';
 import { NextEditDecorations } from './next_edit_decorations';
+import { NextEditKeys } from './next_edit_keys';
 import { hintOf } from './next_edit_look';
+import { isAt, isOf, lengthIn, rangeOf } from './next_edit_place';
+import { nextEdit, tellShown } from './next_edit_request';
 import type { Session } from './session';
 import { isOn } from './settings';
 
 const PAUSE_MS = 50;
 const PATIENCE_MS = 1000;
-const CONTEXT = 'midspan.nextEdit';
 const SCHEMES = ['file', 'untitled', 'vscode-notebook-cell'];
 
 /** The next edit: asked for when typing pauses, drawn where it is, and taken or dismissed by a key. */
 export class NextEdits implements Disposable {
   private readonly decorations = new NextEditDecorations();
+  private readonly keys = new NextEditKeys();
   private readonly watching: Disposable[];
   private shown: NextEdit | undefined;
   private asking: CancellationTokenSource | undefined;
@@ -41,15 +43,24 @@ export class NextEdits implements Disposable {
     this.watching = [
       this.decorations,
       workspace.onDidChangeTextDocument(event => this.changed(event)),
-      window.onDidChangeTextEditorSelection(() => this.draw()),
-      window.onDidChangeActiveTextEditor(() => this.draw()),
-      window.onDidChangeVisibleTextEditors(() => this.draw()),
+      window.onDidChangeTextEditorSelection(() => this.shown && this.draw()),
+      window.onDidChangeActiveTextEditor(() => this.shown && this.draw()),
+      window.onDidChangeVisibleTextEditors(() => this.shown && this.draw()),
     ];
   }
 
   /** Does what Tab does: goes to the next edit, or takes it if the cursor is there. */
   follow(): Promise<void> {
-    return this.one(edit => (isAt(window.activeTextEditor, edit) ? this.takeEdit(edit) : this.opened(edit)));
+    return this.one(async edit => {
+      if (isAt(window.activeTextEditor, edit)) {
+        await this.takeEdit(edit);
+      } else if (this.keys.wouldIndent(edit)) {
+        // The key came before VS Code knew that it is not ours here.
+        await commands.executeCommand('tab');
+      } else {
+        await this.opened(edit);
+      }
+    });
   }
 
   /** Puts the cursor on the next edit. */
@@ -63,11 +74,15 @@ export class NextEdits implements Disposable {
   }
 
   /** Ends the offers of this edit for good. */
-  dismiss(): Promise<void> {
-    return this.one(edit => {
-      this.hide();
-      return this.tell(NEXT_EDIT_DISMISSED, edit.command.arguments ?? []);
-    });
+  async dismiss(): Promise<void> {
+    if (this.isBusy) {
+      await this.doing.catch(() => undefined);
+    }
+    const edit = this.shown;
+    this.hide();
+    if (edit) {
+      await this.tell(NEXT_EDIT_DISMISSED, edit.command.arguments ?? []);
+    }
   }
 
   dispose(): void {
@@ -90,7 +105,7 @@ export class NextEdits implements Disposable {
           await (this.shown && action(this.shown));
         } finally {
           this.isBusy = false;
-          this.updateKeys();
+          this.keys.update(this.shown, this.isBusy);
         }
       });
     return this.doing;
@@ -102,7 +117,7 @@ export class NextEdits implements Disposable {
       return;
     }
     this.hide();
-    const range = asRange(edit);
+    const range = rangeOf(edit);
     this.isApplying = true;
     try {
       if (!(await editor.edit(change => change.replace(range, edit.text)))) {
@@ -111,7 +126,9 @@ export class NextEdits implements Disposable {
     } finally {
       this.isApplying = false;
     }
-    const end = editor.document.positionAt(editor.document.offsetAt(range.start) + lengthIn(editor, edit.text));
+    const end = editor.document.positionAt(
+      editor.document.offsetAt(range.start) + lengthIn(editor.document, edit.text),
+    );
     editor.selection = new Selection(end, end);
     editor.revealRange(new Range(end, end));
     await this.tell(edit.command.command, edit.command.arguments ?? []);
@@ -135,42 +152,26 @@ export class NextEdits implements Disposable {
 
   private async ask(): Promise<void> {
     this.hide();
-    const document = window.activeTextEditor?.document;
-    const position = window.activeTextEditor?.selection.active;
-    if (!document || !position || !SCHEMES.includes(document.uri.scheme)) {
+    const editor = window.activeTextEditor;
+    if (!editor || !SCHEMES.includes(editor.document.uri.scheme)) {
       return;
     }
-    if (!this.session.isRunning || !isOn(document.languageId)) {
+    if (!this.session.isRunning || !isOn(editor.document.languageId)) {
       return;
     }
     const client = this.session.running;
-    const { version } = document;
     const asking = new CancellationTokenSource();
     this.asking = asking;
-    const converter = client.code2ProtocolConverter;
-    const params = {
-      textDocument: { uri: converter.asUri(document.uri), version },
-      position: converter.asPosition(position),
-      anyFile: true,
-    };
     try {
-      const answer = await client.sendRequest<NextEditResult | null>(NEXT_EDIT, params, asking.token);
-      const edit = answer?.edits[0];
-      if (edit && !asking.token.isCancellationRequested && document.version === version) {
-        this.show(edit);
-        await client.sendNotification(NEXT_EDIT_SHOWN, { item: { command: edit.command } });
+      const edit = await nextEdit(client, editor, asking.token);
+      if (edit) {
+        this.shown = edit;
+        this.keys.offered();
+        this.draw();
+        await tellShown(client, edit);
       }
     } catch (error) {
       this.log.debug(`no next edit: ${error instanceof Error ? error.message : error}`);
-    }
-  }
-
-  private show(edit: NextEdit): void {
-    const document = documentOf(edit);
-    if (!document || document.version === edit.textDocument.version) {
-      this.shown = edit;
-      this.updateKeys();
-      this.draw();
     }
   }
 
@@ -181,16 +182,12 @@ export class NextEdits implements Disposable {
     this.asking = undefined;
     if (this.shown) {
       this.shown = undefined;
-      this.updateKeys();
       this.draw();
     }
   }
 
-  private updateKeys(): void {
-    void commands.executeCommand('setContext', CONTEXT, this.shown !== undefined || this.isBusy);
-  }
-
   private draw(): void {
+    this.keys.update(this.shown, this.isBusy);
     for (const editor of window.visibleTextEditors) {
       this.decorations.clear(editor);
       if (this.shown && isOf(editor, this.shown)) {
@@ -198,7 +195,7 @@ export class NextEdits implements Disposable {
       }
     }
     const editor = window.activeTextEditor;
-    if (this.shown && editor) {
+    if (this.shown && editor && this.keys.isNear(this.shown)) {
       const file = isOf(editor, this.shown) ? undefined : Uri.parse(this.shown.textDocument.uri).path.split('/').pop();
       this.decorations.drawHint(editor, hintOf(this.shown, { there: isAt(editor, this.shown), file }));
     }
@@ -209,7 +206,7 @@ export class NextEdits implements Disposable {
     if (isAt(window.activeTextEditor, edit)) {
       return window.activeTextEditor;
     }
-    const { start } = asRange(edit);
+    const { start } = rangeOf(edit);
     const there = window.visibleTextEditors.find(editor => isOf(editor, edit));
     const selection = new Range(start, start);
     const column = there?.viewColumn === undefined ? {} : { viewColumn: there.viewColumn };
@@ -229,28 +226,4 @@ export class NextEdits implements Disposable {
       this.log.debug(`${command}: ${error instanceof Error ? error.message : error}`);
     }
   }
-}
-
-function asRange({ range: { start, end } }: NextEdit): Range {
-  return new Range(start.line, start.character, end.line, end.character);
-}
-
-function documentOf(edit: NextEdit) {
-  const uri = Uri.parse(edit.textDocument.uri).toString();
-  return workspace.textDocuments.find(document => document.uri.toString() === uri);
-}
-
-function isOf(editor: TextEditor, edit: NextEdit): boolean {
-  return editor.document === documentOf(edit);
-}
-
-function isAt(editor: TextEditor | undefined, edit: NextEdit): boolean {
-  const line = editor?.selection.active.line ?? -1;
-  return editor !== undefined && isOf(editor, edit) && edit.range.start.line <= line && line <= edit.range.end.line;
-}
-
-/** The length of a text once it is in the document, whose line ends it gets. */
-function lengthIn(editor: TextEditor, text: string): number {
-  const lines = text.replaceAll('\r\n', '\n');
-  return editor.document.eol === EndOfLine.CRLF ? lines.replaceAll('\n', '\r\n').length : lines.length;
 }
