@@ -1,5 +1,6 @@
 """An edit made by hand in a real VS Code: repeated through the preview, and place by place with Tab."""
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
 
@@ -36,6 +37,15 @@ def page(number):
 def local(get, url):
     return get(url)
 """
+BROKEN = """\
+from http_client import get
+
+value = get(name)
+
+
+def unfinished(:
+"""
+MANY = "from http_client import get\n" + "".join(f"value{number} = get(name{number})\n" for number in range(500))
 TYPED = ", timeout=10"
 EDITED = APP.replace("|", TYPED)
 PLACE = ".place:not(.following)"
@@ -80,25 +90,44 @@ def is_offered(vscode: Workbench, line: int) -> bool:
 
 
 def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench) -> None:
+    (vscode.server.folder / "broken.py").write_text(BROKEN)
     places = previewed(vscode)
-    assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 5"]
-    assert places[2].endswith(
+    assert [place.partition("as in")[0] for place in places] == ["line 9", "line 13", "line 3", "line 5"]
+    assert places[3].endswith(
         "-\treturn get(str(number))  # ➀ <b>&amp;+\treturn get(str(number), timeout=10)  # ➀ <b>&amp;"
     )
     assert vscode.texts_in_webview(".left-out summary") == ["1 place left out"]
     assert vscode.texts_in_webview(".apply") == ["Apply 3 places"]
+    assert vscode.texts_in_webview(TICKED) == ["line 9", "line 13", "line 5"]
     vscode.press("Space")
     eventually(lambda: vscode.texts_in_webview(TICKED) == ["line 13", "line 5"], "the place unticked")
-    assert vscode.texts_in_webview(".file-head") == ["app.py1 of 2", "more.py1 of 1"]
+    assert vscode.texts_in_webview(".file-head") == ["app.py1 of 2", "broken.py0 of 1", "more.py1 of 1"]
     vscode.press("Control+Enter")
     eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
     applied = {
         "app.py": EDITED.replace("get(last)", "get(last, timeout=10)"),
+        "broken.py": BROKEN,
         "more.py": MORE.replace("get(str(number))", "get(str(number), timeout=10)"),
     }
     eventually(lambda: saved(vscode) == applied, "both files changed")
     vscode.press("Control+Z")
-    eventually(lambda: saved(vscode) == {"app.py": EDITED, "more.py": MORE}, "all to be as before")
+    before = {"app.py": EDITED, "broken.py": BROKEN, "more.py": MORE}
+    eventually(lambda: saved(vscode) == before, "all to be as before")
+    (vscode.server.folder / "broken.py").unlink()
+
+
+def test_a_search_can_be_cancelled(vscode: Workbench) -> None:
+    many = vscode.server.folder / "many"
+    many.mkdir()
+    for number in range(300):
+        (many / f"file{number}.py").write_text(MANY)
+    vscode.command("Midspan: Repeat My Last Edit in the Workspace")
+    eventually(lambda: any(" of 302 files" in line for line in vscode.notifications()), "the progress")
+    vscode.press_button("Cancel")
+    eventually(lambda: not vscode.notifications(), "the search to end")
+    shutil.rmtree(many)
+    assert not vscode.texts_in_webview(PLACE)
+    assert saved(vscode) == {"app.py": EDITED, "more.py": MORE}
 
 
 def test_a_file_that_changed_meanwhile_is_told_and_computed_again(vscode: Workbench) -> None:

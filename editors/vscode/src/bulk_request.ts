@@ -9,11 +9,13 @@ import {
 import type { LanguageClient } from 'vscode-languageclient/node';
 import { BULK_EDIT, type BulkAction, type BulkEdit } from './bulk_wire';
 
+const TITLE = 'Midspan';
+
 type Done = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
 
 /** Asks what an action would change, with progress that can be cancelled. Returns undefined if it was. */
 export async function bulkEdit(client: LanguageClient, action: BulkAction): Promise<BulkEdit | undefined> {
-  const options = { location: ProgressLocation.Notification, title: 'Midspan', cancellable: true };
+  const options = { location: ProgressLocation.Notification, title: TITLE, cancellable: true };
   return window.withProgress(options, async (progress, token) => {
     const workDoneToken = randomUUID();
     const watching = client.onProgress(WorkDoneProgress.type, workDoneToken, reportTo(progress));
@@ -34,7 +36,7 @@ export async function bulkEdit(client: LanguageClient, action: BulkAction): Prom
 function reportTo(progress: Progress<{ message?: string; increment?: number }>): (done: Done) => void {
   let reached = 0;
   return done => {
-    const message = done.kind === 'begin' ? (done.message ?? done.title) : done.message;
+    const message = done.kind === 'begin' ? (done.message ?? done.title.replace(`${TITLE}: `, '')) : done.message;
     const percentage = done.kind === 'end' ? undefined : done.percentage;
     const increment = Math.max((percentage ?? 0) - reached, 0);
     reached += increment;
