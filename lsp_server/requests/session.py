@@ -77,13 +77,23 @@ class Session:
 
     def served(self, uri: str) -> Snapshot | None:
         """Return the current snapshot of a document, or None when the settings allow no suggestions for it."""
-        # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
-        if uri in self._unfit or not self.configuration.is_on(self._language_ids.get(uri)):
-            return None
+        return self.documents.snapshot(uri) if self.why_not_served(uri) is None else None
+
+    def why_not_served(self, uri: str) -> str | None:
+        """Return why there are no suggestions for a document, as a sentence without its end; None if there are."""
+        if not self.configuration.is_on():
+            return "suggestions are switched off; the command midspan.toggle switches them on"
+        if (unfit := self._unfit.get(uri)) is not None:
+            return f"this file is left alone: it {unfit}"
         snapshot = self.documents.snapshot(uri)
-        if snapshot is None or not self.configuration.is_on(snapshot.language.id):
-            return None
-        return snapshot if self.why_excluded(snapshot) is None else None
+        if snapshot is None:
+            return "this file is not known to the server; open it again"
+        # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
+        for language in (self._language_ids.get(uri), snapshot.language.id):
+            if not self.configuration.is_on(language):
+                return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
+        excluded = self.why_excluded(snapshot)
+        return f"this file is left alone: it {excluded}" if excluded is not None else None
 
     def why_unfit(self, uri: str) -> str | None:
         """Return why an open document is not kept, or None."""

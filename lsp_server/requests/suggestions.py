@@ -12,7 +12,7 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
-from engine.errors import MidspanError
+from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
@@ -20,13 +20,17 @@ from lsp_server.log import describe
 from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.session import Session
 from lsp_server.requests.why import Why
-from lsp_server.suggest.pipeline import present
+from lsp_server.settings import Settings
+from lsp_server.suggest.gate import Presented
+from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.suggest.reuse import Offer, Reuse, longer
 
 _logger = logging.getLogger(__name__)
 
 MAX_SUGGESTIONS = 3
+_PATIENCE_S = 5.0
+"""A user who asks waits so long for an engine that starts."""
 
 
 @attrs.frozen
@@ -42,8 +46,9 @@ class Suggestion:
 class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
-    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, and the rest of
-    the last suggestions does not keep the engine from being asked.
+    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
+    gate, and the rest of the last suggestions does not keep the engine from being asked. If there is nothing to show,
+    the user is told why.
     """
 
     asker: str
@@ -59,8 +64,10 @@ class SuggestionRequest:
 class Suggestions:
     """Answers the suggestion requests of a session, and cancels those that a newer request or an edit makes stale."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        """`tell` shows the user one line."""
         self._session = session
+        self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
@@ -75,6 +82,8 @@ class Suggestions:
         try:
             suggestions = await self._find(request)
         except MidspanError as error:
+            if not request.automatic:
+                self._tell(str(error))
             expected = isinstance(error, EngineFailure) and error.code == "cancelled"
             _logger.log(logging.DEBUG if expected else logging.WARNING, "no suggestion: %s", error)
             return []
@@ -83,6 +92,8 @@ class Suggestions:
             return []
         if suggestions:
             self._session.offers.answered(suggestions[0].tag)
+        elif not request.automatic:
+            self._tell(self._session.why_not_served(request.uri) or "there is nothing to suggest here")
         return suggestions
 
     def dismiss(self, snapshot: Snapshot, offset: int) -> None:
@@ -136,20 +147,21 @@ class Suggestions:
             if is_typed:
                 restraint.showed(*here, rest)
             return _tagged([rest], cursor, followed.offer)
-        client = session.link.ready()
+        client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
-        if request.automatic:
-            settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate))
+        settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = await self._newest(request, client, plan.fill)
         current = session.documents.snapshot(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
         session.board.took((time.perf_counter() - started) * 1000)
-        presented = present(plan, filled)
         if request.automatic:
+            presented = present(plan, filled)
             presented = [each for each in presented if restraint.allows(*here, each.text)]
+        else:
+            presented = _asked(plan, filled, session.configuration.settings)
         if followed is not None and rest:
             presented = longer(presented, rest, followed.offer.source)
         texts = [each.text for each in presented]
@@ -162,6 +174,14 @@ class Suggestions:
         if texts[0] != rest:
             self.why.note(plan, texts[0])
         return _tagged(texts, cursor, offer)
+
+    async def _awaited_client(self) -> EngineClient:
+        """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await self._session.link.client()
+        except TimeoutError:
+            raise EngineUnavailable("the engine is still starting; ask again in a moment") from None
 
     async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
@@ -183,6 +203,17 @@ class Suggestions:
         running = self._running.pop(key, None)
         if running is not None:
             running.cancel()
+
+
+def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
+    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
+
+    Of a guess there is the first line only: what is below it is hardly ever right.
+    """
+    sure = present(attrs.evolve(plan, settings=settings), filled)
+    guesses = [attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in present(plan, filled)]
+    shown = {each.text: each for each in (*sure, *guesses) if each.text}
+    return list(shown.values())[:MAX_SUGGESTIONS]
 
 
 def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:

@@ -205,7 +205,7 @@ async def test_the_same_start_of_two_candidates_is_shown_once(editor: Editor, se
     other: Written = [*CALL[:3], ("port", 0.3), (")", 0.9)]
     confident: Written = [("open", 0.9), ("()", 0.9)]
     server.behaviour = writes(CALL, other, confident)
-    assert await shown(editor, INVOKED) == [START, "open()"]
+    assert await shown(editor, INVOKED) == [START, "open()", "self.connect(host)"], "then what the gate hides"
 
 
 async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Editor, server: ModelServer) -> None:
@@ -216,13 +216,13 @@ async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Ed
     server.behaviour = writes([("elf", 0.95), *CALL[1:]])
     editor.type("s")
     assert await shown(editor) == [], "it is the same start"
-    assert await shown(editor, INVOKED) == [START[1:]], "the user asked"
+    assert await shown(editor, INVOKED) == [START[1:], "elf.connect(host)"], "the user asked"
     server.behaviour = writes([("lf", 0.95), *((token, 0.95) for token, _ in CALL[1:])])
     editor.type("e")
     await dismiss(editor)
     editor.type("l")
-    server.behaviour = writes([("f", 0.95), *((token, 0.95) for token, _ in CALL[1:])])
-    assert await shown(editor) == ["f.connect(host)"], "a longer text is another suggestion"
+    server.behaviour = writes([("f", 0.99), *((token, 0.99) for token, _ in CALL[1:]), (".open()", 0.99)])
+    assert await shown(editor) == ["f.connect(host).open()"], "a longer text is another suggestion"
 
 
 async def test_the_completion_menu_shows_the_start(editor: Editor) -> None:
