@@ -8,15 +8,7 @@ export interface Look {
 
 /** Returns how to draw the replacement of `old`, which begins at `start`, by `text`. Lines end in "\n" in both. */
 export function lookOf(start: Position, old: string, text: string): Look {
-  const shorter = Math.min(old.length, text.length);
-  let head = 0;
-  while (head < shorter && old[head] === text[head]) {
-    head++;
-  }
-  let tail = 0;
-  while (tail < shorter - head && old[old.length - 1 - tail] === text[text.length - 1 - tail]) {
-    tail++;
-  }
+  const { head, tail } = common(old, text);
   const from = moved(start, old.slice(0, head));
   const goes = old.slice(head, old.length - tail);
   const comes = text.slice(head, text.length - tail);
@@ -39,6 +31,40 @@ export function drawable(text: string): string {
   return text.replaceAll('\t', '    ').replaceAll(' ', '\u00a0');
 }
 
+/** Returns how many characters two texts share at their starts and ends: whole words, or whole lines if there are several. */
+function common(old: string, text: string): { head: number; tail: number } {
+  const shorter = Math.min(old.length, text.length);
+  const byLine = old.includes('\n') || text.includes('\n');
+  let head = 0;
+  while (head < shorter && old[head] === text[head]) {
+    head++;
+  }
+  while (head > 0 && !isBoundary(old, head, byLine)) {
+    head--;
+  }
+  let tail = 0;
+  while (tail < shorter - head && old[old.length - 1 - tail] === text[text.length - 1 - tail]) {
+    tail++;
+  }
+  while (tail > 0 && !isBoundary(old, old.length - tail, byLine)) {
+    tail--;
+  }
+  return { head, tail };
+}
+
+/** Whether a word, or with `byLine` a line without its indentation, may begin or end at an offset. */
+function isBoundary(text: string, offset: number, byLine: boolean): boolean {
+  if (byLine) {
+    return (
+      offset === text.length ||
+      text[offset] === '\n' ||
+      !text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset).trim()
+    );
+  }
+  const isHalf = /^[\uDC00-\uDFFF]/.test(text.slice(offset)); // Of a character in two UTF-16 units.
+  return !isHalf && !/^[\p{L}\p{N}_]{2}$/u.test(text.slice(offset - 1, offset + 1));
+}
+
 /** A decoration has one line. So each new line is shown after the old line in its place, and the rest after the last. */
 function spread(from: Position, goes: string, comes: string): Look['added'] {
   const old = goes.split('\n');
@@ -46,7 +72,8 @@ function spread(from: Position, goes: string, comes: string): Look['added'] {
   const added: Look['added'] = [];
   old.forEach((line, index) => {
     const last = index === old.length - 1;
-    const text = last ? fresh.slice(index).join(' ↵ ') : (fresh[index] ?? '');
+    const rest = fresh.slice(index).map((one, below) => (below ? one.trim() : one));
+    const text = last ? rest.join(' ↵ ') : (fresh[index] ?? '');
     if (text.trim()) {
       const start = index === 0 ? from.character : 0;
       added.push({ at: { line: from.line + index, character: start + line.length }, text });

@@ -23,8 +23,29 @@ test('each new line is shown after the old line in its place', () => {
   assert.deepEqual(look.removed, { start: { line: 1, character: 4 }, end: { line: 2, character: 4 } });
   assert.deepEqual(look.added, [
     { at: { line: 1, character: 8 }, text: 'g(c,' },
-    { at: { line: 2, character: 4 }, text: '  d, ↵   e)!' },
+    { at: { line: 2, character: 4 }, text: '  d, ↵ e)!' },
   ]);
+});
+
+test('words are not torn apart', () => {
+  const look = lookOf(START, 'f(home, b)', 'f(house, b)');
+  assert.deepEqual(look.removed, { start: { line: 4, character: 4 }, end: { line: 4, character: 8 } });
+  assert.deepEqual(look.added, [{ at: { line: 4, character: 8 }, text: 'house' }]);
+  assert.equal(lookOf(START, "'😀'", "'😁'").added[0]?.text, '😁');
+});
+
+test('a line that becomes several is shown as a whole', () => {
+  const look = lookOf(START, 'data = read(other)', 'with open(other) as file:\n    data = read(file)');
+  assert.deepEqual(look.removed, { start: START, end: { line: 4, character: 20 } });
+  assert.deepEqual(look.added, [
+    { at: { line: 4, character: 20 }, text: 'with open(other) as file: ↵ data = read(file)' },
+  ]);
+});
+
+test('a line that is added leaves the others as they are', () => {
+  const look = lookOf({ line: 1, character: 0 }, '  a()\n  b()\n', '  a()\n  new()\n  b()\n');
+  assert.equal(look.removed, undefined);
+  assert.deepEqual(look.added, [{ at: { line: 2, character: 2 }, text: 'new() ↵ ' }]);
 });
 
 test('an edit that only removes shows no new text', () => {
