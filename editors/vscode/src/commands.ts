@@ -77,6 +77,7 @@ async function showMenu(): Promise<void> {
   const choices: Choice[] = [
     { label: `Turn Suggestions ${onOrOff(!isOn())}`, command: 'midspan.toggleSuggestions' },
     { label: 'Why This Suggestion?', command: 'midspan.whyThisSuggestion' },
+    { label: 'Repeat My Last Edit in the Workspace', command: 'midspan.repeatEdit' },
     { label: 'Show Status', command: 'midspan.showStatus' },
     { label: SHOW_LOG, command: 'midspan.showLog' },
     { label: 'Restart the Engine', command: 'midspan.restart' },

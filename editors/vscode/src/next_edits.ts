@@ -18,7 +18,7 @@ import { hintOf } from './next_edit_look';
 import { isAt, isOf, lengthIn, rangeOf } from './next_edit_place';
 import { nextEdit, tellShown } from './next_edit_request';
 import type { Session } from './session';
-import { isOn } from './settings';
+import { isOn, offersNextEdits } from './settings';
 
 const PAUSE_MS = 50;
 const PATIENCE_MS = 1000;
@@ -156,7 +156,7 @@ export class NextEdits implements Disposable {
     if (!editor || !SCHEMES.includes(editor.document.uri.scheme)) {
       return;
     }
-    if (!this.session.isRunning || !isOn(editor.document.languageId)) {
+    if (!this.session.isRunning || !offersNextEdits() || !isOn(editor.document.languageId)) {
       return;
     }
     const client = this.session.running;

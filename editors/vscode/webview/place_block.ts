@@ -16,6 +16,7 @@ export class PlaceBlock {
     this.box = element('input', 'box');
     this.box.type = edit.exclusive ? 'radio' : 'checkbox';
     this.box.name = edit.exclusive ? 'answer' : `place-${place.id}`;
+    this.box.ariaLabel = `${place.path}, ${lineOf(place)}${place.reason && `: ${place.reason}`}`;
     const label = element('label', 'line-number', this.box, lineOf(place));
     const head = element('div', 'place-head', label);
     if (place.reason) {
