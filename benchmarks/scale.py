@@ -74,7 +74,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
         os.environ["MIDSPAN_RUNTIME_DIR"] = os.environ["MIDSPAN_DATA_DIR"] = folder
         try:
-            scale = asyncio.run(_measure(model, amount, only or list(PARTS), Path(folder), console))
+            scale = asyncio.run(_measure(model, amount, only or list(PARTS), Path(folder).resolve(), console))
         except MidspanError as error:
             typer.echo(f"scale: {error}", err=True)
             raise typer.Exit(1) from None
@@ -124,21 +124,13 @@ def _show_files(rows: list[FileFigures], console: Console) -> None:
 
 
 def _show_workspaces(rows: list[WorkspaceFigures], console: Console) -> None:
-    columns = (
-        "files",
-        "learned after, s",
-        "of it typing",
-        "a key meanwhile, p50, p95 ms",
-        "known",
-        "MB",
-        "resident MB",
-    )
-    table = _table("Workspaces; keys while they are learned", *columns)
+    columns = ("files, MB of text", "learned after, s", "of it typing", "a key, p50, p95 ms", "known, M tokens", "MB")
+    table = _table("Workspaces; keys while they are learned", *columns, "resident MB")
     for row in rows:
+        known = f"{row.known:,}, {row.tokens:.1f}"
         seconds = (f"{row.seconds:.1f}", f"{row.typed_s:.1f}")
-        table.add_row(
-            f"{row.files:,}", *seconds, _pair(row.key), f"{row.known:,}", f"{row.memory:.0f}", f"{row.resident:.0f}"
-        )
+        size = f"{row.files:,}, {row.text:.0f}"
+        table.add_row(size, *seconds, _pair(row.key), known, f"{row.memory:.0f}", f"{row.resident:.0f}")
     console.print(table)
 
 

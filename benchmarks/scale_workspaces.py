@@ -1,7 +1,6 @@
 """Workspaces of many files: how long until they are learned, what they take, and how typing feels meanwhile."""
 
 import asyncio
-import os
 import shutil
 import time
 from pathlib import Path
@@ -28,24 +27,28 @@ _LINE = "    result = [each for each in values if each is not None]"
 class WorkspaceFigures:
     """So many files on the disk: seconds from the first fill until all are learned, of which the user typed some first.
 
-    `key` is from a key to its answer while the files are learned, in ms; `known` those that the engine then has, in
-    `memory` MB of `resident`.
+    `text` is their size in MB. `key` is from a key to its answer while the files are learned, in ms. The engine then
+    has `known` files with so many million `tokens`, in `memory` MB of `resident`: fewer if its bound is reached.
     """
 
     files: int
+    text: float
     seconds: float
     typed_s: float
     key: Percentiles
     known: int
+    tokens: float
     memory: float
     resident: float
 
 
 async def learn_workspace(model: str, files: int, keys: int, folder: Path) -> WorkspaceFigures:
-    """Write a workspace, open a file of it, type `keys` keys while the engine learns, then wait for the rest."""
+    """Write a workspace, open a file of it, type `keys` keys while the engine learns, then wait for the rest.
+
+    `folder` is a real path that does not exist yet.
+    """
     await stop_engine(model)
-    _write(files, folder)
-    workspace = os.path.realpath(folder)  # As the language server names it.
+    written = _write(files, folder)
     path = folder / "typed.py"
     text = "import os\n\n\ndef chosen(values):\n\n    return values\n"
     path.write_text(text, "utf-8")
@@ -57,12 +60,12 @@ async def learn_workspace(model: str, files: int, keys: int, folder: Path) -> Wo
         typed_s = time.perf_counter() - began
         client = await connect_or_start(EngineOptions(model=model), "midspan-bench")
         try:
-            seen = await client.memory_status(workspace)
+            seen = await client.memory_status(str(folder))
             last = time.perf_counter()
             # The typed file is one more.
             while seen.files <= files and time.perf_counter() - last < _STILL_S:
                 await asyncio.sleep(_POLL_S)
-                now = await client.memory_status(workspace)
+                now = await client.memory_status(str(folder))
                 last = time.perf_counter() if now.files != seen.files else last
                 seen = now
             resident = psutil.Process(client.welcome.pid).memory_info().rss
@@ -70,7 +73,15 @@ async def learn_workspace(model: str, files: int, keys: int, folder: Path) -> Wo
             await client.close()
     shutil.rmtree(folder)
     return WorkspaceFigures(
-        files, last - began, typed_s, Percentiles.of(taken), seen.files, seen.bytes / 1e6, resident / 1e6
+        files=files,
+        text=written / 1e6,
+        seconds=last - began,
+        typed_s=typed_s,
+        key=Percentiles.of(taken),
+        known=seen.files,
+        tokens=seen.tokens / 1e6,
+        memory=seen.bytes / 1e6,
+        resident=resident / 1e6,
     )
 
 
@@ -86,13 +97,14 @@ async def _type(session: LspSession, path: Path, keys: int) -> list[float]:
     return taken
 
 
-def _write(files: int, folder: Path) -> None:
-    """Copy files of the installed packages; where there are too few, copy them again into a folder of their own."""
+def _write(files: int, folder: Path) -> int:
+    """Copy files of the installed packages and return their bytes. Where there are too few, copy them again."""
     folder.mkdir()
-    sources, written = targets(files), 0
+    sources, written, size = targets(files), 0, 0
     while written < files:
         for source in sources[: files - written]:
             copy = folder / f"part{written // len(sources)}" / source.path
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path(source.folder, source.path), copy)
-            written += 1
+            written, size = written + 1, size + copy.stat().st_size
+    return size
