@@ -9,10 +9,11 @@ import time
 import attrs
 import tree_sitter
 
+from lsp_server.languages.chunks import reader
+
 log = logging.getLogger("midspan.syntax")
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_READ_BYTES = 16384
 
 
 @attrs.frozen
@@ -64,10 +65,7 @@ class Language:
         parser = _parser(self.grammar) if self.grammar is not None else None
         if parser is None:
             return None
-        deadline = time.perf_counter() + seconds
-
-        def read(byte: int, _: tree_sitter.Point) -> bytes:
-            return source[byte : byte + _READ_BYTES]
+        deadline, read = time.perf_counter() + seconds, reader(source)
 
         def give_up(_: int, __: bool) -> bool:
             return time.perf_counter() > deadline
