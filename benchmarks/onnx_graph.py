@@ -4,6 +4,7 @@ The matrices are quantized by onnxruntime's dynamic quantization: the rows befor
 scale for all rows of a pass.
 """
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ def write_quantized(weights: Weights, shape: Shape, folder: Path) -> Path:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    logging.getLogger().setLevel(logging.ERROR)  # It advises on preprocessing, which changes nothing here.
     whole, quantized = folder / "whole.onnx", folder / "int8.onnx"
     onnx.save(_model(weights, shape), whole)
     quantize_dynamic(

@@ -136,11 +136,11 @@ class LlamaCppPeer:
         try:
             self._connection.request("GET", "/health")
             reply = self._connection.getresponse()
-            reply.read()
             return reply.status == 200
         except (OSError, http.client.HTTPException):
-            self._connection.close()
             return False
+        finally:
+            self._connection.close()
 
 
 def backend() -> str:

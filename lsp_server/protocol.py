@@ -1,6 +1,7 @@
 """pygls' protocol without its own copy of every document, and with our messages typed."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from typing import Any
 
 from lsprotocol import types
@@ -66,3 +67,19 @@ class MidspanProtocol(LanguageServerProtocol):
                 refusal = JsonRpcInvalidParams(f"the params of {data['method']} are not what the protocol says")
                 self._send_response(data["id"], error=refusal.to_response_error())
             raise
+
+    def _execute_handler(
+        self,
+        msg_id: int | str,
+        handler: Callable[[Any], Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Run a handler, and drop its future at the end. pygls 2.1 keeps those of all notifications, a kB each."""
+
+        def ended(future: Future[Any]) -> None:
+            self._request_futures.pop(msg_id, None)
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, ended, args, kwargs)
