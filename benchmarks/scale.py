@@ -1,7 +1,7 @@
 """How far Midspan goes: many editors, large files, large workspaces, long hours. Run `python benchmarks/scale.py`.
 
 The engine is a real process with a runtime folder of its own. Editors of the first table are clients over its socket;
-those of the others are real language servers. `--full` measures all of docs/benchmarks.md, in an hour and a half.
+those of the others are real language servers. `--full` measures all of docs/benchmarks.md, in an hour and a quarter.
 """
 
 import asyncio
