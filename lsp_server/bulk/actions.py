@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from lsp_server.bulk.action import Action, Project
 from lsp_server.bulk.known_rules import KnownRules
+from lsp_server.bulk.paste import Paste
 from lsp_server.bulk.repeat import Repeat
+from lsp_server.refactor.worker import Worker
 
 
-def actions_of(project: Project, rules: KnownRules) -> Sequence[Action]:
+def actions_of(project: Project, rules: KnownRules, worker: Worker) -> Sequence[Action]:
     """Return the actions of a session."""
-    return [Repeat(project, rules)]
+    return [Repeat(project, rules), Paste(project, worker)]
