@@ -1,0 +1,59 @@
+"""Finds the parameters and functions without annotations, and the types that the file itself says."""
+
+from lsp_server.documents.store import Snapshot
+from lsp_server.slots.functions import Function, Parameter, functions
+from lsp_server.slots.known_types import Known, KnownTypes
+from lsp_server.slots.slot import Slot
+
+_PYTHON_RECEIVERS = frozenset({"self", "cls", "mcs"})
+
+
+def find_annotations(snapshot: Snapshot) -> list[Slot]:
+    """Return the missing annotations of a text. `known` is set where the file itself says the type."""
+    if snapshot.path.endswith(".pyi"):
+        return []
+    found = functions(snapshot)
+    known = KnownTypes(found, snapshot.language.id)
+    slots: list[Slot] = []
+    for function in found:
+        if function.takes_types:
+            slots += [_of_parameter(snapshot, each, known) for each in function.parameters if _lacks_type(each)]
+        if function.takes_return and function.returns is None:
+            slots.append(_of_return(snapshot, function, known))
+    return slots
+
+
+def annotates(snapshot: Snapshot) -> bool:
+    """Return whether the functions of a text have annotations."""
+    return any(each.returns or any(one.type for one in each.parameters) for each in functions(snapshot))
+
+
+def _lacks_type(parameter: Parameter) -> bool:
+    return parameter.type is None and parameter.name not in _PYTHON_RECEIVERS
+
+
+def _of_parameter(snapshot: Snapshot, parameter: Parameter, known: KnownTypes) -> Slot:
+    offset = snapshot.source.offset_of_byte
+    start = end = offset(parameter.node.end_byte)
+    if snapshot.text.startswith("?", end):
+        start = end = end + 1
+    after = ""
+    if snapshot.language.id == "python" and parameter.value is not None:
+        end, after = offset(parameter.value.start_byte), " = "
+    type_ = known.of_parameter(parameter)
+    title = f"the type of `{parameter.stars}{parameter.name}`"
+    return _slot(start, end, ": ", after, title, type_)
+
+
+def _of_return(snapshot: Snapshot, function: Function, known: KnownTypes) -> Slot:
+    end = snapshot.source.offset_of_byte(function.head.end_byte)
+    type_ = known.of_return(function)
+    before = " -> " if snapshot.language.id == "python" else ": "
+    title = f"what `{function.name}` returns"
+    return _slot(end, end, before, "", title, type_)
+
+
+def _slot(start: int, end: int, before: str, after: str, title: str, known: Known | None) -> Slot:
+    if known is None:
+        return Slot(start, end, before, after, "type", title)
+    return Slot(start, end, before, after, "type", title, known.type, known.why, known.is_sure)

@@ -1,0 +1,55 @@
+"""The queries that find slots: queries/LANGUAGE/KIND.scm, in the language of tree-sitter's queries.
+
+A node that a query captures as @exempt has no slots inside; @exempt.empty no empty bodies. Names that begin with "_"
+are for predicates.
+"""
+
+import functools
+from importlib import resources
+
+import tree_sitter
+
+from lsp_server.documents.store import Snapshot
+
+_SAME = {"typescriptreact": "typescript"}
+"""Languages with the queries of another one."""
+
+Captures = dict[str, list[tree_sitter.Node]]
+
+
+def has_query(language: str, name: str) -> bool:
+    """Return whether slots of this kind are known in a language."""
+    return _text(_SAME.get(language, language), name) is not None
+
+
+def matches(snapshot: Snapshot, name: str) -> list[Captures]:
+    """Return the captures of each match of a query, in the order of the text; none without a tree or a query."""
+    tree = snapshot.tree
+    if tree is None:
+        return []
+    query = _query(snapshot.language.id, name, tree.language)
+    if query is None:
+        return []
+    return [captures for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node)]
+
+
+def is_inside(node: tree_sitter.Node, others: list[tree_sitter.Node]) -> bool:
+    """Return whether a node is one of the others, or inside one."""
+    return any(other.start_byte <= node.start_byte and node.end_byte <= other.end_byte for other in others)
+
+
+def text_of(node: tree_sitter.Node | None) -> str:
+    """Return the text of a node, "" for none."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+@functools.cache
+def _text(folder: str, name: str) -> str | None:
+    file = resources.files("lsp_server.slots").joinpath("queries", folder, f"{name}.scm")
+    return file.read_text("utf-8") if file.is_file() else None
+
+
+@functools.cache
+def _query(language: str, name: str, grammar: tree_sitter.Language) -> tree_sitter.Query | None:
+    text = _text(_SAME.get(language, language), name)
+    return tree_sitter.Query(grammar, text) if text is not None else None
