@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 import attrs
-import numpy as np
 
 from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.evaluation.workspaces import Workspaces
@@ -62,14 +61,10 @@ class RunCompletion:
         for _ in range(_MOST_TOKENS):
             unwritten = typed[len(text) :]
             found = memory.followers(history, model.compatible_tokens(unwritten) if unwritten else ())
-            best = max(
-                (counts.row(0)[-1] for counts in (found.file, found.workspace) if len(counts.groups)),
-                key=lambda followers: followers.run,
-                default=None,
-            )
+            best = found.longest_run(0)
             if best is None:
                 break
-            index = int(np.lexsort((best.places, best.counts))[-1])
+            index = best.likeliest
             confidence *= float(best.counts[index] / best.total)
             token = int(best.tokens[index])
             if confidence < self.gate or token == model.end:

@@ -3,7 +3,8 @@
 An editor that shows the places itself says so in initialize: `{"midspanPreview": true}` in
 capabilities.experimental. Then a code action has the client's command midspan.preview, with its BulkAction as argument.
 The client sends it back in midspan/bulkEdit, shows the places, and sends the chosen ones in midspan/applyBulkEdit. The
-server applies them by workspace/applyEdit. Any other editor gets the edit by codeAction/resolve.
+server applies them by workspace/applyEdit. Any other editor gets the edit by codeAction/resolve, or has the server
+apply it by the command midspan.runAction.
 
 The next edit is asked for as Copilot's clients do it: textDocument/copilotInlineEdit.
 """
@@ -14,6 +15,7 @@ import attrs
 from lsprotocol import types
 
 BULK_EDIT = "midspan/bulkEdit"
+RUN_ACTION = "midspan.runAction"
 APPLY_BULK_EDIT = "midspan/applyBulkEdit"
 PREVIEW = "midspan.preview"
 NEXT_EDIT = "textDocument/copilotInlineEdit"
@@ -42,6 +44,16 @@ class BulkEditParams:
 
     action: BulkAction
     work_done_token: str | int | None = None
+
+
+@attrs.frozen
+class BulkEditRequest:
+    """The JSON-RPC request around BulkEditParams."""
+
+    id: int | str
+    params: BulkEditParams
+    method: str = BULK_EDIT
+    jsonrpc: str = "2.0"
 
 
 @attrs.frozen
@@ -77,7 +89,8 @@ class BulkEdit:
     """What an action would change, the places of a file together and in their order.
 
     `rule` is the edit as code, "" if a model wrote it. `reached` has a line for each cap that ended the search. With
-    `exclusive` the places are answers to choose one of.
+    `exclusive` the places are answers to choose one of. `following` has what follows the chosen places of its file,
+    such as imports: it is shown, and cannot be chosen.
     """
 
     id: int
@@ -87,6 +100,7 @@ class BulkEdit:
     left_out: list[BulkOmission]
     reached: list[str]
     exclusive: bool = False
+    following: list[BulkPlace] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -95,6 +109,16 @@ class ApplyParams:
 
     id: int
     places: list[int]
+
+
+@attrs.frozen
+class ApplyRequest:
+    """The JSON-RPC request around ApplyParams."""
+
+    id: int | str
+    params: ApplyParams
+    method: str = APPLY_BULK_EDIT
+    jsonrpc: str = "2.0"
 
 
 @attrs.frozen

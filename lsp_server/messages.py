@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.protocol import default_converter
 
 from engine.protocol.messages import Finish, ModelInfo, Origin, RuleName, SourceName, Status, Timings
+from lsp_server import bulk_messages as bulk
 from lsp_server.offer_tag import ACCEPTED, OfferTag, read_tag
 from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
 
@@ -192,6 +193,13 @@ _OURS: tuple[type[Any], ...] = (
     WhyParams,
     WhyAnswer,
     WhyPlace,
+    bulk.BulkAction,
+    bulk.BulkEditParams,
+    bulk.BulkPlace,
+    bulk.BulkOmission,
+    bulk.BulkEdit,
+    bulk.ApplyParams,
+    bulk.ApplyResult,
     Status,
     Timings,
     ModelInfo,

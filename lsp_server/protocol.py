@@ -1,12 +1,13 @@
 """pygls' protocol without its own copy of every document, and with our messages typed."""
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from lsp_server.bulk_messages import APPLY_BULK_EDIT, BULK_EDIT, ApplyRequest, BulkEditRequest
 from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
 from lsp_server.why_messages import WHY, WhyRequest
 
@@ -16,7 +17,10 @@ _OURS: dict[str, type[Any]] = {
     WHY: WhyRequest,
     SHOWN: ShownNotification,
     PARTLY_ACCEPTED: PartNotification,
+    BULK_EDIT: BulkEditRequest,
+    APPLY_BULK_EDIT: ApplyRequest,
 }
+_Message = TypeVar("_Message")
 
 
 class MidspanProtocol(LanguageServerProtocol):
@@ -48,6 +52,17 @@ class MidspanProtocol(LanguageServerProtocol):
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> _Handled:
         yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE], (params,), None
+
+    def as_json(self, message: object) -> Any:
+        """Return a message as JSON values, for the places where LSP takes any."""
+        return self._converter.unstructure(message)
+
+    def from_json(self, data: object, message: type[_Message]) -> _Message:
+        """Return the message in JSON values. Raises JsonRpcInvalidParams if it is none."""
+        try:
+            return self._converter.structure(data, message)
+        except Exception:
+            raise JsonRpcInvalidParams(f"the data are no {message.__name__}; ask for the actions again") from None
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Return the typed message. A request that cannot be read is refused; pygls would never answer it.

@@ -15,8 +15,11 @@ from engine import __version__
 from engine.errors import MidspanError
 from engine.protocol.messages import Status
 from engine.usage_file import StatisticsFile, statistics_path
+from lsp_server import bulk_messages as bulk
 from lsp_server import log
 from lsp_server import messages as wire
+from lsp_server.bulk.actions import actions_of
+from lsp_server.bulk.known_rules import KnownRules
 from lsp_server.configuration import Configuration, pulled_settings
 from lsp_server.documents.store import Documents, offset_at
 from lsp_server.engine_link.link import DIED, EngineLink
@@ -25,6 +28,11 @@ from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
+from lsp_server.refactor.worker import Worker
+from lsp_server.requests.bulk_edits import BulkEdits
+from lsp_server.requests.bulk_work import BulkWork
+from lsp_server.requests.code_actions import OPTIONS as ACTION_OPTIONS
+from lsp_server.requests.code_actions import CodeActions
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
@@ -49,6 +57,8 @@ _STATUS_TIMEOUT_S = 2.0
 class MidspanServer(LanguageServer):
     """One editor's server. Its features share `session`."""
 
+    protocol: MidspanProtocol
+
     def __init__(self) -> None:
         super().__init__(
             "midspan-lsp",
@@ -67,6 +77,12 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
+        self.worker = Worker()
+        self.rules = KnownRules(self.session, self.worker)
+        actions = actions_of(self.session, self.rules)
+        self.bulk_work = BulkWork(self, self.session, actions)
+        self.bulk_edits = BulkEdits(self, self.session, self.bulk_work)
+        self.code_actions = CodeActions(self.protocol, self.session, actions, self.bulk_edits)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
         self.file_watch = FileWatch(self)
@@ -75,7 +91,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions)
+        sync = DocumentSync(self.session, self.suggestions, self.rules)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -89,9 +105,16 @@ class MidspanServer(LanguageServer):
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
             WHY: self.suggestions.why.answer,
+            types.TEXT_DOCUMENT_CODE_ACTION: self.code_actions.offer,
+            types.CODE_ACTION_RESOLVE: self.code_actions.resolve,
+            bulk.BULK_EDIT: self.bulk_edits.show,
+            bulk.APPLY_BULK_EDIT: self.bulk_edits.apply,
         }
         # Without its options pygls does not announce the capability.
-        options = {types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions()}
+        options = {
+            types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions(),
+            types.TEXT_DOCUMENT_CODE_ACTION: ACTION_OPTIONS,
+        }
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
@@ -170,6 +193,8 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
+    ls.bulk_work.cancel_all()
+    await ls.worker.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
@@ -228,6 +253,11 @@ def _dismissed(ls: MidspanServer, dismissal: wire.Dismissal) -> None:
         ls.suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, ls.session.encoding))
 
 
+async def _run_action(ls: MidspanServer, asked: bulk.BulkAction) -> bulk.ApplyResult:
+    """Do what a code action says, for editors that cannot ask for its edit."""
+    return await ls.bulk_edits.run(asked)
+
+
 _FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
@@ -243,4 +273,5 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     TOGGLE: _toggle,
     ACCEPTED: _accepted,
     DISMISSED: _dismissed,
+    bulk.RUN_ACTION: _run_action,
 }

@@ -125,6 +125,18 @@ class Settings:
             "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
         ),
     )
+    refactor_max_files: int = attrs.field(
+        default=20_000,
+        metadata=_about(integer(1, 20_000), "The most files that a repeated edit searches."),
+    )
+    refactor_max_places: int = attrs.field(
+        default=5_000,
+        metadata=_about(integer(1, 1_000_000), "The most places that a repeated edit finds."),
+    )
+    refactor_max_seconds: float = attrs.field(
+        default=60.0,
+        metadata=_about(number(0.1, 3600), "The most seconds that a repeated edit searches."),
+    )
     idle_minutes: float = attrs.field(
         default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )

@@ -74,6 +74,8 @@ class Editor:
         pull: object = None,
         text_document: types.TextDocumentClientCapabilities | None = None,
         notebook_document: types.NotebookDocumentClientCapabilities | None = None,
+        workspace_edit: types.WorkspaceEditClientCapabilities | None = None,
+        experimental: types.LSPAny | None = None,
         folders: Sequence[Path] = (),
     ) -> types.InitializeResult:
         """Start the server with these initializationOptions and workspace folders.
@@ -81,7 +83,7 @@ class Editor:
         `pull` answers its workspace/configuration requests.
         """
         await self.client.start_io(sys.executable, "-m", "lsp_server", "--stdio")
-        workspace = types.WorkspaceClientCapabilities()
+        workspace = types.WorkspaceClientCapabilities(workspace_edit=workspace_edit)
         if folders:
             self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(
                 lambda params: self.registered.extend(registration.method for registration in params.registrations)
@@ -96,6 +98,7 @@ class Editor:
             workspace=workspace,
             text_document=text_document,
             notebook_document=notebook_document,
+            experimental=experimental,
         )
         params = types.InitializeParams(
             capabilities=capabilities,

@@ -9,6 +9,9 @@ from engine.cli import demo, doctor, fill, stats
 from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
 from engine.cli import refactor as refactor_command
+from engine.cli.console import FAILED, leave
+from engine.errors import ModelError
+from engine.library.extras import TRAIN, needs_extra
 
 app = typer.Typer(
     name="midspan",
@@ -48,8 +51,11 @@ def _root(
 def train(context: typer.Context) -> None:
     """Train, evaluate and export the embedded model: `midspan train --help`."""
     # Training imports torch, which takes seconds. The other commands should not wait for it.
-    from engine.training.cli import app as training
-
+    try:
+        with needs_extra("training", TRAIN):
+            from engine.training.cli import app as training
+    except ModelError as error:
+        leave(error, FAILED)
     training(args=context.args, prog_name="midspan train")
 
 

@@ -15,13 +15,14 @@ import attrs
 import tree_sitter
 
 from engine.errors import MidspanError
+from engine.library.extras import MODELS, how_to_install
 from engine.library.weights_header import read_weights
 from engine.models.embedded.kernel_pass import kernel_paths
 
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_NEOVIM = (0, 12)
-_REINSTALL = "install Midspan again: `make setup` in a checkout, else pip install --force-reinstall midspan"
+_REINSTALL = "install Midspan again: `make setup` in a checkout, else `pip install --force-reinstall .` in a clone"
 _NO_WEIGHTS = "install Midspan again, or restore engine/weights in a checkout (git checkout engine/weights)"
 _NO_KERNEL = "install gcc or clang with Python's headers, and then Midspan again"
 # Run in another process, because torch takes seconds to import and can crash when it is broken.
@@ -67,7 +68,7 @@ def packages() -> Check:
     missing = [name for name in names if not _is_installed(name)]
     if missing:
         return Check("packages", "fail", f"missing: {', '.join(missing)}", _REINSTALL)
-    examples = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "pygls", "lsprotocol", "tree-sitter"))
+    examples = ", ".join(f"{name} {metadata.version(name)}" for name in ("pygls", "lsprotocol", "numpy", "tree-sitter"))
     return Check("packages", "ok", f"all {len(names)} are installed, such as {examples}")
 
 
@@ -82,7 +83,10 @@ def grammars() -> Check:
 
 
 def torch() -> Check:
-    """Check that torch imports, and report its version and devices."""
+    """Check that torch imports if it is installed, and report its version and devices."""
+    if not _is_installed("torch"):
+        advice = f"to use larger models or a GPU, {how_to_install(MODELS)}"
+        return Check("torch", "ok", f"not installed, and the embedded model needs none; {advice}")
     try:
         run = subprocess.run(
             [sys.executable, "-c", _TORCH_SCRIPT], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True

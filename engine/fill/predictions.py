@@ -96,6 +96,14 @@ def continues_word(text: bytes) -> bool:
     return bool(text) and (text[:1].isalnum() or text[0] == ord("_") or text[0] >= 128)
 
 
+def keep_only(logits: NDArray[np.float32], tokens: Sequence[int]) -> None:
+    """Rule out all tokens of a row but `tokens`. logits: fp32 [vocabulary], changed in place."""
+    kept = np.asarray(tokens, np.int64)
+    of_kept = logits[kept]
+    logits[:] = NEVER
+    logits[kept] = of_kept
+
+
 class DraftRows(Protocol):
     """Canvas rows of a pass. Each can be predicted again once the token that it hides is known."""
 

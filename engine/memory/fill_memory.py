@@ -49,11 +49,10 @@ class GatedMemory:
         written = list(history)
         for _ in range(most):
             found = self.followers(written)
-            runs = [counts.row(0)[-1] for counts in found.scopes if len(counts.groups)]
-            best = max(runs, key=lambda followers: followers.run, default=None)
+            best = found.longest_run(0)
             if best is None or best.run < LEAST_RUN:
                 break
-            index = int(np.lexsort((best.places, best.counts))[-1])
+            index = best.likeliest
             token = int(best.tokens[index])
             yield token, float(best.counts[index] / best.total)
             if token == self._end:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.memory.file_scan import BELOW, FileScan
-from engine.memory.followers import SLOTS, FollowerCounts, Place
+from engine.memory.followers import SLOTS, FollowerCounts, Followers, Place
 from engine.memory.index import RunIndex
 
 SCOPES = 3
@@ -54,6 +54,11 @@ class RowFollowers:
         """Return these followers with a row that has none but `tokens`."""
         named = np.asarray(tokens, np.int64)
         return attrs.evolve(self, file=self.file.only(row, named), workspace=self.workspace.only(row, named))
+
+    def longest_run(self, row: int) -> Followers | None:
+        """Return what followed the longest run of a row, in this file or the others; None if nothing did."""
+        runs = [followers for counts in (self.file, self.workspace) for followers in counts.row(row)[-1:]]
+        return max(runs, key=lambda followers: followers.run, default=None)
 
     @property
     def joined(self) -> FollowerCounts:

@@ -9,6 +9,7 @@ from typing import Any
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.library.device_memory import has_gpu_driver
+from engine.library.extras import MODELS, how_to_install, needs_extra
 from engine.library.precision_names import PrecisionSetting, check_precision_setting
 from engine.library.resolve import folder_of
 from engine.models.embedded.card import FAMILY
@@ -37,11 +38,13 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     family = config.get("family") if isinstance(config, dict) else None
     if family == FAMILY:
         place = _device(device)
-        if place == "cuda" or precision in TORCH_PRECISIONS:
-            _use_threads(count)
-        return load_embedded(folder, config, count, place, precision)
+        with needs_extra(f'precision "{precision}" on device "{place}"', MODELS):
+            if place == "cuda" or precision in TORCH_PRECISIONS:
+                _use_threads(count)
+            return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
-        return _load_larger(folder, config, count, device, precision)
+        with needs_extra(f"the model in {folder}", MODELS):
+            return _load_larger(folder, config, count, device, precision)
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 
 
@@ -53,6 +56,10 @@ def _device(device: str) -> str:
         import torch
 
         found = torch.cuda.is_available()
+    except ModuleNotFoundError:
+        if device == "cuda":
+            raise ModelError(f'device "cuda" needs torch; {how_to_install(MODELS)}') from None
+        return "cpu"
     except (ImportError, OSError):
         found = False
     if device == "cuda" and not found:

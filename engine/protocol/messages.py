@@ -143,8 +143,8 @@ class Candidate:
     `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
     probability that the text ends after the last token; it is 1.0 if the model did not choose the end. `source` gave
     the largest share of the tokens' probabilities. `origins` is empty unless the fill asks to explain. `continues` says
-    for each token, and for the end, how likely the word before it went on there instead; it is empty for a model that
-    does not say.
+    for each token, and for the end, how likely the word before it went on there instead: 0 where the model does not
+    say, and empty from a server.
     """
 
     text: str

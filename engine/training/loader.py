@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from engine.corpus import corpus
-from engine.corpus.holes import HoleSampler
+from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.models.embedded.layout import SpecialTokens
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import packed_batch
@@ -20,7 +20,7 @@ from engine.training.collator import Collator
 from engine.training.config import Config
 from engine.training.memory_odds import BLIND_GATE, MemoryOdds
 from engine.training.tokenizer import SPECIALS
-from engine.training.workspace_holes import WorkspaceHoles
+from engine.training.workspace_holes import Workspace, WorkspaceHoles
 
 AHEAD = 3
 """Batches that each worker keeps ready."""
@@ -77,9 +77,12 @@ class HoleBatches(IterableDataset[Tensor]):
         memory = MemoryOdds(self._source.work / BLIND_GATE) if share else None
         collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed, memory)
         with_memory = round(share * config.optimizer.batch)
-        in_workspaces = WorkspaceHoles(files, config.corpus.shares, config.holes.weights, collator.encode, seed)
+        known: list[tuple[TrainingHole, Workspace]] = []
+        if with_memory:
+            in_workspaces = WorkspaceHoles(files, config.corpus.shares, config.holes.weights, collator.encode, seed)
         while True:
-            known = [in_workspaces.draw() for _ in range(with_memory)]
+            if with_memory:
+                known = [in_workspaces.draw() for _ in range(with_memory)]
             holes = [hole for hole, _ in known]
             holes += [sampler.draw() for _ in range(config.optimizer.batch - with_memory)]
             yield torch.from_numpy(collator.pack(holes, self._rows, [workspace for _, workspace in known]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.corpus.languages import MARKUP, File
-from engine.fill.predictions import NEVER
+from engine.fill.predictions import NEVER, keep_only
 from engine.fill.stream import StreamPass
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS, SLOTS
@@ -157,9 +157,7 @@ class HoleReader:
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER
         for row, tokens in compatible.items():
-            kept = logits[row, tokens]
-            logits[row] = NEVER
-            logits[row, tokens] = kept
+            keep_only(logits[row], tokens)
         shares = np.exp(logits - logits.max(-1, keepdims=True))
         return HoleRows(followers, shares / shares.sum(-1, keepdims=True), np.array(targets))
 

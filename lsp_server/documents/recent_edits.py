@@ -46,6 +46,11 @@ class RecentEdits:
         """The edits that changed something, the newest last."""
         return [edit for edit in self._edits if not edit.undone]
 
+    @property
+    def newest(self) -> RecentEdit | None:
+        """The newest edit, also if it left everything as it was."""
+        return self._edits[-1] if self._edits else None
+
     def changed(self, before: str, start: int, end: int, after: str, new_end: int) -> "RecentEdits":
         """Return the edits after `before[start:end]` became `after[start:new_end]`."""
         if len(before) > _MAX_CHARS or len(after) > _MAX_CHARS:

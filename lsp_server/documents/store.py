@@ -173,7 +173,11 @@ def offset_at(snapshot: Snapshot, position: types.Position, encoding: types.Posi
 
 def position_at(snapshot: Snapshot, offset: int, encoding: types.PositionEncodingKind | str) -> types.Position:
     """Return the position of `offset`. It is clamped to the text and, between "\\r" and "\\n", to the line's end."""
-    source = snapshot.source
+    return position_in(snapshot.source, offset, encoding)
+
+
+def position_in(source: Source, offset: int, encoding: types.PositionEncodingKind | str) -> types.Position:
+    """Return the position of `offset` in a text, as position_at does."""
     offset = min(max(offset, 0), len(source.text))
     line = source.lines.at(offset)
     before = source.text[source.lines.start(line) : min(offset, source.line_end(line))]

@@ -1,4 +1,4 @@
-"""The editor's progress bar ($/progress) while the engine starts, or while the workspace is read."""
+"""The editor's progress bar ($/progress) while the engine starts, the workspace is read, or an edit is searched."""
 
 import asyncio
 import uuid
@@ -10,13 +10,19 @@ from pygls.lsp.server import LanguageServer
 
 
 class WorkProgress:
-    """A context manager around work that takes a while. The work never waits for the editor's answer."""
+    """A context manager around work that takes a while. The work never waits for the editor's answer.
 
-    def __init__(self, server: LanguageServer, title: str, *, cancellable: bool = False) -> None:
+    `token` is the editor's own if its request has one; then the bar need not be created.
+    """
+
+    def __init__(
+        self, server: LanguageServer, title: str, *, cancellable: bool = False, token: str | int | None = None
+    ) -> None:
         self._server = server
         self._title = title
         self._cancellable = cancellable
-        self._token = f"midspan-{uuid.uuid4()}"
+        self._is_editors = token is not None
+        self._token: str | int = f"midspan-{uuid.uuid4()}" if token is None else token
         self._message: str | None = None
         self._percentage: int | None = None
         self._shown = False
@@ -25,7 +31,9 @@ class WorkProgress:
 
     def __enter__(self) -> "WorkProgress":
         window = self._server.client_capabilities.window
-        if window is not None and window.work_done_progress:
+        if self._is_editors:
+            self._begin()
+        elif window is not None and window.work_done_progress:
             self._creating = asyncio.create_task(self._create())
         return self
 
@@ -56,14 +64,17 @@ class WorkProgress:
             await self._server.work_done_progress.create_async(self._token)
         except JsonRpcException:
             return
+        self._begin()
+        if self._ended:
+            # Helix shows a bar from its creation until its end, so one without an end would turn forever.
+            self._end()
+
+    def _begin(self) -> None:
         self._shown = True
         begin = types.WorkDoneProgressBegin(
             title=self._title, cancellable=self._cancellable, message=self._message, percentage=self._percentage
         )
         self._server.work_done_progress.begin(self._token, begin)
-        if self._ended:
-            # Helix shows a bar from its creation until its end, so one without an end would turn forever.
-            self._end()
 
     def _end(self) -> None:
         self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())

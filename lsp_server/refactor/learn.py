@@ -6,6 +6,7 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import UNKNOWN, Scopes
+from lsp_server.refactor.change_sort import Sort, sort_of
 from lsp_server.refactor.difference import Change, difference
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise
@@ -40,6 +41,37 @@ class Learned:
 
     sides: Sides
     rule: Rule
+    sort: Sort
+
+
+@attrs.frozen(eq=False)
+class Lesson:
+    """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little.
+
+    A lesson without changes may still have imports.
+    """
+
+    learned: tuple[Learned, ...]
+    imports: ImportEdit
+    insertions: int
+    small: int
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why some changes gave no rule."""
+        reasons = ["statements that are only added say nothing of where else they belong"] if self.insertions else []
+        return reasons + ["a change is too small to say where else it belongs"] * self.small
+
+
+def lesson(before: Syntax, after: Syntax) -> Lesson:
+    """Return what an example says."""
+    found = difference(before, after)
+    ones = [_learn_change(change, before, after) for change in found.changes]
+    learned: list[Learned] = []
+    for one in ones:
+        if one is not None:
+            put(learned, one)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, ones.count(None))
 
 
 def learn(examples: Iterable[Example], language: Language) -> RuleSet:
@@ -55,17 +87,11 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
         if before.errors or after.errors:
             reasons.append(f"the example has syntax errors in {language.id}")
             continue
-        edit = import_edit(before, after)
-        imports = imports.joined(edit)
-        found = difference(before, after)
-        if found.insertions:
-            reasons.append("statements that are only added say nothing of where else they belong")
-        for change in found.changes:
-            one = _learn_change(change, before, after)
-            if one is None:
-                reasons.append("a change is too small to say where else it belongs")
-            else:
-                _put(learned, one)
+        one = lesson(before, after)
+        imports = imports.joined(one.imports)
+        reasons += one.reasons
+        for each in one.learned:
+            put(learned, each)
     if not learned:
         reason = reasons[0] if reasons else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
@@ -81,7 +107,8 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
     names = _free_names(change, sides, scopes)
-    return Learned(sides, rule_of(sides, change.before, change.after, before, after, names))
+    rule = rule_of(sides, change.before, change.after, before, after, names)
+    return Learned(sides, rule, sort_of(change, scopes))
 
 
 def rule_of(
@@ -113,7 +140,7 @@ def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
     return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
 
 
-def _put(learned: list[Learned], new: Learned) -> None:
+def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
         if old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template:
@@ -129,7 +156,7 @@ def _put(learned: list[Learned], new: Learned) -> None:
                 names=names,
                 repeats=old.rule.repeats or new.rule.repeats,
             )
-            learned[index] = Learned(sides, rule)
+            learned[index] = Learned(sides, rule, old.sort)
             return
     learned.append(new)
 

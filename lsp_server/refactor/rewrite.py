@@ -1,11 +1,12 @@
 """Applies rules to one file."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
+from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.candidates import may_have_place
 from lsp_server.refactor.checks import done_spans, why_not
@@ -18,7 +19,7 @@ from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
 from lsp_server.refactor.render import File, LeftOut, Place, render
-from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, count_errors, parse, syntax_of
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
 
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
@@ -37,8 +38,11 @@ def _literals(rule: Rule) -> list[str]:
     return [text for text in rule.literals() if "'" not in text and '"' not in text]
 
 
-def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdit:
-    """Return the edits of a file by all rules that fit its language. The file is not written."""
+def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Collection[Span] | None = None) -> FileEdit:
+    """Return the edits of a file by all rules that fit its language: of all places, or of these only.
+
+    The file is not written.
+    """
     source = Source.of(text)
     fitting = [rule for rule in rules.rules if fits_language(rule, language)]
     if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
@@ -47,7 +51,7 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language) -> FileEdi
     if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
-        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path)
+        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only)
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
@@ -60,8 +64,10 @@ class _Rewriting:
         self._digest = digest_of(source.text)
         self._left_out: dict[tuple[int, int], str] = {}
 
-    def edit(self, path: str) -> FileEdit:
+    def edit(self, path: str, only: Collection[Span] | None) -> FileEdit:
         places = self._places()
+        if only is not None:
+            places = [place for place in places if self._span(place.match.start, place.match.end) in only]
         if not places:
             return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
@@ -160,7 +166,7 @@ class _Rewriting:
     def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
         """Return whether the edits add no syntax error."""
         after = self._syntax.language.parse(_applied(self._source.data, edits), None, PARSE_SECONDS)
-        return after is not None and count_errors(after.root_node) <= self._syntax.errors
+        return after is not None and len(errors(after.root_node)) <= self._syntax.errors
 
     def _leave_out(self, place: Place, reason: str) -> None:
         self._left_out.setdefault((place.match.start, place.match.end), reason)

@@ -4,6 +4,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language
+from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.conversion import Comment, convert
 from lsp_server.refactor.node import Node
 
@@ -57,22 +58,9 @@ def syntax_of(tree: tree_sitter.Tree, data: bytes, language: Language) -> Syntax
     """Return the syntax of a text that tree-sitter has parsed."""
     comments: list[Comment] = []
     root = convert(tree.walk(), data, language, comments)
-    return Syntax(data, language, root, tuple(comments), count_errors(tree.root_node))
+    return Syntax(data, language, root, tuple(comments), len(errors(tree.root_node)))
 
 
 def node_of(raw: tree_sitter.Node, data: bytes, language: Language) -> Node:
     """Return one node of a parsed text alone: it has no parent."""
     return convert(raw.walk(), data, language, [])
-
-
-def count_errors(root: tree_sitter.Node) -> int:
-    """Return the number of outermost ERROR nodes and of MISSING tokens."""
-    count = 0
-    waiting = [root] if root.has_error else []
-    while waiting:
-        node = waiting.pop()
-        if node.is_error or node.is_missing:
-            count += 1
-        else:
-            waiting.extend(child for child in node.children if child.has_error or child.is_missing)
-    return count

@@ -29,8 +29,8 @@ class Gate:
     doubtful: float
 
 
-# By the fills of held-out packages (benchmarks/slots.py): of the types from 0.9 on 19 of 21 were what had been there, of
-# those from 0.5 to 0.9 half; of the bodies from 0.5 on 9 of 12.
+# By the fills of held-out packages (benchmarks/slots.py): of the types from 0.9 on 19 of 21 were what had been there,
+# of those from 0.5 to 0.9 half; of the bodies from 0.5 on 9 of 12.
 GATES: dict[Shape, Gate] = {
     "type": Gate(0.9, 0.5),
     "body": Gate(0.8, 0.5),

@@ -5,11 +5,11 @@ import sys
 import time
 
 import attrs
-import tree_sitter
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
+from lsp_server.languages.syntax_errors import errors
 
 _MAX_TRIES = 10
 # A try takes one or two incremental parses. Each takes far less than a millisecond, except below an unclosed bracket in
@@ -108,19 +108,6 @@ class SyntaxJudge:
         nodes = errors(filled.tree.root_node)
         local = (node for node in nodes if node.start_byte <= last and node.end_byte >= first)
         return Damage(len(nodes), tuple(source.offset_of_byte(node.start_byte) - start for node in local))
-
-
-def errors(root: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """Return the outermost ERROR nodes and the MISSING tokens. Only subtrees with errors are visited."""
-    nodes: list[tree_sitter.Node] = []
-    pending = [root] if root.has_error else []
-    while pending:
-        node = pending.pop()
-        if node.is_error or node.is_missing:
-            nodes.append(node)
-        else:
-            pending.extend(child for child in node.children if child.has_error or child.is_missing)
-    return nodes
 
 
 def _parts(fill: str, damage: Damage) -> list[str]:

@@ -18,8 +18,8 @@ from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
 from lsp_server.workspace.folders import Place
 from lsp_server.workspace.pace import Pace
-from lsp_server.workspace.reading import read_text
-from lsp_server.workspace.rules import Rules, is_learnable
+from lsp_server.workspace.reading import is_learnable, read_text
+from lsp_server.workspace.rules import Rules
 
 _logger = logging.getLogger(__name__)
 

@@ -8,10 +8,6 @@ from lsp_server.documents.exclusion import why_secret
 from lsp_server.languages.registry import language_for
 from lsp_server.settings import Settings
 
-MAX_FILE_BYTES = 200_000
-"""Larger files are data or generated code."""
-_BINARY_CHECK = 8192
-
 
 @attrs.frozen
 class Rules:
@@ -34,18 +30,3 @@ class Rules:
     def allowed(self, folder: str, paths: Iterable[str]) -> list[str]:
         """Return the paths that may be learned."""
         return [path for path in paths if self.language_of(folder, path) is not None]
-
-
-def is_learnable(text: str) -> bool:
-    """Return whether a text is small enough and not binary."""
-    return len(text) <= MAX_FILE_BYTES and "\0" not in text[:_BINARY_CHECK]
-
-
-def decode(data: bytes) -> str | None:
-    """Return the text of a file; None for one that is too large, binary or not UTF-8."""
-    if len(data) > MAX_FILE_BYTES or b"\0" in data[:_BINARY_CHECK]:
-        return None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None

@@ -1,13 +1,10 @@
 """A memory that knows one odd line of a workspace, and a hole in the middle of that line."""
 
 import numpy as np
+from gates import believing_gate
 from sources import source_paths
 
 from engine.memory.engine_memories import EngineMemories
-from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
-from engine.memory.row_memory import SCOPES
-from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
 
@@ -23,17 +20,6 @@ HOLE = Fill(
     rule="left-to-right",
     workspace="home",
 )
-
-
-def believing_gate() -> MemoryGate:
-    """Return a gate that believes the memory nearly always, and the longest run most."""
-    return MemoryGate(
-        hidden=np.zeros((FEATURES, HIDDEN), np.float32),
-        hidden_bias=np.zeros(HIDDEN, np.float32),
-        output=np.zeros((HIDDEN, 1 + SCOPES), np.float32),
-        output_bias=np.array([0.0, 3.0, 4.0, 3.0], np.float32),
-        back_off=np.full((SCOPES, len(RUNS), 2), 0.01, np.float32),
-    )
 
 
 def memories_of(embedded: EmbeddedModel) -> EngineMemories:

@@ -35,6 +35,7 @@ async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
         "midspan.toggle",
         "midspan.accepted",
         "midspan.dismissed",
+        "midspan.runAction",
     }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)

@@ -46,7 +46,8 @@ def load(
     except ValueError as error:
         raise ModelError(f"the weights in {folder} do not fit its config.json: {error}") from None
     never = [token for token in attrs.astuple(card.marks) if token != card.marks.end]
-    continuing = TokenBytes(tokenizer).continuing_words()
+    token_bytes = TokenBytes(tokenizer)
+    continuing = token_bytes.continuing_words()
     runner: Runner
     if device == "cuda" or precision in TORCH_PRECISIONS:
         runner = _torch_runner(weights, card, device, precision, never, continuing)
@@ -56,7 +57,7 @@ def load(
     # Only where canvases are drafted, and not on a GPU: each linked token would have to be waited for.
     has_link = card.shape.link_width > 0 and runner.draft_rows > 0 and device == "cpu"
     link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
-    return EmbeddedModel(card, runner, tokenizer, link, weights.count, threads)
+    return EmbeddedModel(card, runner, tokenizer, token_bytes, link, weights.count, threads)
 
 
 def _torch_runner(
@@ -67,8 +68,6 @@ def _torch_runner(
     forbidden: list[int],
     continuing: list[int],
 ) -> Runner:
-    try:
-        from engine.models.embedded import torch_loading
-    except ModuleNotFoundError as error:
-        raise ModelError(f'precision "{precision}" on device "{device}" needs {error.name}; use "auto"') from None
+    from engine.models.embedded import torch_loading
+
     return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden, continuing)

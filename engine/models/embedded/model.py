@@ -34,7 +34,14 @@ class EmbeddedModel:
     """
 
     def __init__(
-        self, card: Card, runner: Runner, tokenizer: Tokenizer, link: NumpyLink | None, parameters: int, threads: int
+        self,
+        card: Card,
+        runner: Runner,
+        tokenizer: Tokenizer,
+        token_bytes: TokenBytes,
+        link: NumpyLink | None,
+        parameters: int,
+        threads: int,
     ) -> None:
         self.card, self.threads, self.runner = card, threads, runner
         self.tokenizer = tokenizer
@@ -53,7 +60,7 @@ class EmbeddedModel:
             device=runner.device,
             dtype=runner.dtype,
         )
-        self._token_bytes = TokenBytes(tokenizer)
+        self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
         self._line_tokens: dict[str, list[int]] = {}
         self._link = link

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.fill.predictions import NEVER, Predictions, Query
+from engine.fill.predictions import NEVER, Predictions, Query, keep_only
 from engine.models.embedded.shape import Floats
 
 
@@ -31,10 +31,7 @@ def predict(
 def _predicted(logits: Floats, query: Query, continuing: Floats) -> Predictions:
     """Return the predictions of one hole's rows."""
     if len(query.compatible_tokens) and len(logits):
-        kept = np.array(query.compatible_tokens, np.int64)
-        of_kept = logits[0, kept]
-        logits[0] = NEVER
-        logits[0, kept] = of_kept
+        keep_only(logits[0], query.compatible_tokens)
     tokens = _likeliest(logits, min(query.top, logits.shape[1]))
     chosen = np.take_along_axis(logits, tokens, 1)
     highest = chosen[:, :1]

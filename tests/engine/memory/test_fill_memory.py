@@ -1,30 +1,13 @@
 """Fills that mix what is known of the workspace into the model's predictions."""
 
-from collections.abc import AsyncIterator
-
 import attrs
 import pytest
-import pytest_asyncio
-from known_line import HOLE, LINE, REST, memories_of
+from known_line import HOLE, LINE, REST
 from scheduler_client import answer
 from sources import source_paths
 
 from engine.memory.engine_memories import EngineMemories
-from engine.models.embedded.model import EmbeddedModel
 from engine.schedule.scheduler import Scheduler
-
-
-@pytest.fixture
-def memories(embedded: EmbeddedModel) -> EngineMemories:
-    return memories_of(embedded)
-
-
-@pytest_asyncio.fixture
-async def scheduler(embedded: EmbeddedModel, memories: EngineMemories) -> AsyncIterator[Scheduler]:
-    running = Scheduler(embedded, memories=memories)
-    await running.start()
-    yield running
-    await running.stop()
 
 
 async def test_a_line_of_the_workspace_is_completed(scheduler: Scheduler) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gates import random_gate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -12,27 +13,15 @@ from numpy.typing import NDArray
 from engine.errors import ModelError
 from engine.fill.predictions import Predictions
 from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
+from engine.memory.gate import MemoryGate
 from engine.memory.mixture import Mixture
-from engine.memory.row_memory import SCOPES, RowFollowers
+from engine.memory.row_memory import RowFollowers
 from engine.memory.row_statistics import FEATURES, Statistics
 from engine.memory.workspace import WorkspaceMemories
 
 VOCABULARY = 12
 CONTINUING = (np.arange(VOCABULARY) % 3 == 0).astype(np.float32)
 TOKENS = st.lists(st.integers(0, VOCABULARY - 1), max_size=60)
-
-
-def random_gate(seed: int) -> MemoryGate:
-    random = np.random.default_rng(seed)
-
-    def normal(*shape: int) -> NDArray[np.float32]:
-        return random.normal(size=shape).astype(np.float32)
-
-    back_off = np.abs(normal(SCOPES, len(RUNS), 2))
-    return MemoryGate(
-        normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 1 + SCOPES), normal(1 + SCOPES), back_off
-    )
 
 
 def rows_of(

@@ -8,6 +8,8 @@ import pytest
 from drafters import fim_family
 from fill_tasks import run_to_end
 from fim_checkpoints import save_fim_checkpoint
+from gates import believing_gate
+from known_line import LINE
 from masked_canvases import load_tiny
 from masked_checkpoints import save_checkpoint
 
@@ -18,10 +20,6 @@ from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
 from engine.memory.engine_memories import EngineMemories
 from engine.memory.fill_memory import GatedMemory
-from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
-from engine.memory.row_memory import SCOPES
-from engine.memory.row_statistics import FEATURES
 from engine.memory.workspace import WorkspaceMemories
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
@@ -31,7 +29,6 @@ from engine.models.qwen_fim.filling import DraftedPass
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.protocol.messages import Fill, RuleName
 
-LINE = "    destination_of_everything = unlikely_name(other_thing, 4711)\n"
 HOLE = Fill(
     id=1,
     prefix="def work(other_thing):\n    destination_of_everything =",
@@ -45,14 +42,7 @@ HOLE = Fill(
 MASKED = ("dream", "dreamon", "llada")
 DRAFTED = ("none", "embedded")
 MODEL_SHARE = float(1 / (1 + np.exp(4)))
-"""The weight that GATE gives to a model's probability where only the workspace knows followers."""
-GATE = MemoryGate(
-    hidden=np.zeros((FEATURES, HIDDEN), np.float32),
-    hidden_bias=np.zeros(HIDDEN, np.float32),
-    output=np.zeros((HIDDEN, 1 + SCOPES), np.float32),
-    output_bias=np.array([0.0, 3.0, 4.0, 3.0], np.float32),
-    back_off=np.full((SCOPES, len(RUNS), 2), 0.01, np.float32),
-)
+"""The weight that a believing gate gives to a model's probability where only the workspace knows followers."""
 
 
 @pytest.fixture(scope="module", params=[*MASKED, *DRAFTED])
@@ -67,7 +57,7 @@ def memories(model: Model) -> EngineMemories:
 
 
 def memories_of(model: Model) -> EngineMemories:
-    found = EngineMemories(model, model.tokenizer, GATE, 1 << 24, "both")
+    found = EngineMemories(model, model.tokenizer, believing_gate(), 1 << 24, "both")
     found.learn("home", "known.py", np.array(found.tokenize("def f(other_thing):\n" + LINE * 3), np.int32))
     return found
 
@@ -87,7 +77,9 @@ def rules_of(model: Model) -> tuple[RuleName, ...]:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_with_an_empty_memory_answers_are_equal_bit_for_bit(model: Model, temperature: float) -> None:
-    empty = GatedMemory(WorkspaceMemories(1 << 20).rows("", "", [], []), GATE, np.zeros(0, np.int64), model.end)
+    empty = GatedMemory(
+        WorkspaceMemories(1 << 20).rows("", "", [], []), believing_gate(), np.zeros(0, np.int64), model.end
+    )
     for rule in rules_of(model):
         fill = attrs.evolve(HOLE, rule=rule, extent="lines", max_tokens=12)
         alone = run_to_end(model, begin(model, fill, None, temperature))

@@ -1,34 +1,16 @@
 """Where the text of a fill comes from: its main source, and the places of its parts."""
 
-from collections.abc import AsyncIterator
-
 import attrs
 import pytest
-import pytest_asyncio
 from known_line import HOLE as KNOWN_HOLE
-from known_line import LINE, REST, memories_of
+from known_line import LINE, REST
 from scheduler_client import answer
 from sources import source_paths
 
-from engine.memory.engine_memories import EngineMemories
-from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Candidate, Fill, Origin, RuleName
 from engine.schedule.scheduler import Scheduler
 
 HOLE = attrs.evolve(KNOWN_HOLE, rule="verify", explain=True)
-
-
-@pytest.fixture
-def memories(embedded: EmbeddedModel) -> EngineMemories:
-    return memories_of(embedded)
-
-
-@pytest_asyncio.fixture
-async def scheduler(embedded: EmbeddedModel, memories: EngineMemories) -> AsyncIterator[Scheduler]:
-    running = Scheduler(embedded, memories=memories)
-    await running.start()
-    yield running
-    await running.stop()
 
 
 async def fill(scheduler: Scheduler, hole: Fill) -> Candidate:

@@ -7,18 +7,17 @@ import attrs
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from gates import random_gate
 from small_run import SHAPE, small_config, source_files
 from torch.nn import functional as F
 
 from engine.corpus.languages import File
 from engine.memory.file_scan import FileScan
 from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
 from engine.memory.index import RunIndex
 from engine.memory.mixture import Mixture
-from engine.memory.row_memory import SCOPES, followers_of_rows
-from engine.memory.row_statistics import FEATURES, Statistics
+from engine.memory.row_memory import followers_of_rows
+from engine.memory.row_statistics import Statistics
 from engine.models.embedded.network import Network
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import int8_head, objective, packed_batch, row_losses
@@ -31,21 +30,9 @@ from engine.training.memory_odds import MemoryOdds, blind_features
 from engine.training.workspace_holes import Workspace, WorkspaceHoles
 
 
-def random_gate() -> MemoryGate:
-    random = np.random.default_rng(1)
-
-    def normal(*shape: int) -> NDArray[np.float32]:
-        return random.normal(scale=0.2, size=shape).astype(np.float32)
-
-    back_off = np.abs(normal(SCOPES, len(RUNS), 2))
-    return MemoryGate(
-        normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 1 + SCOPES), normal(1 + SCOPES), back_off
-    )
-
-
 @pytest.fixture
 def gate_path(tmp_path: Path) -> Path:
-    random_gate().save(tmp_path / "gate.safetensors")
+    random_gate(1, 0.2).save(tmp_path / "gate.safetensors")
     return tmp_path / "gate.safetensors"
 
 
@@ -84,7 +71,7 @@ def test_the_odds_of_a_target_are_those_of_the_mixture(gate_path: Path) -> None:
     random = np.random.default_rng(0)
     above, below, middle = (random.integers(0, 6, size).tolist() for size in (40, 30, 9))
     other, own = (random.integers(0, 6, 60).astype(np.int32) for _ in range(2))
-    index, gate, known = RunIndex(), random_gate(), 25
+    index, gate, known = RunIndex(), random_gate(1, 0.2), 25
     index.add(0, other)
     index.add(1, own)
     targets = [*above[known:], *middle]

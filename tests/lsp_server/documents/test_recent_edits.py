@@ -4,33 +4,15 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from typist import Typist
 
-from lsp_server.documents.recent_edits import RecentEdits, changed_part
+from lsp_server.documents.recent_edits import changed_part
 
 _LINES = "".join(f"line {number}\n" for number in range(20))
 _TEXTS = st.text("ab\n", max_size=12)
 
 
-class _Typist:
-    """Changes a text as an editor's notifications say it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.edits = RecentEdits()
-
-    def replace(self, old: str, new: str) -> None:
-        self.change(self.text.index(old), len(old), new)
-
-    def change(self, start: int, length: int, new: str) -> None:
-        after = self.text[:start] + new + self.text[start + length :]
-        self.edits = self.edits.changed(self.text, start, start + length, after, start + len(new))
-        self.text = after
-
-    def type(self, behind: str, keys: str) -> None:
-        start = self.text.index(behind) + len(behind)
-        for index, key in enumerate(keys):
-            self.change(start + index, 0, key)
-
+class _Typist(Typist):
     @property
     def parts(self) -> Sequence[tuple[str, str]]:
         return [(one.before[one.start : one.old_end], one.after[one.start : one.end]) for one in self.edits.all]

@@ -14,7 +14,8 @@ from lsp_server.refactor.save import NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
-from lsp_server.workspace.rules import MAX_FILE_BYTES, Rules
+from lsp_server.workspace.reading import MAX_FILE_BYTES
+from lsp_server.workspace.rules import Rules
 
 RULES = [learn([Example("foo(a)", "foo(a, t=3)")], language_for("python", ""))]
 
@@ -44,7 +45,8 @@ def test_only_files_that_may_be_read_are_searched(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes("foo(6)  # é\n".encode("latin-1"))
     (tmp_path / "binary.py").write_bytes(b"foo(7)\0")
     found, progress = run(tmp_path)
-    assert [one.target.path for one in found] == ["a.py"]
+    assert [one.target.path for one in found if one.edit.edits] == ["a.py"]
+    assert [one.target.path for one in found if one.edit.left_out] == ["latin.py"]
     assert progress.places == 1
     assert not progress.reached
 

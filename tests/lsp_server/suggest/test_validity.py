@@ -4,7 +4,8 @@ import pytest
 from marked import at_cursor, opened
 
 from lsp_server.hole.hole import cut_hole
-from lsp_server.suggest.validity import SyntaxJudge, errors
+from lsp_server.languages.syntax_errors import errors
+from lsp_server.suggest.validity import SyntaxJudge
 
 
 def cleanest(marked: str, fill: str, language: str = "python") -> str | None:

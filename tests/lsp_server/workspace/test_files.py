@@ -9,8 +9,8 @@ from git_folder import git, repository, write
 from lsp_server.settings import Settings
 from lsp_server.workspace import files as files_module
 from lsp_server.workspace.files import Changes, examine, learnable_files
-from lsp_server.workspace.reading import read_text
-from lsp_server.workspace.rules import MAX_FILE_BYTES, Rules
+from lsp_server.workspace.reading import MAX_FILE_BYTES, read_text
+from lsp_server.workspace.rules import Rules
 
 RULES = Rules.of(Settings())
 IGNORING = {

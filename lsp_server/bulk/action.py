@@ -1,0 +1,94 @@
+"""What a code action of Midspan is: offered at once, computed only when the user chooses it.
+
+A new action is a class with these members in a file of its own, and one line in actions.py.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+from lsprotocol import types
+
+from lsp_server.bulk.draft import Draft
+from lsp_server.bulk_messages import ActionName, ScopeName
+from lsp_server.configuration import Configuration
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot
+from lsp_server.engine_link.link import EngineLink
+from lsp_server.workspace.memory import WorkspaceMemory
+
+
+class Project(Protocol):
+    """What actions may use of the session: its settings, open documents, folders (memory.folders) and engine."""
+
+    configuration: Configuration
+    documents: Documents
+    link: EngineLink
+    memory: WorkspaceMemory
+    encoding: types.PositionEncodingKind | str
+
+    def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
+        """Return why Midspan must leave a document alone, or None."""
+        ...
+
+
+class Cancelled(Exception):
+    """The user cancelled the work. Work.report raises it."""
+
+
+class Work(Protocol):
+    """The work on one request, for any thread."""
+
+    def report(self, message: str, percentage: int | None = None) -> None:
+        """Show how far the work is. Raises Cancelled once the user has cancelled it."""
+        ...
+
+    def check(self) -> None:
+        """Raise Cancelled once the user has cancelled the work."""
+        ...
+
+
+@attrs.frozen
+class Selection:
+    """A version of a document, and the characters from `start` to `end` of it that are selected."""
+
+    snapshot: Snapshot
+    start: int
+    end: int
+
+    @property
+    def lines(self) -> range:
+        """The lines that the selection touches."""
+        lines = self.snapshot.source.lines
+        return range(lines.at(self.start), lines.at(self.end) + 1)
+
+
+@attrs.frozen
+class Offer:
+    """An action in a menu: what it would work on, and its title."""
+
+    scope: ScopeName
+    title: str
+
+
+class Action(Protocol):
+    """A code action. `kind` is its LSP kind; `by_model` says that a model writes the text."""
+
+    @property
+    def name(self) -> ActionName: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def by_model(self) -> bool: ...
+
+    async def offers(self, selection: Selection) -> Sequence[Offer]:
+        """Return what is offered there. It takes milliseconds and searches nothing."""
+        ...
+
+    async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
+        """Return what the action would change there.
+
+        Raises NotApplied with one line if it cannot be done, and Cancelled.
+        """
+        ...

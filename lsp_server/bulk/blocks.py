@@ -1,0 +1,132 @@
+"""The places of a file as a person sees them: blocks of whole lines before and after."""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from lsp_server.documents.source import Source
+from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit
+
+_MOST_LINES = 12
+"""A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
+
+
+@attrs.frozen
+class Block:
+    """Places of a file that share lines, and so are chosen together. Offsets count characters of the text before.
+
+    `start` and `end` are the place, `line` its first line, which begins at `line_start`. `before` and `after` are
+    whole lines without the last line end. A block without spans follows the others, such as an import.
+    """
+
+    spans: tuple[Span, ...]
+    edits: tuple[TextEdit, ...]
+    start: int
+    end: int
+    line: int
+    line_start: int
+    before: str
+    after: str
+
+
+@attrs.define
+class _Group:
+    """Spans and edits that belong together, and the lines that they take."""
+
+    spans: list[Span]
+    edits: list[TextEdit]
+    first: int
+    last: int
+
+
+def blocks_of(source: Source, edit: FileEdit) -> tuple[list[Block], list[Block]]:
+    """Return the blocks of the places of an edit of this text, and those that follow them."""
+    groups, rest = _groups(source, edit)
+    merged = [_block(source, group) for group in _merged(groups)]
+    following = [_Group([], [one], *_lines(source, one.start, one.end)) for one in rest]
+    return merged, [_block(source, group) for group in _merged(following)]
+
+
+def _groups(source: Source, edit: FileEdit) -> tuple[list[_Group], list[TextEdit]]:
+    """Return each span with its edits, and the edits outside of all spans."""
+    groups: dict[Span, _Group] = {}
+    rest: list[TextEdit] = []
+    for one in edit.edits:
+        owners = _owners(one, edit.places)
+        if not owners:
+            rest.append(one)
+            continue
+        lines = [_lines(source, one.start, one.end)]
+        for span in owners:
+            first, last = _lines(source, span.start, span.end)
+            if last - first < _MOST_LINES:
+                lines.append((first, last))
+        group = _Group(list(owners), [one], min(low for low, _ in lines), max(high for _, high in lines))
+        for span in owners:
+            if span in groups:
+                _join(group, groups[span])
+        for span in group.spans:
+            groups[span] = group
+    return list({id(group): group for group in groups.values()}.values()), rest
+
+
+def _owners(edit: TextEdit, spans: Iterable[Span]) -> list[Span]:
+    """Return the innermost span around an edit, and all spans inside of the edit.
+
+    What is inserted where a span begins or ends may be of the span around that one, so both are returned.
+    """
+    around = [span for span in spans if span.start <= edit.start and edit.end <= span.end]
+    inside = [span for span in spans if edit.start <= span.start and span.end <= edit.end]
+    owners: list[Span] = []
+    for span in sorted(around, key=lambda span: span.end - span.start):
+        owners.append(span)
+        if edit.end > edit.start or span.start < edit.start < span.end:
+            break
+    return list(dict.fromkeys([*owners, *inside]))
+
+
+def _merged(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the groups in their order, those that share lines as one."""
+    merged: list[_Group] = []
+    for group in sorted(groups, key=lambda one: (one.first, one.last)):
+        if merged and group.first <= merged[-1].last:
+            _join(merged[-1], group)
+        else:
+            merged.append(group)
+    return merged
+
+
+def _join(group: _Group, other: _Group) -> None:
+    group.spans = list(dict.fromkeys([*group.spans, *other.spans]))
+    group.edits = list(dict.fromkeys([*group.edits, *other.edits]))
+    group.first, group.last = min(group.first, other.first), max(group.last, other.last)
+
+
+def _block(source: Source, group: _Group) -> Block:
+    edits = sorted(group.edits, key=lambda edit: (edit.start, edit.end))
+    top, bottom = source.lines.start(group.first), source.line_stop(group.last)
+    line_end = source.text[source.line_end(group.last) : bottom]
+    parts: list[str] = []
+    position = top
+    for edit in edits:
+        parts += [source.text[position : edit.start], edit.text]
+        position = edit.end
+    after = "".join([*parts, source.text[position:bottom]])
+    starts = [span.start for span in group.spans] or [edits[0].start]
+    ends = [span.end for span in group.spans] or [edits[-1].end]
+    return Block(
+        tuple(sorted(group.spans, key=lambda span: (span.start, -span.end))),
+        tuple(edits),
+        max(min(starts), top),
+        min(max(ends), bottom - len(line_end)),
+        group.first,
+        top,
+        source.text[top : bottom - len(line_end)],
+        after.removesuffix(line_end) if line_end else after,
+    )
+
+
+def _lines(source: Source, start: int, end: int) -> tuple[int, int]:
+    first = source.lines.at(start)
+    # An edit of whole lines ends where the next line begins, and does not touch it.
+    return first, max(first, source.lines.at(end - 1)) if end > start else first

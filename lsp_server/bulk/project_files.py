@@ -1,0 +1,70 @@
+"""The files that an action searches, with the text of open documents instead of what is on the disk."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import attrs
+
+from lsp_server.documents.store import OpenDocument, Snapshot
+from lsp_server.refactor.search import Target
+from lsp_server.settings import Settings
+from lsp_server.workspace.files import learnable_files
+from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.rules import Rules
+
+
+@attrs.frozen
+class OpenFiles:
+    """The documents of files that are open, by real path. Resolving paths reads the disk: make it in a thread."""
+
+    _documents: dict[str, OpenDocument]
+
+    @classmethod
+    def of(cls, documents: Iterable[OpenDocument]) -> "OpenFiles":
+        # An editor shows old versions of a file under the same path, with a scheme of its own.
+        files = [one for one in documents if one.uri.startswith("file:")]
+        return cls({os.path.realpath(one.path): one for one in files})
+
+    def at(self, full: str) -> OpenDocument | None:
+        """Return the open document of the file with this real path."""
+        return self._documents.get(full)
+
+
+@attrs.frozen
+class ProjectFiles:
+    """The workspace folders, the open documents, and the settings that leave files out."""
+
+    folders: Folders
+    open: OpenFiles
+    settings: Settings
+
+    def targets(self, snapshot: Snapshot) -> list[Target]:
+        """Return the files to search for an action in a document, the document and its neighbours first.
+
+        The folder of the document comes before the other workspace folders. Reads the disk.
+        """
+        rules = Rules.of(self.settings)
+        here = self.folders.place_of(snapshot.path) if snapshot.uri.startswith("file:") else None
+        near = {here.workspace: here.path} if here is not None else {}
+        folders = sorted(self.folders.workspaces, key=lambda folder: folder not in near)
+        targets: dict[str, Target] = {}
+        if here is not None:
+            full = str(Path(here.workspace, here.path))
+            targets[full] = Target(here.workspace, here.path, snapshot.text)
+        for folder in folders:
+            for path in learnable_files(folder, rules, near.get(folder, "")):
+                full = str(Path(folder, path))
+                document = self.open.at(full)
+                targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
+        return list(targets.values())
+
+    def uri(self, folder: str, path: str) -> str:
+        """Return the URI of a file, as the editor writes it if it is open."""
+        full = Path(folder, path)
+        document = self.open.at(str(full))
+        return document.uri if document is not None else full.as_uri()
+
+    def shown_path(self, folder: str, path: str) -> str:
+        """Return the path of a file for the user: from its folder, with the folder's name if there are several."""
+        return path if len(self.folders.workspaces) < 2 else f"{Path(folder).name}/{path}"

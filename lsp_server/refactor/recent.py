@@ -1,0 +1,142 @@
+"""What the user is doing now: the rule of the newest edit of a document, widened by older ones that are alike.
+
+All functions take tens of milliseconds for a long file. Call them in a Worker, never on the event loop.
+"""
+
+import functools
+from collections.abc import Sequence
+
+import attrs
+
+from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.languages.language import Language
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.imports import imports_of
+from lsp_server.refactor.learn import Learned, Lesson, lesson, put
+from lsp_server.refactor.notation import described
+from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
+from lsp_server.refactor.places import Places, by_place
+from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.syntax import Syntax, parse
+
+MAX_CHARS = 200_000
+_MAX_RULES = 2
+
+
+@attrs.frozen
+class RecentRules:
+    """The rules of what the user is doing, their `name` as code, and how many edits they are made from."""
+
+    rules: RuleSet
+    name: str
+    examples: int
+
+
+@attrs.frozen
+class NextPlaces:
+    """Where else the rules fit in the text after the newest edit."""
+
+    recent: RecentRules
+    places: Places
+
+
+def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
+    """Return where the newest edit belongs too, in the text after it. None if the edits give no rule."""
+    language = language_for(language_id, path)
+    recent = recent_rules(edits, language)
+    if recent is None:
+        return None
+    text = edits[-1].after
+    return NextPlaces(recent, by_place(rewrite(recent.rules, path, text, language), text))
+
+
+def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
+    """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
+
+    There is none while the edit is unfinished, and none for an edit that only adds or that gives a bound name another
+    name. Imports that an edit before or after it changed come along.
+    """
+    lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language)) is not None]
+    if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language) is None:
+        return None
+    imports = ImportEdit()
+    while lessons and _is_of_imports(lessons[-1]):
+        imports = imports.joined(lessons.pop().imports)
+    if not lessons or not _is_example(lessons[-1]):
+        return None
+    learned, examples = list(lessons[-1].learned), 1
+    for one in reversed(lessons):
+        imports = imports.joined(one.imports)
+        for each in one.learned:
+            widened = list(learned)
+            put(widened, each)
+            if one is not lessons[-1] and len(widened) == len(learned):
+                learned, examples = widened, examples + 1
+    if examples == 1 and any(each.sort == "value" for each in learned):
+        return None
+    after = _syntax(edits[-1].after, language)
+    rules = tuple(each.rule for each in learned)
+    own = _own_imports(learned, imports, after) if after is not None else imports
+    return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples)
+
+
+def _steps(edits: Sequence[RecentEdit]) -> list[RecentEdit]:
+    """Return the edits; one that went on after another change, such as an import, is one again."""
+    steps: list[RecentEdit] = list(edits)
+    if len(steps) < 3:
+        return steps
+    first, between, last = steps[-3:]
+    # An editor that adds an import while a name is typed changes a place far away.
+    if between.old_end > first.start or first.after != between.before or between.after != last.before:
+        return steps
+    moved = between.end - between.old_end
+    if first.start + moved <= last.old_end and last.start <= first.end + moved:
+        return [*steps[:-3], RecentEdit(first.before, last.after, 0, 0, 0, last.serial)]
+    return steps
+
+
+def _is_of_imports(one: Lesson) -> bool:
+    changes_imports = bool(one.imports.added or one.imports.removed)
+    return changes_imports and not (one.learned or one.insertions or one.small)
+
+
+def _is_example(one: Lesson) -> bool:
+    """Return whether an edit looks like one that belongs elsewhere too, and not like ordinary typing."""
+    if one.insertions or one.small or not 1 <= len(one.learned) <= _MAX_RULES:
+        return False
+    return all(each.sort != "rename" for each in one.learned)
+
+
+def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:
+    """Return the imports that the rules need or need no longer. Other files may lack one that this file has."""
+    old = {text for each in learned for text in _names(each.rule.pattern)}
+    new = {text for each in learned for text in _names(each.rule.template)}
+    there = [one for one in imports_of(after).all if one.bound in new - old and one not in imports.added]
+    added = [one for one in imports.added if one.bound in new]
+    removed = [one for one in imports.removed if one.bound in old]
+    replaced = [pair for pair in imports.replaced if pair[0] in removed and pair[1] in added]
+    return ImportEdit(tuple(dict.fromkeys([*added, *there])), tuple(removed), tuple(replaced))
+
+
+def _names(patterns: Sequence[Pattern]) -> set[str]:
+    return {item.text for item in items(patterns) if isinstance(item, Leaf) and item.named}
+
+
+@functools.lru_cache(16)
+def _lesson(before: str, after: str, language: Language) -> Lesson | None:
+    """Return what an edit says; None if one of its texts cannot be parsed, or the edit adds syntax errors."""
+    if max(len(before), len(after)) > MAX_CHARS:
+        return None
+    old, new = _syntax(before, language), _syntax(after, language)
+    if old is None or new is None or new.errors > old.errors:
+        return None
+    try:
+        return lesson(old, new)
+    except RecursionError:  # generated code can be nested deeper than Python's stack
+        return None
+
+
+@functools.lru_cache(3)
+def _syntax(text: str, language: Language) -> Syntax | None:
+    """Return the syntax of a text. An edit begins where the one before it ended, so most texts are asked for again."""
+    return parse(text.encode("utf-8", "surrogatepass"), language)

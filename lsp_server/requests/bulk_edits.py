@@ -1,0 +1,108 @@
+"""midspan/bulkEdit, midspan/applyBulkEdit and the edits of codeAction/resolve: bulk edits are shown and applied."""
+
+import asyncio
+from collections.abc import Sequence
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from engine.errors import MidspanError
+from lsp_server.bulk.current_files import Choice, Ready, ready
+from lsp_server.bulk.draft import Draft, NotApplied, counted
+from lsp_server.bulk.shown import Drafts, choices, shown, sure_ids
+from lsp_server.bulk.workspace_edit import EditForm
+from lsp_server.bulk_messages import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
+from lsp_server.requests.bulk_work import BulkWork, refusal
+from lsp_server.requests.session import Session
+
+
+class BulkEdits:
+    """Answers the requests about bulk edits. What is stale is told and never applied."""
+
+    def __init__(self, server: LanguageServer, session: Session, work: BulkWork) -> None:
+        self._server = server
+        self._session = session
+        self._work = work
+        self._drafts = Drafts()
+
+    async def show(self, params: BulkEditParams) -> BulkEdit:
+        """Return the places that an action would change, for the user to choose. Raises JsonRpcException."""
+        draft = await self._work.draft(params.action, params.work_done_token)
+        return await asyncio.to_thread(shown, self._drafts.keep(draft), draft, self._session.encoding)
+
+    async def apply(self, params: ApplyParams) -> ApplyResult:
+        """Apply the chosen places, all or none."""
+        draft = self._drafts.get(params.id)
+        if draft is None:
+            return ApplyResult(False, "these places are forgotten by now; run the action again")
+        return await self._apply(draft, choices(draft, set(params.places)))
+
+    async def run(self, asked: BulkAction) -> ApplyResult:
+        """Compute and apply an action, for editors without previews: all places that are sure."""
+        draft = await self._work.draft(asked)
+        result = await self._apply(draft, choices(draft, sure_ids(draft)))
+        kind = types.MessageType.Info if result.applied else types.MessageType.Warning
+        self._server.window_show_message(types.ShowMessageParams(kind, f"Midspan: {result.message}"))
+        return result
+
+    async def workspace_edit(self, asked: BulkAction) -> types.WorkspaceEdit:
+        """Return the edit of an action, for codeAction/resolve. Raises JsonRpcException."""
+        draft = await self._work.draft(asked)
+        form = self._form
+        ids = {*range(draft.places)} if form.annotations else sure_ids(draft)
+        chosen = choices(draft, ids)
+        try:
+            if not chosen:
+                raise NotApplied("no other place fits" + _left_out(draft))
+            edit = form.workspace_edit(await self._ready(draft, chosen), draft.title)
+        except MidspanError as error:
+            raise refusal(str(error)) from None
+        if notes := _left_out(draft, places=sum(len(one.blocks) for one in chosen)):
+            self._server.window_show_message(
+                types.ShowMessageParams(types.MessageType.Info, f"Midspan: {draft.title}{notes}")
+            )
+        return edit
+
+    async def _apply(self, draft: Draft, chosen: Sequence[Choice]) -> ApplyResult:
+        if not chosen:
+            return ApplyResult(False, "no place is chosen")
+        try:
+            edit = self._form.workspace_edit(await self._ready(draft, chosen), draft.title)
+        except MidspanError as error:
+            return ApplyResult(False, str(error))
+        metadata = types.WorkspaceEditMetadata(is_refactoring=True)
+        params = types.ApplyWorkspaceEditParams(edit, draft.title, metadata if self._form.metadata else None)
+        try:
+            answer = await self._server.workspace_apply_edit_async(params)
+        except JsonRpcException as error:
+            return ApplyResult(False, f"the editor refused the edit ({error.code}); nothing was changed")
+        if not answer.applied:
+            said = f": {answer.failure_reason}" if answer.failure_reason else ""
+            return ApplyResult(False, f"the editor did not apply the edit{said}")
+        places = counted(sum(len(one.blocks) for one in chosen), "place")
+        return ApplyResult(True, f"{places} in {counted(len({one.file.uri for one in chosen}), 'file')} changed")
+
+    async def _ready(self, draft: Draft, chosen: Sequence[Choice]) -> list[Ready]:
+        """Return the edits for the texts as they are now. Raises NotApplied if one is not what it was."""
+        files = await asyncio.to_thread(ready, chosen, draft.narrow, self._session.documents.all())
+        versions = {document.uri: document.version for document in self._session.documents.all()}
+        for one in files:
+            if versions.get(one.uri) != one.version:
+                raise NotApplied("a file changed while the edit was made; run the action again")
+        return files
+
+    @property
+    def _form(self) -> EditForm:
+        return EditForm.of(self._server.client_capabilities, self._session.encoding)
+
+
+def _left_out(draft: Draft, places: int | None = None) -> str:
+    """Return what the user should know besides the edit, as the end of a line."""
+    notes = [*draft.reached]
+    doubtful = draft.places - places if places is not None else 0
+    if draft.left_out:
+        notes.append(f"{counted(draft.left_out, 'place')} left out")
+    if doubtful:
+        notes.append(f"{counted(doubtful, 'doubtful place')} not changed")
+    return "".join(f"; {note}" for note in notes)

@@ -1,0 +1,101 @@
+"""textDocument/codeAction and codeAction/resolve: Midspan's actions in the editor's menu."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from lsprotocol import types
+
+from lsp_server.bulk.action import Action, Offer, Selection
+from lsp_server.bulk_messages import PREVIEW, RUN_ACTION, BulkAction
+from lsp_server.log import describe
+from lsp_server.protocol import MidspanProtocol
+from lsp_server.requests.bulk_edits import BulkEdits
+from lsp_server.requests.bulk_work import selection_of
+from lsp_server.requests.session import Session
+
+_logger = logging.getLogger(__name__)
+
+OPTIONS = types.CodeActionOptions(
+    code_action_kinds=[types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix], resolve_provider=True
+)
+
+
+class CodeActions:
+    """Offers the actions in the form that the editor understands."""
+
+    def __init__(
+        self, protocol: MidspanProtocol, session: Session, actions: Sequence[Action], edits: BulkEdits
+    ) -> None:
+        self._protocol = protocol
+        self._session = session
+        self._actions = actions
+        self._edits = edits
+
+    async def offer(self, params: types.CodeActionParams) -> list[types.Command | types.CodeAction]:
+        """Return the actions for a selection. Nothing is searched for them."""
+        snapshot = self._session.documents.snapshot(params.text_document.uri)
+        if snapshot is None or self._session.why_excluded(snapshot) is not None:
+            return []
+        selection = selection_of(snapshot, params.range, self._session)
+        shown: list[types.Command | types.CodeAction] = []
+        for action in self._actions:
+            if _is_wanted(action.kind, params.context.only):
+                asked = [
+                    (offer, self._asked(action, offer, selection, params.range))
+                    for offer in await _offers(action, selection)
+                ]
+                shown += [self._item(action, offer, one) for offer, one in asked]
+        return shown
+
+    async def resolve(self, item: types.CodeAction) -> types.CodeAction:
+        """Return an action with its edit."""
+        if item.data is not None:
+            asked = self._protocol.from_json(item.data, BulkAction)
+            item.edit = await self._edits.workspace_edit(asked)
+        return item
+
+    def _asked(self, action: Action, offer: Offer, selection: Selection, selected: types.Range) -> BulkAction:
+        snapshot = selection.snapshot
+        return BulkAction(action.name, offer.scope, snapshot.uri, snapshot.version, selected)
+
+    def _item(self, action: Action, offer: Offer, asked: BulkAction) -> types.Command | types.CodeAction:
+        data, capabilities = self._protocol.as_json(asked), self._capabilities
+        if capabilities is None or capabilities.code_action_literal_support is None:
+            return types.Command(offer.title, RUN_ACTION, arguments=[data])
+        item = types.CodeAction(offer.title, action.kind)
+        if action.by_model and capabilities.tag_support is not None:
+            item.tags = [types.CodeActionTag.LlmGenerated]
+        resolve = capabilities.resolve_support
+        if self._has_preview:
+            item.command = types.Command(offer.title, PREVIEW, arguments=[data])
+        elif resolve is not None and "edit" in resolve.properties and capabilities.data_support:
+            item.data = data
+        else:
+            item.command = types.Command(offer.title, RUN_ACTION, arguments=[data])
+        return item
+
+    @property
+    def _capabilities(self) -> types.CodeActionClientCapabilities | None:
+        document = self._protocol.client_capabilities.text_document
+        return document.code_action if document is not None else None
+
+    @property
+    def _has_preview(self) -> bool:
+        experimental = self._protocol.client_capabilities.experimental
+        return isinstance(experimental, Mapping) and experimental.get("midspanPreview") is True
+
+
+async def _offers(action: Action, selection: Selection) -> Sequence[Offer]:
+    try:
+        return await action.offers(selection)
+    except Exception as error:
+        _logger.error("the action %s is not offered: %s; please report this", action.name, describe(error))
+        return []
+
+
+def _is_wanted(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    """Return whether the editor wants actions of a kind: kinds are names with dots, from the general to the special."""
+    if only is None:
+        return True
+    names = [one.value if isinstance(one, types.CodeActionKind) else one for one in only]
+    return any(not name or kind == name or kind.startswith(f"{name}.") for name in names)

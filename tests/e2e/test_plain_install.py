@@ -1,0 +1,95 @@
+"""What `pip install .` brings, and that it is enough: the embedded model needs neither torch nor transformers."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import engine
+import lsp_server
+
+_MOST_MEGABYTES = 190
+"""NumPy has 57, 23 grammars have 55, tokenizers with what it requires has 32, the weights have 17."""
+_EXTRAS_ONLY = ("torch", "transformers", "matplotlib")
+
+
+def brought(requirement: str) -> set[str]:
+    """Return the distributions that `requirement` brings, itself included, as far as they are installed here."""
+    found: set[str] = set()
+    waiting = [requirement]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for line in metadata.requires(name) or []:
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                waiting.append(needed.name.lower().replace("_", "-"))
+    return found
+
+
+def size_of(name: str) -> int:
+    """Return the bytes of a distribution's files, without the bytecode that Python can make again."""
+    distribution = metadata.distribution(name)
+    paths = [Path(str(distribution.locate_file(file))) for file in distribution.files or []]
+    return sum(path.stat().st_size for path in paths if path.suffix != ".pyc" and path.exists())
+
+
+def test_it_brings_no_torch_and_is_small() -> None:
+    names = brought("midspan")
+    assert {"numpy", "tokenizers", "pygls", "tree-sitter-python"} <= names
+    assert not names & set(_EXTRAS_ONLY)
+    own = [Path(str(package.__file__)).parent for package in (engine, lsp_server)]
+    files = [path for folder in own for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    total = sum(path.stat().st_size for path in files) + sum(size_of(name) for name in names - {"midspan"})
+    assert total <= _MOST_MEGABYTES * 1e6
+
+
+@pytest.fixture
+def without_torch(tmp_path: Path) -> dict[str, str]:
+    """An environment in which these packages cannot be imported, as if they were not installed."""
+    for name in _EXTRAS_ONLY:
+        missing = f"raise ModuleNotFoundError('No module named {name}', name={name!r})\n"
+        (tmp_path / "missing").mkdir(exist_ok=True)
+        (tmp_path / "missing" / f"{name}.py").write_text(missing)
+    return {**os.environ, "PYTHONPATH": str(tmp_path / "missing"), "MIDSPAN_RUNTIME_DIR": str(tmp_path / "runtime")}
+
+
+def _midspan(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine.cli", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+
+
+def test_without_torch_the_embedded_model_fills_a_hole(without_torch: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os\n\nhome = os.path.joi\n")
+    try:
+        ended = _midspan(without_torch, "fill", str(tmp_path / "a.py"), "--at", "3:19", "--json")
+        assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["text"].startswith("n(")
+    finally:
+        _midspan(without_torch, "engine", "stop")
+
+
+def test_without_torch_a_larger_model_names_the_extra(without_torch: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "qwen2"}')
+    (tmp_path / "a.py").write_text("x = 1\n")
+    ended = _midspan(without_torch, "fill", str(tmp_path / "a.py"), "--at", "1:5", "--model", str(tmp_path / "model"))
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "needs torch; install Midspan with its extra" in line
+    assert "[models]" in line
+
+
+def test_without_torch_training_names_the_extra(without_torch: dict[str, str]) -> None:
+    ended = _midspan(without_torch, "train", "--help")
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines() == [
+        'midspan: training needs torch; install Midspan with its extra "train": pip install ".[train]" in its clone'
+    ]

@@ -1,0 +1,33 @@
+"""Gates of the memory for tests."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.memory.followers import RUNS
+from engine.memory.gate import HIDDEN, MemoryGate
+from engine.memory.row_memory import SCOPES
+from engine.memory.row_statistics import FEATURES
+
+
+def random_gate(seed: int, scale: float = 1.0) -> MemoryGate:
+    """Return a gate of normally distributed weights."""
+    random = np.random.default_rng(seed)
+
+    def normal(*shape: int) -> NDArray[np.float32]:
+        return random.normal(scale=scale, size=shape).astype(np.float32)
+
+    back_off = np.abs(normal(SCOPES, len(RUNS), 2))
+    return MemoryGate(
+        normal(FEATURES, HIDDEN), normal(HIDDEN), normal(HIDDEN, 1 + SCOPES), normal(1 + SCOPES), back_off
+    )
+
+
+def believing_gate() -> MemoryGate:
+    """Return a gate that believes the memory nearly always, and the longest run most."""
+    return MemoryGate(
+        hidden=np.zeros((FEATURES, HIDDEN), np.float32),
+        hidden_bias=np.zeros(HIDDEN, np.float32),
+        output=np.zeros((HIDDEN, 1 + SCOPES), np.float32),
+        output_bias=np.array([0.0, 3.0, 4.0, 3.0], np.float32),
+        back_off=np.full((SCOPES, len(RUNS), 2), 0.01, np.float32),
+    )

@@ -1,0 +1,83 @@
+"""A search that is cancelled ends at once, with its processes, and changes nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import pytest_asyncio
+from bulk_editor import BulkEditor
+from lsp_editor import eventually
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+IN_WORKSPACE = "Repeat this edit in the workspace"
+LONG = "import http\n\n" + "http.get(two, [x for x in range(3)])\n" * 4000
+"""A file whose search takes seconds."""
+
+
+@pytest_asyncio.fixture
+async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BulkEditor]:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    editor = BulkEditor()
+    yield editor
+    await editor.stop()
+
+
+@pytest_asyncio.fixture
+async def searching(editor: BulkEditor, tmp_path: Path) -> AsyncIterator["asyncio.Task[Any]"]:
+    """Yield a request that searches for long."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.py").write_text("import http\n\nhttp.get(one, 1)\n")
+    for index in range(40):
+        (folder / f"long{index}.py").write_text(LONG)
+    await editor.begin(folder, preview=True)
+    editor.client.progress_reports["searching"] = []
+    editor.show(folder / "app.py")
+    editor.replace("get(one, 1)", "get(one, 1, timeout=10)")
+    asked = asyncio.create_task(editor.bulk_edit(IN_WORKSPACE, token="searching"))
+    await eventually(lambda: len(search_processes(editor)) == 2)
+    yield asked
+    await eventually(lambda: not search_processes(editor))
+
+
+def search_processes(editor: BulkEditor) -> list[psutil.Process]:
+    """Return the processes of the search: those that give way to others."""
+    found: list[psutil.Process] = []
+    for child in psutil.Process(editor.pid).children():
+        try:
+            if child.nice() > 0:
+                found.append(child)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+async def test_the_progress_bar_cancels_a_search(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:
+    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams("searching"))
+
+    with pytest.raises(JsonRpcException, match="cancelled"):
+        await searching
+    reports: list[Any] = editor.client.progress_reports["searching"]
+    assert (reports[0].kind, reports[-1].kind) == ("begin", "end")
+
+
+async def test_the_request_itself_can_be_cancelled(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:
+    (number,) = (key for key in editor.client.protocol._request_futures if key != "raw")
+    editor.client.cancel_request(types.CancelParams(number))
+
+    with pytest.raises(JsonRpcException):
+        await searching
+    assert editor.applied == []
+
+
+async def test_the_server_answers_while_it_searches(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:
+
+    assert await editor.actions() != []
+    assert not searching.done()
+    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams("searching"))
+    with pytest.raises(JsonRpcException):
+        await searching

@@ -1,0 +1,90 @@
+"""Repeat this edit, over stdio: offered, shown, chosen, applied."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from bulk_editor import BulkEditor, changes_of, edited
+
+IN_FILE = "Repeat this edit in this file"
+IN_WORKSPACE = "Repeat this edit in the workspace"
+
+
+@pytest_asyncio.fixture
+async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BulkEditor]:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    editor = BulkEditor()
+    yield editor
+    await editor.stop()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.py").write_text("import http\n\nhttp.get(one)\n\n\nhttp.get(two)\nprint(3)\n")
+    (folder / "other.py").write_text("import http\n\n\ndef load():\n    return http.get(three)\n")
+    return folder
+
+
+async def test_an_edit_is_offered_where_it_was_made_and_where_it_fits(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project)
+    editor.show(project / "app.py")
+    assert await editor.actions() == []
+
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    assert (await editor.action(IN_FILE)).title == "Repeat this edit in this file (1 place)"
+    assert [one.title for one in await editor.actions("http.get(two)")] == [f"{IN_FILE} (1 place)", IN_WORKSPACE]
+    assert await editor.actions("print") == []
+    assert await editor.actions("http.get(two)", only=["quickfix"]) == []
+    assert len(await editor.actions("http.get(two)", only=["refactor"])) == 2
+
+
+async def test_an_editor_without_previews_resolves_the_edit(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    item = await editor.client.code_action_resolve_async(await editor.action(IN_WORKSPACE))
+
+    here, other = changes_of(item.edit)
+    assert (here.text_document.version, other.text_document.version) == (1, None)
+    assert edited(editor.text, here.edits).count("timeout=10") == 2
+    text = (project / "other.py").read_text()
+    assert edited(text, other.edits) == text.replace("three)", "three, timeout=10)")
+
+
+async def test_an_editor_with_a_preview_chooses_places(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    assert shown.title == "Repeat this edit: 2 places in 2 files"
+    assert [(one.path, one.before.strip(), one.after.strip()) for one in shown.places] == [
+        ("app.py", "http.get(two)", "http.get(two, timeout=10)"),
+        ("other.py", "return http.get(three)", "return http.get(three, timeout=10)"),
+    ]
+    result = await editor.apply(shown.id, [1])
+    assert (result.applied, result.message) == (True, "1 place in 1 file changed")
+    (change,) = changes_of(editor.applied[0].edit)
+    assert change.text_document.uri.endswith("other.py")
+
+
+async def test_an_edit_is_offered_in_other_files_too(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+    await editor.action(IN_FILE)
+    editor.show(project / "other.py")
+
+    assert await editor.actions("import") == []
+    shown = await editor.bulk_edit(IN_FILE, at="http.get(three)")
+
+    (place,) = shown.places
+    assert (place.path, place.reason) == ("other.py", "as in app.py:3")
+    assert (place.range.start.line, place.range.start.character) == (4, 11)
+    assert (await editor.apply(shown.id, [0])).applied

@@ -1,0 +1,137 @@
+"""What the user is doing now: the rule of the newest edit, and where it belongs too."""
+
+import pytest
+from typist import Typist
+
+from lsp_server.refactor.places import Replacement
+from lsp_server.refactor.recent import NextPlaces, next_places
+
+_PATHS = """import os
+
+
+def read(folder):
+    return os.path.join(folder, "a")
+
+
+def write(folder, name):
+    other = 1
+    unused = 2
+    return os.path.join(folder, name)
+
+
+def remove(folder):
+    first = 1
+    second = 2
+    return os.path.join(folder, "b", "c")
+
+
+def log(name):
+    first = 1
+    second = 2
+    return os.path.join("logs", name)
+"""
+
+
+def _next(typist: Typist, language: str = "python") -> NextPlaces | None:
+    return next_places(typist.edits.all, language, "file")
+
+
+def _lines(typist: Typist, language: str = "python") -> list[str]:
+    """Return the lines that the next edits would make, each made alone."""
+    found = _next(typist, language)
+    return [_line(typist.text, place) for place in found.places.places] if found is not None else []
+
+
+def _line(text: str, place: Replacement) -> str:
+    after = place.applied(text)
+    return after[after.rfind("\n", 0, place.start) + 1 :].partition("\n")[0].strip()
+
+
+def test_the_newest_edit_belongs_to_the_other_places_of_the_file() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+
+
+def test_an_edit_typed_key_by_key_gives_a_rule_only_when_it_is_finished() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', "")
+    seen: list[list[str]] = []
+    start = typist.text.index("return ") + len("return ")
+    for index, key in enumerate('Path(folder) / "a"'):
+        typist.change(start + index, 0, key)
+        seen.append(_lines(typist))
+    assert seen[-1] == ["return Path(folder) / name", 'return Path("logs") / name']
+    assert not any(seen[:4])
+
+
+def test_an_older_edit_that_is_alike_widens_the_rule() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', 'fs.join(folder, "a")')
+    one = _next(typist)
+    assert one is not None
+    typist.replace("os.path.join(folder, name)", "fs.join(folder, name)")
+    two = _next(typist)
+    assert two is not None
+    assert (one.recent.examples, two.recent.examples) == (1, 2)
+    assert len(two.places.places) == 2
+
+
+def test_the_import_that_another_edit_added_comes_along() -> None:
+    typist = Typist(_PATHS)
+    typist.replace("import os\n", "import os\nfrom pathlib import Path\nimport unrelated\n")
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    found = _next(typist)
+    assert found is not None
+    assert [one.bound for one in found.recent.rules.imports.added] == ["Path"]
+    assert found.places.imports == ()
+
+
+def test_an_import_after_the_edit_does_not_end_it() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    typist.replace("import os\n", "import os\nfrom pathlib import Path\n")
+    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+
+
+def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two() -> None:
+    typist = Typist(_PATHS)
+    typist.replace("os.path.join(folder", "Path(folder")
+    typist.replace("import os\n", "import os\nfrom pathlib import Path\n")
+    typist.replace('Path(folder, "a")', 'Path(folder) / "a"')
+    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    other = 1\n", "    other = 1\n    print(other)\n"),
+        ("    other = 1\n", "    # a comment\n    other = 1\n"),
+        ("    other = 1\n", ""),
+        ('"logs"', '"log"'),
+        ("other = 1", "another = 1"),
+        ("folder", "directory"),
+        ("first = 1", "first = 7"),
+        ("import os\n", "import os\nimport sys\n"),
+        ("def read", "def load"),
+    ],
+)
+def test_ordinary_edits_give_no_rule(old: str, new: str) -> None:
+    typist = Typist(_PATHS)
+    typist.replace(old, new)
+    assert _lines(typist) == []
+
+
+def test_a_value_is_an_example_the_second_time() -> None:
+    text = "a = f(1, 'x')\n\n\n\nb = f(2, 'x')\n\n\n\nc = f(3, 'x')\n"
+    typist = Typist(text)
+    typist.replace("f(1, 'x')", "f(1, 'y')")
+    assert _lines(typist) == []
+    typist.replace("f(2, 'x')", "f(2, 'y')")
+    assert _lines(typist) == ["c = f(3, 'y')"]
+
+
+def test_a_syntax_error_elsewhere_does_not_matter() -> None:
+    typist = Typist("a = f(1)\n\n\nb = f(2)\n\n\n)\n")
+    typist.replace("f(1)", "g(1)")
+    assert _lines(typist) == ["b = g(2)"]

@@ -1,0 +1,72 @@
+"""The worker process: it runs one call after the other, and is started when it is needed."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+
+import psutil
+import pytest
+from lsp_editor import eventually
+
+from lsp_server.refactor.worker import Worker, WorkerFailed
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[Worker]:
+    made = Worker()
+    yield made
+    await made.close()
+
+
+async def test_calls_run_in_one_other_process(worker: Worker) -> None:
+    pids = await asyncio.gather(*[worker.run(os.getpid) for _ in range(3)])
+    assert set(pids) == {worker.pid}
+    assert worker.pid != os.getpid()
+
+
+async def test_a_process_that_dies_fails_its_call_and_the_next_one_starts_another(worker: Worker) -> None:
+    call = asyncio.create_task(worker.run(time.sleep, 60))
+    await eventually(lambda: worker.pid)
+    first = worker.pid
+    psutil.Process(first).kill()
+    with pytest.raises(WorkerFailed, match="ended"):
+        await call
+    assert await worker.run(os.getpid) != first
+
+
+async def test_a_function_that_fails_is_told_without_its_message(worker: Worker) -> None:
+    with pytest.raises(WorkerFailed, match="listdir failed in the worker process with FileNotFoundError"):
+        await worker.run(os.listdir, "/no/such/folder")
+    assert await worker.run(os.getpid) == worker.pid
+
+
+async def test_a_call_that_was_cancelled_does_not_answer_the_next_one(worker: Worker) -> None:
+    slow = asyncio.create_task(worker.run(time.sleep, 0.3))
+    await eventually(lambda: worker.pid)
+    waiting = asyncio.create_task(worker.run(os.getpid))
+    slow.cancel()
+    assert await waiting == worker.pid
+
+
+async def test_a_call_that_takes_too_long_ends_the_process() -> None:
+    worker = Worker(most_seconds=0.3)
+    with pytest.raises(WorkerFailed, match="TimeoutError"):
+        await worker.run(time.sleep, 60)
+    assert worker.pid is None
+
+
+async def test_it_ends_when_nobody_calls_and_when_it_is_closed() -> None:
+    worker = Worker(idle_seconds=0.1)
+    process = psutil.Process(await worker.run(os.getpid))
+    await eventually(lambda: not process.is_running())
+    process = psutil.Process(await worker.run(os.getpid))
+    await worker.close()
+    assert not process.is_running()
+
+
+async def test_it_ends_with_its_parent(worker: Worker) -> None:
+    process = psutil.Process(await worker.run(os.getpid))
+    assert worker._process is not None
+    worker._process.stdin.close()  # type: ignore[union-attr]
+    await eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
