@@ -8,8 +8,9 @@ import attrs
 from engine.protocol.messages import Filled
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
+from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.file_edit import Omission, TextEdit
-from lsp_server.refactor.syntax import PARSE_SECONDS, count_errors
+from lsp_server.refactor.syntax import PARSE_SECONDS
 from lsp_server.slots.filler import Filler
 from lsp_server.slots.judge import Judge, Verdict
 from lsp_server.slots.slot import Slot, SlotEdit, SlotPlace, slot_edit, span_of
@@ -38,7 +39,7 @@ async def fill_slots(
     unknown = [slot for slot in slots if not slot.known]
     left_out: list[Omission] = []
     if filler is None:
-        left_out = [Omission(span_of(snapshot, slot), why_no_model) for slot in unknown]
+        left_out = [Omission(span_of(snapshot, slot), f"{slot.title}: {why_no_model}") for slot in unknown]
     elif unknown:
         verdicts = await _ask(snapshot, [place for place in places if not place.doubtful], unknown, filler, report)
         for slot, verdict in zip(unknown, verdicts, strict=True):
@@ -47,7 +48,7 @@ async def fill_slots(
                 edit = slot.filled(snapshot, verdict.text)
                 places.append(SlotPlace(edit, span, verdict.reason, by_model=True, doubtful=verdict.doubtful))
             else:
-                left_out.append(Omission(span, verdict.reason))
+                left_out.append(Omission(span, f"{slot.title}: {verdict.reason}"))
     sound = await asyncio.to_thread(_sound, snapshot, places)
     left_out += [Omission(place.span, BROKEN) for place in places if place not in sound]
     return slot_edit(snapshot, sound, left_out)
@@ -121,4 +122,4 @@ def _sound_halves(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[Seque
 def _is_sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> bool:
     assert snapshot.tree is not None
     after = _applied(snapshot, [place.edit for place in places])
-    return after.tree is not None and count_errors(after.tree.root_node) <= count_errors(snapshot.tree.root_node)
+    return after.tree is not None and len(errors(after.tree.root_node)) <= len(errors(snapshot.tree.root_node))

@@ -1,15 +1,16 @@
 """Asks the engine for the fills of many holes at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
 from engine.errors import EngineUnavailable, MidspanError
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Fill, Filled, ModelInfo
 from lsp_server.documents.store import Snapshot
 from lsp_server.settings import Settings
-from lsp_server.slots.slot import Shape, Slot
+from lsp_server.slots.slot import Shape, Slot, SlotKind
 from lsp_server.suggest.pipeline import Plan
 
 TOGETHER = 12
@@ -19,17 +20,34 @@ _BUDGET_MS = 300_000.0
 _MAX_TOKENS: dict[Shape, int] = {"body": 128, "expression": 48, "type": 24, "docstring": 40}
 _MAX_LINES = 24
 
+_WRITER = 1_000_000_000
+"""Parameters. Of 448 docstrings the embedded model, with 16 million, wrote one as it had been."""
+
+_UNCHANGED = "; nothing was changed"
+_Result = TypeVar("_Result")
+
 Planner = Callable[[Snapshot, int, Settings, int], Plan]
 """Makes the plan of the hole at an offset: with these settings, and so many candidates."""
 
 
+def why_unable(kind: SlotKind, model: ModelInfo) -> str | None:
+    """Return why a model is not asked to fill slots of a kind, or None."""
+    if kind == "docstrings" and 0 < model.parameters < _WRITER:
+        return f"{model.name} is too small to write docstrings; `midspan models list` shows larger models"
+    return None
+
+
 @attrs.frozen
 class Filler:
-    """What is needed to fill holes: how a plan is made, who answers a fill, and the user's settings."""
+    """What is needed to fill holes: how a plan is made, who answers a fill, and the user's settings.
+
+    `room` bounds the holes that are with the engine at a time.
+    """
 
     plan: Planner
     ask: Callable[[Fill], Awaitable[Filled]]
     settings: Settings
+    room: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(TOGETHER))
 
     async def fill(self, snapshot: Snapshot, offset: int, shape: Shape, candidates: int = 1) -> tuple[Plan, Filled]:
         """Fill one hole. The answer is not cut: what of it is used is for the caller to judge. Raises MidspanError."""
@@ -44,31 +62,31 @@ class Filler:
         return plan, await self.ask(plan.fill)
 
     async def fill_all(
-        self,
-        snapshot: Snapshot,
-        slots: Sequence[Slot],
-        report: Callable[[], None],
-        together: int = TOGETHER,
+        self, snapshot: Snapshot, slots: Sequence[Slot], report: Callable[[], None]
     ) -> list[tuple[Plan, Filled]]:
         """Fill the slots of a text, and call `report` after each.
 
         Cancelling the awaiting task cancels all of them in the engine. Raises MidspanError as soon as one fails.
         """
-        room = asyncio.Semaphore(together)
 
         async def fill(slot: Slot) -> tuple[Plan, Filled]:
-            async with room:
+            async with self.room:
                 opened, offset = await asyncio.to_thread(slot.opened, snapshot)
                 answer = await self.fill(opened, offset, slot.shape)
                 report()
                 return answer
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(fill(slot)) for slot in slots]
-        except* MidspanError as errors:
-            raise _first(errors) from None
-        return [task.result() for task in tasks]
+        return await side_by_side([fill(slot) for slot in slots])
+
+
+async def side_by_side(work: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+    """Return the results of all work, in its order. As soon as one raises MidspanError, the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except* MidspanError as errors:
+        raise _first(errors) from None
+    return [task.result() for task in tasks]
 
 
 def _first(errors: BaseExceptionGroup[MidspanError]) -> MidspanError:
@@ -76,6 +94,6 @@ def _first(errors: BaseExceptionGroup[MidspanError]) -> MidspanError:
     error = errors.exceptions[0]
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, EngineUnavailable):
-        return EngineUnavailable(f"{error}; nothing was changed")
+    if isinstance(error, EngineUnavailable) and not str(error).endswith(_UNCHANGED):
+        return EngineUnavailable(f"{error}{_UNCHANGED}")
     return error

@@ -1,13 +1,18 @@
 """Finds the slots of a text: stubs, missing annotations, missing docstrings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from lsp_server.documents.store import Snapshot
-from lsp_server.slots.annotations import find_annotations
+from lsp_server.documents.store import Documents, Snapshot
+from lsp_server.slots.annotations import annotates, find_annotations
 from lsp_server.slots.docstrings import find_docstrings
 from lsp_server.slots.queries import has_query
 from lsp_server.slots.slot import Slot, SlotKind
 from lsp_server.slots.stubs import find_stubs
+from lsp_server.workspace.reading import read_text
+
+_SIBLINGS = 20
+"""Files of a folder that are looked at for annotations."""
 
 _FINDERS: dict[SlotKind, Callable[[Snapshot], Sequence[Slot]]] = {
     "stubs": find_stubs,
@@ -26,6 +31,45 @@ def find_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
     return _FINDERS[kind](snapshot)
 
 
-def within(slots: Sequence[Slot], start: int, end: int) -> Iterator[Slot]:
-    """Yield the slots that touch the characters from `start` to `end`."""
-    return (slot for slot in slots if slot.start <= end and slot.end >= start)
+def touching(snapshot: Snapshot, slots: Sequence[Slot], lines: range) -> list[Slot]:
+    """Return the slots on these lines. A body and a docstring are also touched by the line above them."""
+    of = snapshot.source.lines.at
+    found: list[Slot] = []
+    for slot in slots:
+        first = of(slot.start) - (slot.shape in ("body", "docstring"))
+        if first <= lines[-1] and lines[0] <= of(slot.end):
+            found.append(slot)
+    return found
+
+
+def in_style(snapshot: Snapshot, slots: Sequence[Slot], kind: SlotKind) -> list[Slot]:
+    """Return the slots that the file wants filled: it has annotations, or its folder has; it has such docstrings.
+
+    Reads the disk, so call it in a thread.
+    """
+    if kind == "annotations" and not annotates(snapshot) and not _folder_annotates(snapshot):
+        return []
+    return [slot for slot in slots if slot.in_style]
+
+
+def closed_snapshot(full: str, text: str) -> Snapshot:
+    """Return the parsed text of a file that is not open."""
+    documents, uri = Documents(), Path(full).as_uri()
+    documents.open(uri, "", 0, text)
+    snapshot = documents.snapshot(uri)
+    assert snapshot is not None
+    return snapshot
+
+
+def _folder_annotates(snapshot: Snapshot) -> bool:
+    folder, extensions = Path(snapshot.path).parent, snapshot.language.extensions
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.suffix in extensions)[:_SIBLINGS]
+    except OSError:
+        return False
+    real = str(folder.resolve())
+    for name in names:
+        text = read_text(real, name)
+        if text is not None and annotates(closed_snapshot(str(Path(real, name)), text)):
+            return True
+    return False

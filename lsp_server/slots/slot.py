@@ -83,7 +83,7 @@ def slot_edit(snapshot: Snapshot, places: list[SlotPlace], left_out: list[Omissi
     """Return the edit of a snapshot, everything in its order."""
     return SlotEdit(
         snapshot.path,
-        digest_of(snapshot.text.removeprefix("\ufeff")),
+        digest_of(snapshot.text),
         tuple(sorted(places, key=lambda place: (place.edit.start, place.edit.end))),
         tuple(sorted(left_out, key=lambda omission: omission.span.start)),
     )
