@@ -65,6 +65,7 @@ def functions(snapshot: Snapshot) -> list[Function]:
     """Return the functions of a text that can have annotations, in their order."""
     found = matches(snapshot, "annotations")
     exempt = [node for captures in found for node in captures.get("exempt", ())]
+    no_types = exempt + [node for captures in found for node in captures.get("exempt.types", ())]
     no_returns = exempt + [node for captures in found for node in captures.get("exempt.returns", ())]
     parameters: dict[int, list[Parameter]] = {}
     for captures in found:
@@ -90,7 +91,7 @@ def functions(snapshot: Snapshot) -> list[Function]:
                 tuple(in_order),
                 is_method,
                 not is_inside(head, no_returns),
-                not is_inside(head, exempt),
+                not is_inside(head, no_types),
             )
     return [result[byte] for byte in sorted(result)]
 

@@ -18,5 +18,5 @@
 ; A setter's value has the type of its property.
 (decorated_definition
   (decorator (attribute attribute: (identifier) @_setter))
-  definition: (function_definition parameters: (parameters) @exempt)
+  definition: (function_definition parameters: (parameters) @exempt.types)
   (#eq? @_setter "setter"))
