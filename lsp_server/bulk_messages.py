@@ -157,3 +157,13 @@ class NextEditResult:
     """At most one edit."""
 
     edits: list[NextEdit]
+
+
+@attrs.frozen
+class NextEditRequest:
+    """The JSON-RPC request around NextEditParams."""
+
+    id: int | str
+    params: NextEditParams
+    method: str = NEXT_EDIT
+    jsonrpc: str = "2.0"

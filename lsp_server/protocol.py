@@ -7,7 +7,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from lsp_server.bulk_messages import APPLY_BULK_EDIT, BULK_EDIT, ApplyRequest, BulkEditRequest
+from lsp_server.bulk_messages import (
+    APPLY_BULK_EDIT,
+    BULK_EDIT,
+    NEXT_EDIT,
+    ApplyRequest,
+    BulkEditRequest,
+    NextEditRequest,
+)
 from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
 from lsp_server.why_messages import WHY, WhyRequest
 
@@ -19,6 +26,7 @@ _OURS: dict[str, type[Any]] = {
     PARTLY_ACCEPTED: PartNotification,
     BULK_EDIT: BulkEditRequest,
     APPLY_BULK_EDIT: ApplyRequest,
+    NEXT_EDIT: NextEditRequest,
 }
 _Message = TypeVar("_Message")
 

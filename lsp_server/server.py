@@ -37,6 +37,7 @@ from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.inline_completion import InlineCompletions
+from lsp_server.requests.next_edit import NextEdits
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
@@ -78,6 +79,7 @@ class MidspanServer(LanguageServer):
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session)
         self.worker = Worker()
+        self.next_edits = NextEdits(self.session, self.worker)
         self.rules = KnownRules(self.session, self.worker)
         actions = actions_of(self.session, self.rules)
         self.bulk_work = BulkWork(self, self.session, actions)
@@ -91,7 +93,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions, self.rules)
+        sync = DocumentSync(self.session, self.suggestions, self.next_edits, self.rules)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -109,6 +111,10 @@ class MidspanServer(LanguageServer):
             types.CODE_ACTION_RESOLVE: self.code_actions.resolve,
             bulk.BULK_EDIT: self.bulk_edits.show,
             bulk.APPLY_BULK_EDIT: self.bulk_edits.apply,
+            bulk.NEXT_EDIT: self.next_edits.find,
+            bulk.NEXT_EDIT_SHOWN: _ignore,
+            # Clients of Copilot say with this which document the user looks at.
+            "textDocument/didFocus": _ignore,
         }
         # Without its options pygls does not announce the capability.
         options = {
@@ -195,6 +201,7 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
     ls.bulk_work.cancel_all()
     await ls.worker.close()
+    await ls.next_edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
@@ -258,6 +265,20 @@ async def _run_action(ls: MidspanServer, asked: bulk.BulkAction) -> bulk.ApplyRe
     return await ls.bulk_edits.run(asked)
 
 
+def _ignore(*_: Any) -> None:
+    """Take a notification that nothing follows from."""
+
+
+def _next_edit_accepted(ls: MidspanServer, *_: Any) -> None:
+    """Go on to the place after the one that the user took."""
+    ls.next_edits.accepted()
+
+
+def _next_edit_dismissed(ls: MidspanServer, *_: Any) -> None:
+    """Offer no place of the rule again that is offered now."""
+    ls.next_edits.dismiss()
+
+
 _FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
@@ -274,4 +295,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     ACCEPTED: _accepted,
     DISMISSED: _dismissed,
     bulk.RUN_ACTION: _run_action,
+    bulk.NEXT_EDIT_ACCEPTED: _next_edit_accepted,
+    bulk.NEXT_EDIT_DISMISSED: _next_edit_dismissed,
 }

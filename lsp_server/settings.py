@@ -144,6 +144,10 @@ class Settings:
         default=False,
         metadata=_about(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
     )
+    next_edits: bool = attrs.field(
+        default=True,
+        metadata=_about(FLAG, "Whether the place where your last edit fits too is offered next."),
+    )
     log_level: str = attrs.field(
         default="info", metadata=_about(choice("debug", "info", "warning", "error"), "How much is logged.")
     )

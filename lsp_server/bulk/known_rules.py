@@ -13,6 +13,7 @@ from lsp_server.bulk.action import Project
 from lsp_server.bulk.found_file import FoundFile, places_in, recent_places
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.pattern import RuleSet
+from lsp_server.refactor.recent import may_be_example
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.worker import Worker
 
@@ -91,7 +92,7 @@ class KnownRules:
         if snapshot is None or snapshot.language.grammar is None or self._project.why_excluded(snapshot) is not None:
             return
         edits = snapshot.edits.all
-        if edits and edits[-1].after == snapshot.text:
+        if edits and edits[-1].after == snapshot.text and may_be_example(edits[-1]):
             self._run(uri, self._find(snapshot))
 
     def _borrow(self, snapshot: Snapshot) -> None:

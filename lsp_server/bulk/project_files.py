@@ -11,6 +11,7 @@ from lsp_server.refactor.search import Target
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
 from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.reading import is_learnable
 from lsp_server.workspace.rules import Rules
 
 
@@ -56,7 +57,8 @@ class ProjectFiles:
             for path in learnable_files(folder, rules, near.get(folder, "")):
                 full = str(Path(folder, path))
                 document = self.open.at(full)
-                targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
+                if document is None or is_learnable(document.text):
+                    targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
         return list(targets.values())
 
     def uri(self, folder: str, path: str) -> str:

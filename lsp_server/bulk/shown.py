@@ -12,7 +12,7 @@ from lsp_server.bulk_messages import BulkEdit, BulkOmission, BulkPlace
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import position_in
 
-_KEPT = 4
+_KEPT = 2
 
 
 @attrs.frozen

@@ -7,20 +7,25 @@ import functools
 from collections.abc import Sequence
 
 import attrs
+import tree_sitter
 
 from lsp_server.documents.recent_edits import RecentEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
+from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described
 from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
 from lsp_server.refactor.places import Places, by_place
 from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.syntax import Syntax, parse
+from lsp_server.refactor.search import Target
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
+from lsp_server.workspace.reading import read_text
 
 MAX_CHARS = 200_000
 _MAX_RULES = 2
+_MAX_LINES = 20
 
 
 @attrs.frozen
@@ -46,8 +51,33 @@ def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> Nex
     recent = recent_rules(edits, language)
     if recent is None:
         return None
-    text = edits[-1].after
-    return NextPlaces(recent, by_place(rewrite(recent.rules, path, text, language), text))
+    return NextPlaces(recent, places_in(recent.rules, edits[-1].after, language_id, path))
+
+
+def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
+    """Return where rules fit in a text."""
+    return by_place(rewrite(rules, path, text, language_for(language_id, path)), text)
+
+
+def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int, str, Places]]:
+    """Return those of the files in which rules fit: their numbers, texts and places."""
+    found: list[tuple[int, str, Places]] = []
+    for number, target in enumerate(targets):
+        text = target.text if target.text is not None else read_text(target.folder, target.path)
+        places = places_in(rules, text, "", target.path) if text is not None else None
+        if text is not None and places is not None and places.places:
+            found.append((number, text, places))
+    return found
+
+
+def may_be_example(edit: RecentEdit) -> bool:
+    """Return whether an edit could be an example, by a look at its lines only: new lines are none."""
+    if edit.undone or max(len(edit.before), len(edit.after)) > MAX_CHARS:
+        return False
+    first = edit.before.rfind("\n", 0, edit.start) + 1
+    last = edit.before.find("\n", edit.old_end)
+    lines = edit.before[first : last if last >= 0 else len(edit.before)]
+    return bool(lines.strip()) and max(lines.count("\n"), edit.after.count("\n", edit.start, edit.end)) < _MAX_LINES
 
 
 def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
@@ -74,9 +104,8 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
                 learned, examples = widened, examples + 1
     if examples == 1 and any(each.sort == "value" for each in learned):
         return None
-    after = _syntax(edits[-1].after, language)
     rules = tuple(each.rule for each in learned)
-    own = _own_imports(learned, imports, after) if after is not None else imports
+    own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples)
 
 
@@ -127,16 +156,28 @@ def _lesson(before: str, after: str, language: Language) -> Lesson | None:
     """Return what an edit says; None if one of its texts cannot be parsed, or the edit adds syntax errors."""
     if max(len(before), len(after)) > MAX_CHARS:
         return None
-    old, new = _syntax(before, language), _syntax(after, language)
-    if old is None or new is None or new.errors > old.errors:
+    old_tree, new_tree = _tree(before, language), _tree(after, language)
+    # Most texts are unfinished lines, and our own trees of those would be built for nothing.
+    if old_tree is None or new_tree is None or len(errors(new_tree.root_node)) > len(errors(old_tree.root_node)):
         return None
     try:
-        return lesson(old, new)
+        return lesson(_syntax(before, language), _syntax(after, language))
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return None
 
 
+@functools.lru_cache(4)
+def _tree(text: str, language: Language) -> tree_sitter.Tree | None:
+    return language.parse(_bytes(text), None, PARSE_SECONDS)
+
+
 @functools.lru_cache(3)
-def _syntax(text: str, language: Language) -> Syntax | None:
-    """Return the syntax of a text. An edit begins where the one before it ended, so most texts are asked for again."""
-    return parse(text.encode("utf-8", "surrogatepass"), language)
+def _syntax(text: str, language: Language) -> Syntax:
+    """Return the syntax of a text that _tree can parse. An edit begins where the one before it ended."""
+    tree = _tree(text, language)
+    assert tree is not None
+    return syntax_of(tree, _bytes(text), language)
+
+
+def _bytes(text: str) -> bytes:
+    return text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")

@@ -100,7 +100,7 @@ class BulkEdits:
 def _left_out(draft: Draft, places: int | None = None) -> str:
     """Return what the user should know besides the edit, as the end of a line."""
     notes = [*draft.reached]
-    doubtful = draft.places - places if places is not None else 0
+    doubtful = draft.places - places if places is not None and not draft.exclusive else 0
     if draft.left_out:
         notes.append(f"{counted(draft.left_out, 'place')} left out")
     if doubtful:

@@ -70,7 +70,7 @@ class BulkWork:
         if action is None:
             raise refusal(f"there is no action {asked.action!r}")
         selection = self._selection(asked)
-        with WorkProgress(self._server, "Midspan: searching places", cancellable=True, token=token) as bar:
+        with WorkProgress(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
             work = BarWork(bar)
             self._running.add(work)
             task = asyncio.create_task(action.draft(selection, asked.scope, work))

@@ -1,5 +1,6 @@
 """textDocument/codeAction and codeAction/resolve: Midspan's actions in the editor's menu."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -37,15 +38,15 @@ class CodeActions:
         if snapshot is None or self._session.why_excluded(snapshot) is not None:
             return []
         selection = selection_of(snapshot, params.range, self._session)
-        shown: list[types.Command | types.CodeAction] = []
-        for action in self._actions:
-            if _is_wanted(action.kind, params.context.only):
-                asked = [
-                    (offer, self._asked(action, offer, selection, params.range))
-                    for offer in await _offers(action, selection)
-                ]
-                shown += [self._item(action, offer, one) for offer, one in asked]
-        return shown
+        wanted = [action for action in self._actions if _is_wanted(action.kind, params.context.only)]
+        offers = await asyncio.gather(*(_offers(action, selection) for action in wanted))
+        return [
+            self._item(
+                action, offer, BulkAction(action.name, offer.scope, snapshot.uri, snapshot.version, params.range)
+            )
+            for action, offered in zip(wanted, offers, strict=True)
+            for offer in offered
+        ]
 
     async def resolve(self, item: types.CodeAction) -> types.CodeAction:
         """Return an action with its edit."""
@@ -53,10 +54,6 @@ class CodeActions:
             asked = self._protocol.from_json(item.data, BulkAction)
             item.edit = await self._edits.workspace_edit(asked)
         return item
-
-    def _asked(self, action: Action, offer: Offer, selection: Selection, selected: types.Range) -> BulkAction:
-        snapshot = selection.snapshot
-        return BulkAction(action.name, offer.scope, snapshot.uri, snapshot.version, selected)
 
     def _item(self, action: Action, offer: Offer, asked: BulkAction) -> types.Command | types.CodeAction:
         data, capabilities = self._protocol.as_json(asked), self._capabilities

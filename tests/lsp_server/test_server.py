@@ -36,6 +36,8 @@ async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
         "midspan.accepted",
         "midspan.dismissed",
         "midspan.runAction",
+        "midspan.nextEditAccepted",
+        "midspan.nextEditDismissed",
     }
     sync = capabilities.text_document_sync
     assert isinstance(sync, types.TextDocumentSyncOptions)

@@ -26,18 +26,28 @@ async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     await editor.stop()
 
 
-@pytest_asyncio.fixture
-async def searching(editor: BulkEditor, tmp_path: Path) -> AsyncIterator["asyncio.Task[Any]"]:
-    """Yield a request that searches for long."""
-    folder = tmp_path / "project"
+def long_project(folder: Path) -> Path:
+    """Write files whose search takes long."""
     folder.mkdir()
     (folder / "app.py").write_text("import http\n\nhttp.get(one, 1)\n")
     for index in range(40):
         (folder / f"long{index}.py").write_text(LONG)
-    await editor.begin(folder, preview=True)
-    editor.client.progress_reports["searching"] = []
+    return folder
+
+
+def edit_first(editor: BulkEditor, folder: Path) -> None:
+    """Make the edit that is searched for."""
     editor.show(folder / "app.py")
     editor.replace("get(one, 1)", "get(one, 1, timeout=10)")
+
+
+@pytest_asyncio.fixture
+async def searching(editor: BulkEditor, tmp_path: Path) -> AsyncIterator["asyncio.Task[Any]"]:
+    """Yield a request that searches for long."""
+    folder = long_project(tmp_path / "project")
+    await editor.begin(folder, preview=True)
+    editor.client.progress_reports["searching"] = []
+    edit_first(editor, folder)
     asked = asyncio.create_task(editor.bulk_edit(IN_WORKSPACE, token="searching"))
     await eventually(lambda: len(search_processes(editor)) == 2)
     yield asked
@@ -81,3 +91,28 @@ async def test_the_server_answers_while_it_searches(editor: BulkEditor, searchin
     editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams("searching"))
     with pytest.raises(JsonRpcException):
         await searching
+
+
+async def test_a_search_process_that_dies_is_told(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:
+    search_processes(editor)[0].kill()
+
+    with pytest.raises(JsonRpcException, match="a search process failed with EOFError; run the action again"):
+        await searching
+    assert editor.applied == []
+
+
+async def test_an_editor_that_resolves_has_a_progress_bar_too(editor: BulkEditor, tmp_path: Path) -> None:
+    folder = long_project(tmp_path / "project")
+    await editor.begin(folder)
+    edit_first(editor, folder)
+    item = await editor.action(IN_WORKSPACE)
+    resolving = asyncio.create_task(editor.client.code_action_resolve_async(item))
+    reports: dict[Any, Any] = editor.client.progress_reports
+    await eventually(lambda: [token for token in reports if reports[token]])
+
+    (token,) = (token for token in reports if reports[token])
+    assert reports[token][0].title == "Midspan: finding places"
+    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    with pytest.raises(JsonRpcException, match="cancelled"):
+        await resolving
+    await eventually(lambda: not search_processes(editor))

@@ -88,3 +88,33 @@ async def test_an_edit_is_offered_in_other_files_too(editor: BulkEditor, project
     assert (place.path, place.reason) == ("other.py", "as in app.py:3")
     assert (place.range.start.line, place.range.start.character) == (4, 11)
     assert (await editor.apply(shown.id, [0])).applied
+
+
+async def test_line_ends_tabs_and_wide_characters_stay_as_they_are(editor: BulkEditor, project: Path) -> None:
+    before = "import http\r\n\r\nif x:\r\n\tprint('🙂é', http.get(\r\n\t\t'🙂',\r\n\t))\r\n"
+    (project / "other.py").write_bytes(b"\xef\xbb\xbf" + before.encode())
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+    place = shown.places[1]
+    await editor.apply(shown.id, [place.id])
+
+    (change,) = changes_of(editor.applied[0].edit)
+    assert edited(before, change.edits) == before.replace("'🙂',", "'🙂',\r\n\t\ttimeout=10,")
+    assert (place.range.start.line, place.range.start.character) == (3, len("\tprint('XXé', "))
+    assert place.before == "\tprint('🙂é', http.get(\r\n\t\t'🙂',\r\n\t))"
+
+
+async def test_a_document_outside_of_the_workspace_has_its_own_places(editor: BulkEditor, project: Path) -> None:
+    await editor.begin(project, preview=True)
+    editor.open("|import http\n\nhttp.get(one)\n\nhttp.get(two)\n", "untitled:Untitled-1", "python")
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    assert [one.path for one in shown.places] == ["Untitled-1", "app.py", "app.py", "other.py"]
+    assert (await editor.apply(shown.id, [0])).applied
+    (change,) = changes_of(editor.applied[0].edit)
+    assert (change.text_document.uri, change.text_document.version) == ("untitled:Untitled-1", 1)

@@ -135,3 +135,12 @@ def test_a_syntax_error_elsewhere_does_not_matter() -> None:
     typist = Typist("a = f(1)\n\n\nb = f(2)\n\n\n)\n")
     typist.replace("f(1)", "g(1)")
     assert _lines(typist) == ["b = g(2)"]
+
+
+def test_a_file_keeps_its_line_ends() -> None:
+    typist = Typist("f(1)\r\n\r\n\r\nf(\r\n    2,\r\n)\r\n")
+    typist.replace("f(1)", "with g:\r\n    f(1)")
+    found = _next(typist)
+    assert found is not None
+    (place,) = found.places.places
+    assert place.applied(typist.text).endswith("with g:\r\n    f(\r\n        2,\r\n    )\r\n")

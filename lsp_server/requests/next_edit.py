@@ -1,0 +1,214 @@
+"""textDocument/copilotInlineEdit: where the user's last edit belongs next, one place at a time.
+
+A round begins with an edit that gives a rule. It goes on while the only changes are the offered edits themselves, and
+ends with any other change. The answer is always a list, empty if need be.
+"""
+
+import asyncio
+import logging
+
+import attrs
+from lsprotocol import types
+
+from engine.errors import MidspanError
+from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
+from lsp_server.documents.source import Source
+from lsp_server.documents.store import Snapshot, offset_at, position_in
+from lsp_server.log import describe
+from lsp_server.refactor.pattern import RuleSet
+from lsp_server.refactor.pending import PendingFile
+from lsp_server.refactor.places import Replacement
+from lsp_server.refactor.recent import RecentRules, may_be_example, next_places, places_in
+from lsp_server.refactor.worker import Worker
+from lsp_server.requests.next_file import FileSearch
+from lsp_server.requests.session import Session
+
+_logger = logging.getLogger(__name__)
+
+
+@attrs.define
+class _Round:
+    """The places of one rule. `taken` counts those that the user took."""
+
+    recent: RecentRules
+    files: dict[str, PendingFile]
+    search: FileSearch
+    taken: int = 0
+
+    @property
+    def rules(self) -> RuleSet:
+        return self.recent.rules
+
+    @property
+    def may_leave_file(self) -> bool:
+        """Whether other files may be searched: the user has shown that this edit is to be repeated."""
+        return self.taken > 0 or self.recent.examples > 1
+
+
+class NextEdits:
+    """Answers the requests for the next edit of a session."""
+
+    def __init__(self, session: Session, worker: Worker) -> None:
+        self._session = session
+        self._worker = worker
+        self._background = Worker()
+        self._round: _Round | None = None
+        self._changed: set[str] = set()
+        self._ended: set[str] = set()
+        self._undone: dict[str, int] = {}
+        """The newest edit of a document when the user took a place back: up to it there is no rule."""
+        self._looked: set[str] = set()
+        """Documents that have no rule as they are."""
+        self._asking: asyncio.Task[NextEdit | None] | None = None
+
+    async def find(self, params: NextEditParams) -> NextEditResult:
+        """Return the next edit, if there is one. A newer request cancels this one, which then returns none."""
+        if self._asking is not None:
+            self._asking.cancel()
+        asking = self._asking = asyncio.create_task(self._find(params))
+        try:
+            edit = await asking
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                asking.cancel()
+                raise
+            edit = None
+        except MidspanError as error:
+            _logger.warning("no next edit: %s", error)
+            edit = None
+        except Exception as error:
+            _logger.error("no next edit: %s; please report this", describe(error))
+            edit = None
+        return NextEditResult([edit] if edit is not None else [])
+
+    def changed(self, uri: str) -> None:
+        """Note that a document changed. What that means is seen when the next edit is asked for."""
+        self._changed.add(uri)
+        self._looked.discard(uri)
+
+    def accepted(self) -> None:
+        """Note that the user took the edit that was offered. The text must have it by now."""
+        self._follow_changes()
+
+    def dismiss(self) -> None:
+        """Offer no place of this rule again in this session."""
+        if self._round is not None:
+            self._ended.add(self._round.recent.name)
+            self._end()
+
+    def closed(self, uri: str) -> None:
+        """Drop a closed document. Its edits are counted from 1 again when it is opened."""
+        self._changed.discard(uri)
+        self._looked.discard(uri)
+        self._undone.pop(uri, None)
+
+    async def close(self) -> None:
+        """End the search and its worker process."""
+        self._end()
+        await self._background.close()
+
+    async def _find(self, params: NextEditParams) -> NextEdit | None:
+        uri = params.text_document.uri
+        self._follow_changes()
+        snapshot = self._session.served(uri)
+        if snapshot is None or not self._session.configuration.settings.next_edits:
+            return None
+        current = self._round or await self._begin(snapshot)
+        if current is None:
+            return None
+        file = await self._file(current, snapshot)
+        if self._is_stale(snapshot, current) or file is None:
+            return None
+        place = file.nearest(offset_at(snapshot, params.position, self._session.encoding))
+        if place is not None:
+            self._search(current, snapshot)
+            return self._offer(current, uri, snapshot.version, file, place)
+        if not params.any_file or not current.may_leave_file:
+            return None
+        self._search(current, snapshot)
+        found = await current.search.first(lambda other: other != uri)
+        return None if found is None or self._is_stale(snapshot, current) else self._elsewhere(current, found)
+
+    async def _begin(self, snapshot: Snapshot) -> _Round | None:
+        newest = snapshot.edits.newest
+        if newest is None or snapshot.language.grammar is None or not may_be_example(newest):
+            return None
+        if snapshot.uri in self._looked or newest.serial <= self._undone.get(snapshot.uri, 0):
+            return None
+        found = await self._worker.run(next_places, snapshot.edits.all, snapshot.language.id, snapshot.path)
+        if not self._is_current(snapshot):
+            return None
+        if found is None or found.recent.name in self._ended:
+            self._looked.add(snapshot.uri)
+            return None
+        self._end()
+        files = {snapshot.uri: PendingFile.of(snapshot.text, found.places)}
+        search = FileSearch(self._session, self._background, found.recent.rules, files)
+        self._round = _Round(found.recent, files, search)
+        return self._round
+
+    async def _file(self, current: _Round, snapshot: Snapshot) -> PendingFile | None:
+        """Return what is left in a document: in one that did not change since the round began, it is found now."""
+        file = current.files.get(snapshot.uri)
+        if file is None or file.text != snapshot.text:
+            language = snapshot.language.id
+            places = await self._worker.run(places_in, current.rules, snapshot.text, language, snapshot.path)
+            file = current.files[snapshot.uri] = PendingFile.of(snapshot.text, places)
+        return file
+
+    def _follow_changes(self) -> None:
+        """Go on with the round if all changes are edits that it offered, else end it."""
+        changed, self._changed = self._changed, set()
+        current = self._round
+        if current is None:
+            return
+        texts = {document.uri: document.text for document in self._session.documents.all() if document.uri in changed}
+        for uri, text in texts.items():
+            file = current.files.get(uri)
+            step = file.follow(text) if file is not None else "other"
+            if step == "taken":
+                current.taken += 1
+            elif step == "undone":
+                self._note_undo(uri)
+            if step in ("undone", "other"):
+                self._end()
+                return
+
+    def _note_undo(self, uri: str) -> None:
+        snapshot = self._session.documents.snapshot(uri)
+        if snapshot is not None and snapshot.edits.newest is not None:
+            self._undone[uri] = snapshot.edits.newest.serial
+
+    def _search(self, current: _Round, snapshot: Snapshot) -> None:
+        if current.may_leave_file:
+            current.search.begin(snapshot)
+
+    def _offer(self, current: _Round, uri: str, version: int, file: PendingFile, place: Replacement) -> NextEdit:
+        source, encoding = Source.of(file.text), self._session.encoding
+        start, end = (position_in(source, offset, encoding) for offset in (place.start, place.end))
+        return NextEdit(
+            place.text,
+            types.Range(start, end),
+            types.VersionedTextDocumentIdentifier(version, uri),
+            types.Command("Accept the next edit", NEXT_EDIT_ACCEPTED, arguments=[uri]),
+            max(1, sum(one.count for one in current.files.values())),
+        )
+
+    def _elsewhere(self, current: _Round, uri: str) -> NextEdit | None:
+        file = current.files[uri]
+        place = file.nearest(0)
+        open_version = next((one.version for one in self._session.documents.all() if one.uri == uri), 0)
+        return self._offer(current, uri, open_version, file, place) if place is not None else None
+
+    def _is_current(self, snapshot: Snapshot) -> bool:
+        now = self._session.documents.snapshot(snapshot.uri)
+        return now is not None and now.version == snapshot.version
+
+    def _is_stale(self, snapshot: Snapshot, current: _Round) -> bool:
+        return self._round is not current or not self._is_current(snapshot)
+
+    def _end(self) -> None:
+        if self._round is not None:
+            self._round.search.stop()
+            self._round = None

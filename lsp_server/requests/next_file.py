@@ -1,0 +1,112 @@
+"""The search for the next edit in the other files of the workspace, in the background."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import attrs
+
+from engine.errors import MidspanError
+from lsp_server.documents.store import OpenDocument, Snapshot
+from lsp_server.log import describe
+from lsp_server.refactor.pattern import RuleSet
+from lsp_server.refactor.pending import PendingFile
+from lsp_server.refactor.recent import places_of_files
+from lsp_server.refactor.search import Target
+from lsp_server.refactor.worker import Worker
+from lsp_server.requests.session import Session
+from lsp_server.workspace.files import learnable_files
+from lsp_server.workspace.rules import Rules
+
+_logger = logging.getLogger(__name__)
+
+_CHUNK = 16
+_MOST_FILES = 5_000
+_MOST_FOUND = 50
+"""So many files with places are known at a time."""
+_MOST_SECONDS = 30.0
+_NICENESS = 10
+
+
+@attrs.frozen
+class _File:
+    """A file to search, and how the editor names it."""
+
+    target: Target
+    uri: str
+
+
+class FileSearch:
+    """Finds the files of a workspace in which rules fit, the nearest first, and adds them to `files` by URI."""
+
+    def __init__(self, session: Session, worker: Worker, rules: RuleSet, files: dict[str, PendingFile]) -> None:
+        self._session, self._worker, self._rules, self._files = session, worker, rules, files
+        self._task: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin the search, unless it has begun. Files near the document come first."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(snapshot))
+            self._task.add_done_callback(lambda _: self._news.set())
+
+    def stop(self) -> None:
+        """End the search."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def first(self, is_wanted: Callable[[str], bool]) -> str | None:
+        """Return the first wanted file that has places left, waiting until one is found or all are searched."""
+        while True:
+            self._news.clear()
+            found = next((uri for uri, file in self._files.items() if file.count and is_wanted(uri)), None)
+            if found is not None or self._task is None or self._task.done():
+                return found
+            await self._news.wait()
+
+    async def _run(self, snapshot: Snapshot) -> None:
+        try:
+            await self._search(snapshot)
+        except (MidspanError, OSError) as error:
+            _logger.warning("the search for the next edit ended: %s", describe(error))
+
+    async def _search(self, snapshot: Snapshot) -> None:
+        rules, folders = Rules.of(self._session.configuration.settings), list(self._session.memory.folders.workspaces)
+        place = self._session.memory.folders.place_of(snapshot.path) if snapshot.uri.startswith("file:") else None
+        if place is None:
+            return
+        near = sorted(folders, key=lambda folder: folder != place.workspace)
+        files = await asyncio.to_thread(_files, near, place.path, rules, self._session.documents.all())
+        deadline, known = time.monotonic() + _MOST_SECONDS, len(self._files)
+        # Only the first call to the process needs to do this, and the others do no harm.
+        await self._worker.run(_make_nice)
+        for start in range(0, min(len(files), _MOST_FILES), _CHUNK):
+            chunk = [one for one in files[start : start + _CHUNK] if one.uri not in self._files]
+            if time.monotonic() > deadline or len(self._files) - known >= _MOST_FOUND:
+                return
+            for number, text, places in await self._worker.run(
+                places_of_files, self._rules, [one.target for one in chunk]
+            ):
+                self._files[chunk[number].uri] = PendingFile.of(text, places)
+                self._news.set()
+
+
+def _make_nice() -> None:
+    if hasattr(os, "nice"):
+        os.nice(max(0, _NICENESS - os.nice(0)))
+
+
+def _files(folders: Sequence[str], near: str, rules: Rules, documents: Iterable[OpenDocument]) -> list[_File]:
+    """Return the files of all folders. `near` is a path in the first one. Reads the disk."""
+    opened = {os.path.realpath(one.path): one for one in documents if one.uri.startswith("file:")}
+    files: dict[str, _File] = {}
+    for folder in folders:
+        for path in learnable_files(folder, rules, near if folder == folders[0] else ""):
+            full = Path(folder, path)
+            document = opened.get(str(full))
+            text, uri = (document.text, document.uri) if document is not None else (None, full.as_uri())
+            files.setdefault(str(full), _File(Target(folder, path, text), uri))
+    return list(files.values())
