@@ -34,6 +34,7 @@ from lsp_server.suggest.pipeline import Plan, plan
 
 HOLES = 64
 ROUNDS = 3
+MOMENTS = 60
 LANGUAGES: dict[SlotKind, tuple[str, ...]] = {
     "annotations": ("python", "typescript"),
     "docstrings": ("python", "typescript", "go"),
@@ -78,7 +79,7 @@ def main(
         "runs/small/corpus"
     ),
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
-    kind: Annotated[list[str] | None, typer.Option(help="Kinds to measure; speed is one.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Kinds to measure; speed and beside are two more.")] = None,
     count: Annotated[int, typer.Option(help="The most slots of a language and kind.")] = 300,
     examples: Annotated[int, typer.Option(help="Fills to print of each.")] = 0,
 ) -> None:
@@ -86,7 +87,9 @@ def main(
     console = Console(highlight=False, width=120)
     try:
         files = corpus.load(corpus_folder, "held-out")
-        asyncio.run(_measure(model_name, files, kind or ["speed", *get_args(SlotKind)], count, examples, console))
+        asyncio.run(
+            _measure(model_name, files, kind or ["speed", "beside", *get_args(SlotKind)], count, examples, console)
+        )
     except MidspanError as error:
         typer.echo(f"slots: {error}", err=True)
         raise typer.Exit(1) from None
@@ -102,6 +105,8 @@ async def _measure(
     try:
         if "speed" in kinds:
             await _speed(engine, files, console)
+        if "beside" in kinds:
+            await _beside(engine, files, console)
         for kind in get_args(SlotKind):
             for language in LANGUAGES[kind] if kind in kinds else ():
                 rows = await _rows(engine, tasks(files, language, kind), kind, count)
@@ -119,11 +124,7 @@ async def _speed(engine: Engine, files: Sequence[File], console: Console) -> Non
     table = Table("holes", "one by one, s", "together, s", "ratio", title=f"{HOLES} holes, the best of {ROUNDS} rounds")
     kinds: list[tuple[SlotKind, str]] = [("stubs", "python"), ("annotations", "python"), ("stubs", "typescript")]
     for kind, language in kinds:
-        holes: list[tuple[Filler, Snapshot, Slot]] = []
-        for task in tasks(files, language, kind):
-            snapshot = snapshot_of(task.path, task.text)
-            slots = [slot for slot in find_slots(snapshot, kind) if slot.start in task.truths and not slot.known]
-            holes += [(engine.filler(task.path), snapshot, slot) for slot in slots]
+        holes = _holes(engine, files, kind, language)
         took: dict[int, list[float]] = {1: [], TOGETHER: []}
         for round_ in range(ROUNDS + 1):
             for together in took:
@@ -134,6 +135,38 @@ async def _speed(engine: Engine, files: Sequence[File], console: Console) -> Non
         alone, batch = min(took[1]), min(took[TOGETHER])
         table.add_row(f"{kind}, {language}", f"{alone:.2f}", f"{batch:.2f}", f"{batch / alone:.2f}")
     console.print(table)
+
+
+async def _beside(engine: Engine, files: Sequence[File], console: Console) -> None:
+    """Print how long a suggestion takes alone, and while the slots of a file are filled."""
+    table = Table("holes together", "median, ms", "95 % within, ms", title="a suggestion meanwhile")
+    holes = _holes(engine, files, "stubs", "python")[: 2 * HOLES]
+    cursors = _holes(engine, files, "stubs", "python")[2 * HOLES :]
+    for together in (0, 4, 8, TOGETHER, 16):
+        filling = asyncio.create_task(_fill(holes if together else [], together or 1))
+        took: list[float] = []
+        for filler, snapshot, slot in cursors[:MOMENTS]:
+            planned = filler.plan(snapshot, slot.start, Settings(), 1)
+            began = time.perf_counter()
+            await engine.ask(planned.fill)
+            took.append(1000 * (time.perf_counter() - began))
+            await asyncio.sleep(0.05)
+            if together and filling.done():
+                filling = asyncio.create_task(_fill(holes, together))
+        filling.cancel()
+        await asyncio.gather(filling, return_exceptions=True)
+        took.sort()
+        table.add_row(str(together), f"{took[len(took) // 2]:.0f}", f"{took[int(len(took) * 0.95)]:.0f}")
+    console.print(table)
+
+
+def _holes(engine: Engine, files: Sequence[File], kind: SlotKind, language: str) -> list[tuple[Filler, Snapshot, Slot]]:
+    holes: list[tuple[Filler, Snapshot, Slot]] = []
+    for task in tasks(files, language, kind):
+        snapshot = snapshot_of(task.path, task.text)
+        slots = [slot for slot in find_slots(snapshot, kind) if slot.start in task.truths and not slot.known]
+        holes += [(engine.filler(task.path), snapshot, slot) for slot in slots]
+    return holes
 
 
 async def _fill(holes: Sequence[tuple[Filler, Snapshot, Slot]], together: int) -> None:

@@ -68,12 +68,13 @@ class FillSlots:
             return []
         slots = await self._slots(snapshot)
         touched = touching(snapshot, slots, selection.lines)
-        if not touched:
+        # Who selects code means it; at a mere cursor the file's own style decides.
+        if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
             return []
         noun = _NOUNS[self.name]
         verb = "Fill" if self.name == "stubs" else "Add"
         offers = [Offer("selection", f"{verb} {counted(len(touched), noun)}")]
-        if len(slots) > len(touched):
+        if len(slots) > len(touched) and any(slot.in_style for slot in slots):
             offers.append(Offer("file", f"{verb} all {noun}s in this file (up to {len(slots)})"))
         if self.name == "stubs" and self._project.memory.folders.workspaces:
             offers.append(Offer("workspace", f"{verb} all {noun}s in the workspace"))

@@ -1,5 +1,7 @@
 """Finds the parameters and functions without annotations, and the types that the file itself says."""
 
+import attrs
+
 from lsp_server.documents.store import Snapshot
 from lsp_server.slots.functions import Function, Parameter, functions
 from lsp_server.slots.known_types import Known, KnownTypes
@@ -14,18 +16,23 @@ def find_annotations(snapshot: Snapshot) -> list[Slot]:
         return []
     found = functions(snapshot)
     known = KnownTypes(found, snapshot.language.id)
+    in_style = any(map(_has_annotation, found))
     slots: list[Slot] = []
     for function in found:
         if function.takes_types:
             slots += [_of_parameter(snapshot, each, known) for each in function.parameters if _lacks_type(each)]
         if function.takes_return and function.returns is None:
             slots.append(_of_return(snapshot, function, known))
-    return slots
+    return slots if in_style else [attrs.evolve(slot, in_style=False) for slot in slots]
 
 
 def annotates(snapshot: Snapshot) -> bool:
     """Return whether the functions of a text have annotations."""
-    return any(each.returns or any(one.type for one in each.parameters) for each in functions(snapshot))
+    return any(map(_has_annotation, functions(snapshot)))
+
+
+def _has_annotation(function: Function) -> bool:
+    return function.returns is not None or any(each.type is not None for each in function.parameters)
 
 
 def _lacks_type(parameter: Parameter) -> bool:

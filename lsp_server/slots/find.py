@@ -47,8 +47,8 @@ def in_style(snapshot: Snapshot, slots: Sequence[Slot], kind: SlotKind) -> list[
 
     Reads the disk, so call it in a thread.
     """
-    if kind == "annotations" and not annotates(snapshot) and not _folder_annotates(snapshot):
-        return []
+    if kind == "annotations" and slots and not slots[0].in_style and _folder_annotates(snapshot):
+        return list(slots)
     return [slot for slot in slots if slot.in_style]
 
 

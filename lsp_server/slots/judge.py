@@ -93,7 +93,7 @@ class Judge:
         return text, confidence
 
     def _docstring(self, candidate: Candidate) -> tuple[str, float]:
-        text = candidate.text.strip().partition("\n")[0].strip()
+        text = re.split("\n|\"{3}|'{3}|\\*/", candidate.text.strip(), maxsplit=1)[0].strip()
         if not _SENTENCE.fullmatch(text) or len(text.split()) < 2 or text in self._summaries:
             return "", 0.0
         # A sentence has many right wordings, so what counts is how sure the model is of a token on average.

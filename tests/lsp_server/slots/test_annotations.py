@@ -33,7 +33,10 @@ PYTHON = {
         "def f(a: X):\n    if a in b:\n        return True\n    else:\n        return isinstance(a, X)\n",
         "def f(a: X) -> «bool»:\n    if a in b:\n        return True\n    else:\n        return isinstance(a, X)\n",
     ),
-    "it may end without a return": ("def f():\n    if a:\n        return 1\n", "def f() -> «»:\n    if a:\n        return 1\n"),
+    "it may end without a return": (
+        "def f():\n    if a:\n        return 1\n",
+        "def f() -> «»:\n    if a:\n        return 1\n",
+    ),
     "equality may be anything": ("def f():\n    return a == b\n", "def f() -> «»:\n    return a == b\n"),
     "two types": ("def f():\n    if a:\n        return 1\n    return 'a'\n", None),
     "special methods": (
@@ -66,12 +69,18 @@ PYTHON = {
 TYPESCRIPT = {
     "a function": ("function f(a, b?, ...c) { g(); }\n", "function f(a: «», b?: «», ...c: «»): «void» { g(); }\n"),
     "a default needs none": ("function f(a = 0) { return true; }\n", "function f(a = 0): «boolean» { return true; }\n"),
-    "a promise of nothing": ("async function f() { await g(); }\n", "async function f(): «Promise<void>» { await g(); }\n"),
+    "a promise of nothing": (
+        "async function f() { await g(); }\n",
+        "async function f(): «Promise<void>» { await g(); }\n",
+    ),
     "a constructor and a setter": (
         "class A {\n  constructor(a) {}\n  set b(c) { d(); }\n}\n",
         "class A {\n  constructor(a: «») {}\n  set b(c: «») { d(); }\n}\n",
     ),
-    "a callback takes its types from the call": ("on((a) => a, function (b) {});\n", "on((a) => a, function (b) {});\n"),
+    "a callback takes its types from the call": (
+        "on((a) => a, function (b) {});\n",
+        "on((a) => a, function (b) {});\n",
+    ),
     "a named arrow": ("const f = (a) => { g(a); };\n", "const f = (a: «»): «void» => { g(a); };\n"),
     "an arrow with a type": ("const f: F = (a) => { g(a); };\n", "const f: F = (a) => { g(a); };\n"),
     "a comparison": ("const f = (): any => 1;\nfunction g() { return a === b; }\n", None),
