@@ -70,7 +70,7 @@ def tasks(files: Sequence[File], language: str, kind: SlotKind, seed: int = 1) -
 
 
 def _annotations(snapshot: Snapshot, rng: random.Random) -> Iterator[_Cut]:
-    offset = snapshot.source.offset_of_byte
+    offset, data = snapshot.source.offset_of_byte, snapshot.source.data
     for function in functions(snapshot):
         if rng.randrange(SHARE):
             continue
@@ -81,11 +81,13 @@ def _annotations(snapshot: Snapshot, rng: random.Random) -> Iterator[_Cut]:
             if snapshot.text.startswith("?", start):
                 start += 1
             if each.value is None:
-                yield _Cut(start, end, "", text_of(each.type))
+                yield _Cut(start, end, "", text_of(each.type, data))
             elif snapshot.language.id == "python":
-                yield _Cut(start, offset(each.value.start_byte), "=", text_of(each.type))
+                yield _Cut(start, offset(each.value.start_byte), "=", text_of(each.type, data))
         if function.returns is not None and function.takes_return:
-            yield _Cut(offset(function.head.end_byte), offset(function.returns.end_byte), "", text_of(function.returns))
+            yield _Cut(
+                offset(function.head.end_byte), offset(function.returns.end_byte), "", text_of(function.returns, data)
+            )
 
 
 def _docstrings(snapshot: Snapshot, rng: random.Random) -> Iterator[_Cut]:
@@ -107,7 +109,7 @@ def _bodies(snapshot: Snapshot, rng: random.Random) -> Iterator[_Cut]:
         statements = [child for child in body.named_children if child.type != "comment"]
         if [child.type for child in statements] == ["statement_list"]:
             statements = statements[0].named_children
-        if statements and text_of(statements[0])[:3] in ('"""', "'''"):
+        if statements and text_of(statements[0], snapshot.source.data)[:3] in ('"""', "'''"):
             statements = statements[1:]
         if len(statements) != 1 or any("comment" in child.type for child in body.named_children):
             continue

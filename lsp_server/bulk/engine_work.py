@@ -12,7 +12,7 @@ from engine.protocol.messages import Fill, Filled
 from lsp_server.bulk.action import Cancelled, Project, Work
 from lsp_server.documents.store import Snapshot
 from lsp_server.settings import Settings
-from lsp_server.slots.filler import Filler
+from lsp_server.slots.filler import BESIDE_TYPING, Filler
 from lsp_server.suggest.pipeline import Plan
 
 _LOOK_S = 0.05
@@ -30,7 +30,7 @@ def filler_of(project: Project, client: EngineClient) -> Filler:
     async def ask(fill: Fill) -> Filled:
         return await project.link.fill(client, fill)
 
-    return Filler(plan, ask, project.configuration.settings)
+    return Filler(plan, ask, project.configuration.settings, asyncio.Semaphore(BESIDE_TYPING))
 
 
 async def until_cancelled(work: Work, doing: Coroutine[Any, Any, _Result]) -> _Result:

@@ -20,7 +20,7 @@ from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
 from lsp_server.slots.fill import fill_slots
 from lsp_server.slots.filler import Filler, side_by_side, why_unable
-from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows, touching
+from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.workspace.reading import read_text
 
@@ -102,7 +102,7 @@ class FillSlots:
         snapshot, most = selection.snapshot, self._project.configuration.settings.refactor_max_places
         full = snapshot.path if snapshot.uri.startswith("file:") else ""
         own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, full)
-        slots = await self._slots(snapshot)
+        slots = await asyncio.to_thread(find_slots, snapshot, self.name)
         if scope == "selection":
             return [attrs.evolve(own, slots=touching(snapshot, slots, selection.lines))], []
         wanted = await asyncio.to_thread(in_style, snapshot, slots, self.name)
@@ -148,7 +148,7 @@ class FillSlots:
     async def _slots(self, snapshot: Snapshot) -> Sequence[Slot]:
         last = self._last
         if last is None or last.snapshot is not snapshot:
-            last = self._last = _Found(snapshot, await asyncio.to_thread(find_slots, snapshot, self.name))
+            last = self._last = _Found(snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name))
         return last.slots
 
     async def _filler(self, todo: Sequence[_Work]) -> tuple[Filler | None, str]:

@@ -1,5 +1,7 @@
 """Finds the parameters and functions without annotations, and the types that the file itself says."""
 
+from collections.abc import Sequence
+
 import attrs
 
 from lsp_server.documents.store import Snapshot
@@ -12,10 +14,18 @@ _PYTHON_RECEIVERS = frozenset({"self", "cls", "mcs"})
 
 def find_annotations(snapshot: Snapshot) -> list[Slot]:
     """Return the missing annotations of a text. `known` is set where the file itself says the type."""
+    found = functions(snapshot)
+    return _slots(snapshot, found, KnownTypes(found, snapshot.language.id, snapshot.source.data))
+
+
+def find_bare_annotations(snapshot: Snapshot) -> list[Slot]:
+    """Return the missing annotations of a text, without a look at what the file says of them: that takes longer."""
+    return _slots(snapshot, functions(snapshot), None)
+
+
+def _slots(snapshot: Snapshot, found: Sequence[Function], known: KnownTypes | None) -> list[Slot]:
     if snapshot.path.endswith(".pyi"):
         return []
-    found = functions(snapshot)
-    known = KnownTypes(found, snapshot.language.id)
     in_style = any(map(_has_annotation, found))
     slots: list[Slot] = []
     for function in found:
@@ -39,7 +49,7 @@ def _lacks_type(parameter: Parameter) -> bool:
     return parameter.type is None and parameter.name not in _PYTHON_RECEIVERS
 
 
-def _of_parameter(snapshot: Snapshot, parameter: Parameter, known: KnownTypes) -> Slot:
+def _of_parameter(snapshot: Snapshot, parameter: Parameter, known: KnownTypes | None) -> Slot:
     offset = snapshot.source.offset_of_byte
     start = end = offset(parameter.node.end_byte)
     if snapshot.text.startswith("?", end):
@@ -47,14 +57,14 @@ def _of_parameter(snapshot: Snapshot, parameter: Parameter, known: KnownTypes) -
     after = ""
     if snapshot.language.id == "python" and parameter.value is not None:
         end, after = offset(parameter.value.start_byte), " = "
-    type_ = known.of_parameter(parameter)
+    type_ = known.of_parameter(parameter) if known is not None else None
     title = f"the type of `{parameter.stars}{parameter.name}`"
     return _slot(start, end, ": ", after, title, type_)
 
 
-def _of_return(snapshot: Snapshot, function: Function, known: KnownTypes) -> Slot:
+def _of_return(snapshot: Snapshot, function: Function, known: KnownTypes | None) -> Slot:
     end = snapshot.source.offset_of_byte(function.head.end_byte)
-    type_ = known.of_return(function)
+    type_ = known.of_return(function) if known is not None else None
     before = " -> " if snapshot.language.id == "python" else ": "
     title = f"what `{function.name}` returns"
     return _slot(end, end, before, "", title, type_)

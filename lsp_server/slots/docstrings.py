@@ -60,7 +60,7 @@ def doc_targets(snapshot: Snapshot) -> list[Target]:
         for node in captures.get("target", ()):
             first = captures.get("first", [node])[0]
             if not is_inside(first, exempt):
-                targets[node.start_byte] = of(snapshot, node, text_of(captures["name"][0]), first)
+                targets[node.start_byte] = of(snapshot, node, text_of(captures["name"][0], snapshot.source.data), first)
     return [targets[byte] for byte in sorted(targets)]
 
 
@@ -112,7 +112,9 @@ def _comment_target(snapshot: Snapshot, node: tree_sitter.Node, name: str, _: tr
 def _is_doc(snapshot: Snapshot, node: tree_sitter.Node, below: tree_sitter.Node) -> bool:
     if node.type not in snapshot.language.comments or node.end_point.row + 1 < below.start_point.row:
         return False
-    return snapshot.language.id == "go" or (text_of(node).startswith("/**") and below.type != node.type)
+    return snapshot.language.id == "go" or (
+        text_of(node, snapshot.source.data).startswith("/**") and below.type != node.type
+    )
 
 
 def _on_header_line(snapshot: Snapshot, target: Target) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lsp_server.documents.store import Documents, Snapshot
-from lsp_server.slots.annotations import annotates, find_annotations
+from lsp_server.slots.annotations import annotates, find_annotations, find_bare_annotations
 from lsp_server.slots.docstrings import find_docstrings
 from lsp_server.slots.queries import has_query
 from lsp_server.slots.slot import Slot, SlotKind
@@ -29,6 +29,11 @@ def knows(language: str, kind: SlotKind) -> bool:
 def find_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
     """Return the slots of a text, in their order; none without a grammar, or in a language without queries."""
     return _FINDERS[kind](snapshot)
+
+
+def find_bare_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
+    """Return the slots of a text as `find_slots` does, but without what the file says of them: to count them."""
+    return find_bare_annotations(snapshot) if kind == "annotations" else find_slots(snapshot, kind)
 
 
 def touching(snapshot: Snapshot, slots: Sequence[Slot], lines: range) -> list[Slot]:

@@ -63,7 +63,7 @@ class Function:
 
 def functions(snapshot: Snapshot) -> list[Function]:
     """Return the functions of a text that can have annotations, in their order."""
-    found = matches(snapshot, "annotations")
+    found, data = matches(snapshot, "annotations"), snapshot.source.data
     exempt = [node for captures in found for node in captures.get("exempt", ())]
     no_types = exempt + [node for captures in found for node in captures.get("exempt.types", ())]
     no_returns = exempt + [node for captures in found for node in captures.get("exempt.returns", ())]
@@ -72,7 +72,7 @@ def functions(snapshot: Snapshot) -> list[Function]:
         for node in (*captures.get("untyped", ()), *captures.get("typed", ())):
             head = _head(node)
             if head is not None:
-                parameter = _parameter(node, captures.get("type", [None])[0], captures.get("value", [None])[0])
+                parameter = _parameter(node, data, captures.get("type", [None])[0], captures.get("value", [None])[0])
                 parameters.setdefault(head.id, []).append(parameter)
     result: dict[int, Function] = {}
     for captures in found:
@@ -80,10 +80,10 @@ def functions(snapshot: Snapshot) -> list[Function]:
             head, body = captures["parameters"][0], captures["body"][0]
             in_order = sorted(parameters.get(head.id, ()), key=lambda each: each.node.start_byte)
             is_method = _is_method(node)
-            if is_method and snapshot.language.id == "python" and not _is_static(node) and in_order:
+            if is_method and snapshot.language.id == "python" and not _is_static(node, data) and in_order:
                 in_order = in_order[1:] if in_order[0].node.start_byte == _first_byte(head) else in_order
             result[node.start_byte] = Function(
-                text_of(captures["name"][0]),
+                text_of(captures["name"][0], data),
                 node,
                 head,
                 body,
@@ -97,13 +97,13 @@ def functions(snapshot: Snapshot) -> list[Function]:
 
 
 def _parameter(
-    node: tree_sitter.Node, annotation: tree_sitter.Node | None, value: tree_sitter.Node | None
+    node: tree_sitter.Node, data: bytes, annotation: tree_sitter.Node | None, value: tree_sitter.Node | None
 ) -> Parameter:
     parent = node.parent
     stars = ""
     if parent is not None and parent.type in ("list_splat_pattern", "dictionary_splat_pattern", "rest_pattern"):
-        stars = text_of(parent.children[0])
-    return Parameter(text_of(node), node, annotation, value, stars)
+        stars = text_of(parent.children[0], data)
+    return Parameter(text_of(node, data), node, annotation, value, stars)
 
 
 def _head(node: tree_sitter.Node) -> tree_sitter.Node | None:
@@ -123,12 +123,12 @@ def _is_method(node: tree_sitter.Node) -> bool:
     )
 
 
-def _is_static(node: tree_sitter.Node) -> bool:
+def _is_static(node: tree_sitter.Node, data: bytes) -> bool:
     at = node.parent
     return (
         at is not None
         and at.type == "decorated_definition"
-        and any(child.type == "decorator" and text_of(child).startswith("@staticmethod") for child in at.children)
+        and any(child.type == "decorator" and text_of(child, data).startswith("@staticmethod") for child in at.children)
     )
 
 

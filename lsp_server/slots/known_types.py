@@ -39,16 +39,17 @@ class Known:
 class KnownTypes:
     """What a file says of the types of its parameters and functions."""
 
-    def __init__(self, functions: Iterable[Function], language: str) -> None:
+    def __init__(self, functions: Iterable[Function], language: str, data: bytes) -> None:
+        self._data = data
         self._python = language == "python"
         self._parameters: dict[tuple[str, str, bool], Counter[str]] = {}
         self._returns: dict[str, Counter[str]] = {}
         for function in functions:
             for parameter in function.parameters:
                 if parameter.type is not None:
-                    self._parameters.setdefault(_key(parameter), Counter())[_plain(parameter.type)] += 1
+                    self._parameters.setdefault(_key(parameter), Counter())[self._plain(parameter.type)] += 1
             if function.returns is not None and function.is_method:
-                self._returns.setdefault(function.name, Counter())[_plain(function.returns)] += 1
+                self._returns.setdefault(function.name, Counter())[self._plain(function.returns)] += 1
 
     def of_parameter(self, parameter: Parameter) -> Known | None:
         """Return the type of a parameter without one, or None if the file does not say it."""
@@ -59,7 +60,7 @@ class KnownTypes:
         if seen:
             return Known(next(iter(seen)), "as elsewhere in the file", seen.total() >= _SURE)
         if by_value:
-            return Known(by_value, f"its default is {text_of(parameter.value)}")
+            return Known(by_value, f"its default is {self._text(parameter.value)}")
         return None
 
     def of_return(self, function: Function) -> Known | None:
@@ -82,13 +83,19 @@ class KnownTypes:
             return Known(next(iter(seen)), f"as of `{function.name}` elsewhere in the file", is_sure=False)
         return None
 
+    def _text(self, node: tree_sitter.Node | None) -> str:
+        return text_of(node, self._data)
+
+    def _plain(self, node: tree_sitter.Node) -> str:
+        return " ".join(self._text(node).split())
+
     def _literal(self, value: tree_sitter.Node) -> str:
         if value.type in ("unary_operator", "unary_expression") and len(value.named_children) == 1:
             inner = self._literal(value.named_children[0])
             return inner if inner in ("int", "float", "number") else ""
         if self._python:
             kind = _PYTHON_LITERALS.get(value.type, "")
-            is_bytes = kind == "str" and "b" in text_of(value).partition('"')[0].partition("'")[0].lower()
+            is_bytes = kind == "str" and "b" in self._text(value).partition('"')[0].partition("'")[0].lower()
             return "bytes" if is_bytes else kind
         return _SCRIPT_LITERALS.get(value.type, "")
 
@@ -97,15 +104,15 @@ class KnownTypes:
         if value.type == "parenthesized_expression" and len(value.named_children) == 1:
             return self._result(value.named_children[0])
         truth = "bool" if self._python else "boolean"
-        if value.type == "not_operator" or (value.type == "unary_expression" and text_of(value).startswith("!")):
+        if value.type == "not_operator" or (value.type == "unary_expression" and self._text(value).startswith("!")):
             return truth
         if value.type == "comparison_operator":
             operators = {child.type for child in value.children if not child.is_named}
             return truth if operators <= {"in", "not in", "is", "is not"} else ""
         if value.type == "binary_expression":
-            operator = text_of(value.child_by_field_name("operator"))
+            operator = self._text(value.child_by_field_name("operator"))
             return truth if operator in _SCRIPT_COMPARISONS else ""
-        if value.type == "call" and text_of(value.child_by_field_name("function")) in _PYTHON_TESTS:
+        if value.type == "call" and self._text(value.child_by_field_name("function")) in _PYTHON_TESTS:
             return truth
         return self._literal(value)
 
@@ -124,10 +131,6 @@ class KnownTypes:
 def _key(parameter: Parameter) -> tuple[str, str, bool]:
     value = parameter.value
     return parameter.name, parameter.stars, value is not None and value.type in ("none", "null", "undefined")
-
-
-def _plain(node: tree_sitter.Node) -> str:
-    return " ".join(text_of(node).split())
 
 
 def _returned(function: Function) -> list[tree_sitter.Node | None]:

@@ -38,9 +38,9 @@ def is_inside(node: tree_sitter.Node, others: list[tree_sitter.Node]) -> bool:
     return any(other.start_byte <= node.start_byte and node.end_byte <= other.end_byte for other in others)
 
 
-def text_of(node: tree_sitter.Node | None) -> str:
-    """Return the text of a node, "" for none."""
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+def text_of(node: tree_sitter.Node | None, data: bytes) -> str:
+    """Return the text of a node of the parsed `data`, "" for none. Node.text takes a hundred times as long."""
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace") if node is not None else ""
 
 
 @functools.cache

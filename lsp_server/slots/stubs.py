@@ -37,7 +37,9 @@ def find_stubs(snapshot: Snapshot) -> list[Slot]:
             if not is_inside(node, exempt):
                 offset = snapshot.source.offset_of_byte
                 start, end = offset(node.start_byte), offset(node.end_byte)
-                slots[node.start_byte] = Slot(start, end, "", "", "expression", f"the value of {_name(node)}")
+                slots[node.start_byte] = Slot(
+                    start, end, "", "", "expression", f"the value of {_name(node, snapshot.source.data)}"
+                )
     return [slots[byte] for byte in sorted(slots)]
 
 
@@ -54,13 +56,17 @@ def _stub(snapshot: Snapshot, body: tree_sitter.Node, stub: tree_sitter.Node) ->
                 return None
         node = parent
     start, end = stub.start_byte, stub.end_byte
-    own = snapshot.source.lines.at_byte
+    own, data = snapshot.source.lines.at_byte, snapshot.source.data
     if snapshot.language.indentation_is_syntax and body.parent is not None:
         comments += [other for other in body.parent.named_children if other.type in snapshot.language.comments]
     for comment in sorted(comments, key=lambda comment: -comment.start_byte):
         if own(comment.start_byte) == own(end) and comment.start_byte >= end:
             end = comment.end_byte
-        elif comment.end_byte <= start and _is_bare(comment) and own(comment.start_byte) > _header_line(snapshot, body):
+        elif (
+            comment.end_byte <= start
+            and _is_bare(comment, data)
+            and own(comment.start_byte) > _header_line(snapshot, body)
+        ):
             start = comment.start_byte
     return _slot(snapshot, body, start, end)
 
@@ -69,9 +75,9 @@ def _empty(snapshot: Snapshot, body: tree_sitter.Node) -> Slot | None:
     if any(child.type not in snapshot.language.comments for child in body.named_children):
         return None
     comments = body.named_children
-    if comments and not any(_TODO.search(text_of(comment)) for comment in comments):
+    if comments and not any(_TODO.search(text_of(comment, snapshot.source.data)) for comment in comments):
         return None
-    kept = [comment for comment in comments if not _is_bare(comment)]
+    kept = [comment for comment in comments if not _is_bare(comment, snapshot.source.data)]
     source = snapshot.source
     if not kept:
         return _slot(snapshot, body, body.start_byte + 1, body.end_byte - 1)
@@ -80,14 +86,14 @@ def _empty(snapshot: Snapshot, body: tree_sitter.Node) -> Slot | None:
     rest = source.text[last : source.line_end(source.lines.at(last))]
     if not line.strip().startswith(("//", "/*", "*")) or rest.strip():
         return None
-    return Slot(last, last, "\n" + indent_of(line), "", "body", f"the body of {_name(body)}")
+    return Slot(last, last, "\n" + indent_of(line), "", "body", f"the body of {_name(body, snapshot.source.data)}")
 
 
 def _slot(snapshot: Snapshot, body: tree_sitter.Node, first: int, last: int) -> Slot:
     """Return the slot of the bytes from `first` to `last`. A body on its header's line gets lines of its own."""
     source = snapshot.source
     start, end = source.offset_of_byte(first), source.offset_of_byte(last)
-    title = f"the body of {_name(body)}"
+    title = f"the body of {_name(body, snapshot.source.data)}"
     line, last_line = source.lines.at(start), source.lines.at(end)
     before, after = source.text[source.lines.start(line) : start], source.text[end : source.line_end(last_line)]
     if not before.strip() and not after.strip():
@@ -112,9 +118,9 @@ def _header_line(snapshot: Snapshot, body: tree_sitter.Node) -> int:
     return snapshot.source.lines.at_byte(body.parent.start_byte if body.parent is not None else body.start_byte)
 
 
-def _is_bare(comment: tree_sitter.Node) -> bool:
+def _is_bare(comment: tree_sitter.Node, data: bytes) -> bool:
     """Return whether a comment only says that something is to be done, and not what."""
-    return all(word in _BARE for word in re.findall(r"\w+", text_of(comment).lower()))
+    return all(word in _BARE for word in re.findall(r"\w+", text_of(comment, data).lower()))
 
 
 def _is_docstring(snapshot: Snapshot, node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
@@ -124,12 +130,12 @@ def _is_docstring(snapshot: Snapshot, node: tree_sitter.Node, parent: tree_sitte
     return first is not None and first.id == node.id and [child.type for child in node.children] == ["string"]
 
 
-def _name(node: tree_sitter.Node) -> str:
+def _name(node: tree_sitter.Node, data: bytes) -> str:
     """Return the name of the function around a node, in back quotes."""
     at: tree_sitter.Node | None = node.parent
     for _ in range(_LEVELS):
         name = at.child_by_field_name("name") if at is not None else None
-        if name is not None and (text := text_of(name)) not in ("get", "set"):
+        if name is not None and (text := text_of(name, data)) not in ("get", "set"):
             return f"`{text}`"
         at = at.parent if at is not None else None
     return "this function"

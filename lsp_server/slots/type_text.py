@@ -27,7 +27,7 @@ _MEANINGLESS = frozenset({"any", "Any", "typing.Any", "object", "unknown", "Obje
 
 def names_of_types(snapshot: Snapshot) -> frozenset[str]:
     """Return the names that a type in this text may use."""
-    own = {text_of(node) for captures in matches(snapshot, "names") for node in captures["name"]}
+    own = {text_of(node, snapshot.source.data) for captures in matches(snapshot, "names") for node in captures["name"]}
     return frozenset(own) | (_PYTHON_NAMES if snapshot.language.id == "python" else _SCRIPT_NAMES)
 
 
@@ -67,7 +67,8 @@ def is_type(text: str, language: Language, names: frozenset[str]) -> bool:
         return False
     python = language.id == "python"
     code = f"x: {text}\n" if python else f"let x: {text};\n"
-    tree = language.parse(code.encode("utf-8", "surrogatepass"), None, _PARSE_SECONDS)
+    data = code.encode("utf-8", "surrogatepass")
+    tree = language.parse(data, None, _PARSE_SECONDS)
     if tree is None or tree.root_node.has_error:
         return False
     statements = tree.root_node.named_children
@@ -77,11 +78,11 @@ def is_type(text: str, language: Language, names: frozenset[str]) -> bool:
     annotation = declaration.child_by_field_name("type")
     if annotation is None or declaration.child_by_field_name("right") or declaration.child_by_field_name("value"):
         return False
-    used = _python_names(annotation, language) if python else _script_names(annotation)
+    used = _python_names(annotation, data) if python else _script_names(annotation, data)
     return used is not None and used <= names
 
 
-def _python_names(annotation: tree_sitter.Node, language: Language) -> set[str] | None:
+def _python_names(annotation: tree_sitter.Node, data: bytes) -> set[str] | None:
     """Return the names of a type, None for an expression that is none."""
     names: set[str] = set()
     waiting = [annotation]
@@ -90,25 +91,25 @@ def _python_names(annotation: tree_sitter.Node, language: Language) -> set[str] 
         if node.type not in _PYTHON_NODES:
             return None
         if node.type == "identifier":
-            names.add(text_of(node))
+            names.add(text_of(node, data))
         elif node.type == "attribute":
             waiting.append(node.named_children[0])
         elif node.type == "string":
-            names.update(re.findall(r"(?<![.\w])[^\W\d]\w*", text_of(node).strip("\"'")))
-        elif node.type != "binary_operator" or text_of(node.child_by_field_name("operator")) == "|":
+            names.update(re.findall(r"(?<![.\w])[^\W\d]\w*", text_of(node, data).strip("\"'")))
+        elif node.type != "binary_operator" or text_of(node.child_by_field_name("operator"), data) == "|":
             waiting += node.named_children
         else:
             return None
     return names
 
 
-def _script_names(annotation: tree_sitter.Node) -> set[str]:
+def _script_names(annotation: tree_sitter.Node, data: bytes) -> set[str]:
     names: set[str] = set()
     waiting = [annotation]
     while waiting:
         node = waiting.pop()
         in_path = node.parent is not None and node.parent.type == "nested_type_identifier"
         if (node.type == "type_identifier" and not in_path) or (node.type == "identifier" and in_path):
-            names.add(text_of(node))
+            names.add(text_of(node, data))
         waiting += node.named_children
     return names
