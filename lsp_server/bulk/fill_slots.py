@@ -64,7 +64,10 @@ class FillSlots:
     async def offers(self, selection: Selection) -> Sequence[Offer]:
         """Offer it where the selection touches a slot."""
         snapshot = selection.snapshot
-        if not knows(snapshot.language.id, self.name) or self._unable() is not None:
+        language = snapshot.language.id
+        if not self._project.configuration.is_on(language) or not knows(language, self.name):
+            return []
+        if self._unable() is not None:
             return []
         slots = await self._slots(snapshot)
         touched = touching(snapshot, slots, selection.lines)

@@ -11,6 +11,8 @@ from lsp_server.bulk.engine_work import filler_of, until_cancelled
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.slots.refill import refill
 
+_CLOSING = " \t)]}>;,:\"'`"
+
 
 @attrs.frozen
 class Refill:
@@ -22,7 +24,7 @@ class Refill:
     by_model: bool = True
 
     async def offers(self, selection: Selection) -> Sequence[Offer]:
-        """Offer it for a selection with text, and at a cursor in a blank line or at the end of a line."""
+        """Offer it for a selection with text, and at a cursor in a blank line or before closing brackets."""
         snapshot = selection.snapshot
         if not self._project.configuration.is_on(snapshot.language.id):
             return []
@@ -30,9 +32,9 @@ class Refill:
             return [Offer("selection", "Refill the selection")]
         source = snapshot.source
         line = source.lines.at(selection.start)
-        if source.text[selection.start : source.line_end(line)].strip(" \t)]}>;,:\"'`"):
-            return []
-        return [Offer("selection", "Fill this hole")]
+        after = source.text[selection.start : source.line_end(line)].strip()
+        is_hole = not source.line_text(line).strip() or (after and not after.strip(_CLOSING))
+        return [Offer("selection", "Fill this hole")] if is_hole else []
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the answers. Raises NotApplied, Cancelled, and MidspanError if the engine fails."""

@@ -28,12 +28,15 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
     selected = snapshot.text[start:end]
     start += len(selected) - len(selected.lstrip())
     end = max(end - (len(selected) - len(selected.rstrip())), start)
+    source = snapshot.source
+    line = source.lines.at(start)
+    if start == end and not source.line_text(line).strip():
+        start = end = source.line_end(line)
     if end - start > _LONGEST:
         return []
     opened = await asyncio.to_thread(snapshot.replaced, start, end, "")
     plan, filled = await filler.fill(opened, start, "body", _CANDIDATES)
     answers = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
-    source = snapshot.source
     edits: list[SlotEdit] = []
     for text, confidence in answers[:ANSWERS]:
         edit = TextEdit(source.byte_at(start), source.byte_at(end), start, end, text)

@@ -165,6 +165,13 @@ async def test_refilling_gives_different_answers_to_choose_from(
     assert edited(editor.text, change.edits) == "def f():\n    return 1\n\n\nprint(3)\n"
 
 
+async def test_a_hole_at_the_cursor_is_filled(editor: BulkEditor, server: ModelServer, project: Path) -> None:
+    await begin(editor, server, project, "def f():\n    \n\n\nprint(3)\n")
+    assert "Fill this hole" not in [one.title for one in await editor.actions("print")]
+    item = await editor.action("Fill this hole", "    \n")
+    assert await resolved(editor, item) == "def f():\n    return 1\n\n\nprint(3)\n"
+
+
 async def test_cancelling_ends_the_fills(editor: BulkEditor, server: ModelServer, project: Path) -> None:
     await begin(editor, server, project, STUBS, preview=True)
     server.behaviour = hangs
