@@ -29,6 +29,8 @@ def _slots(snapshot: Snapshot, found: Sequence[Function], known: KnownTypes | No
     in_style = any(map(_has_annotation, found))
     slots: list[Slot] = []
     for function in found:
+        if function.node.has_error:  # what it returns may be in the part that does not parse
+            continue
         if function.takes_types:
             slots += [_of_parameter(snapshot, each, known) for each in function.parameters if _lacks_type(each)]
         if function.takes_return and function.returns is None:

@@ -1,5 +1,6 @@
 """Finds the slots of a text: stubs, missing annotations, missing docstrings."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from lsp_server.slots.slot import Slot, SlotKind
 from lsp_server.slots.stubs import find_stubs
 from lsp_server.workspace.reading import read_text
 
+_MAY_ANNOTATE = re.compile(r"->|\)\s*:\s*\w|[(,]\s*\w+\??\s*:\s*\w")
 _SIBLINGS = 20
 """Files of a folder that are looked at for annotations."""
 
@@ -28,7 +30,10 @@ def knows(language: str, kind: SlotKind) -> bool:
 
 def find_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
     """Return the slots of a text, in their order; none without a grammar, or in a language without queries."""
-    return _FINDERS[kind](snapshot)
+    try:
+        return _FINDERS[kind](snapshot)
+    except RecursionError:  # generated code can be nested deeper than Python's stack
+        return []
 
 
 def find_bare_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
@@ -75,6 +80,6 @@ def _folder_annotates(snapshot: Snapshot) -> bool:
     real = str(folder.resolve())
     for name in names:
         text = read_text(real, name)
-        if text is not None and annotates(closed_snapshot(str(Path(real, name)), text)):
+        if text is not None and _MAY_ANNOTATE.search(text) and annotates(closed_snapshot(str(Path(real, name)), text)):
             return True
     return False

@@ -35,3 +35,16 @@ async def test_what_the_file_does_not_say_is_left_out_with_the_reason() -> None:
     result = await fill_slots(snapshot, find_slots(snapshot, "annotations"), None, lambda: None)
     assert result.places == ()
     assert [omission.reason for omission in result.left_out] == [f"the type of `a`: {NO_MODEL}"]
+
+
+@pytest.mark.parametrize("depth", [10, 3000])
+async def test_deeply_nested_code_is_looked_at_or_left_alone(depth: int) -> None:
+    chain = "if (a) { return 1; } else " * depth
+    snapshot = snapshot_of(f"function f(a: number) {{ {chain} {{ return 2; }} }}\n", "/project/a.ts")
+    slots = find_slots(snapshot, "annotations")
+    assert len(slots) == 1 or depth > 10
+
+
+async def test_a_function_that_does_not_parse_gets_no_annotations() -> None:
+    snapshot = snapshot_of("def f(a: int) -> int:\n    return a\n\n\ndef g(b=0):\n    return (\n    print(\n")
+    assert [slot.title for slot in find_slots(snapshot, "annotations") if "`g`" in slot.title] == []
