@@ -57,6 +57,8 @@ class KnownTypes:
         seen = self._parameters.get(_key(parameter), Counter())
         if len(seen) > 1 or (by_value and seen and by_value not in seen):
             return None
+        if seen and len(parameter.name) == 1 and seen.total() < _SURE:
+            return None  # one letter means something else in each function
         if seen:
             return Known(next(iter(seen)), "as elsewhere in the file", seen.total() >= _SURE)
         if by_value:
@@ -79,7 +81,8 @@ class KnownTypes:
         if kind and not kinds and not _may_fall_through(function.body):
             return Known(self._in_promise(kind, function), f"it returns {_article(kind)}")
         seen = self._returns.get(function.name, Counter())
-        if function.is_method and len(seen) == 1 and all(value is not None for value in values):
+        # In Python 43 % of 44 were right.
+        if not self._python and function.is_method and len(seen) == 1 and all(value is not None for value in values):
             return Known(next(iter(seen)), f"as of `{function.name}` elsewhere in the file", is_sure=False)
         return None
 
