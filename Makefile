@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
-	@echo "make run     fill holes in three sample files, and tell how to hook up an editor"
+	@echo "make run     type in four sample files with suggestions, and tell how to hook up an editor"
 	@echo "make test    linter, types, import rules and all tests"
 	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"

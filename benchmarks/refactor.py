@@ -2,6 +2,9 @@
 
 The sites are drawn at random, and the rule is applied to the whole file. An edit counts as right if its text is the
 expected one, to the character. Run `python benchmarks/refactor.py`; --edit NAME shows what one edit does.
+
+Where ast-grep is installed (`pip install -c constraints.txt ast-grep-cli`), the last columns have what it does by
+rules written by hand.
 """
 
 import argparse
@@ -10,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import attrs
+from ast_grep import AstGrep, Result, find, rule_path
 from refactor_edits import Edit, Score, read_edits, score
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -72,14 +76,18 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=8, help="random draws for each edit and number of examples")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--edit", help="the name of one edit, to see its result from each site alone")
+    parser.add_argument("--ast-grep", default="ast-grep", help="the command, if it is not on PATH")
     arguments = parser.parse_args()
     edits = read_edits()
     if arguments.edit:
         for edit in (one for one in edits if one.name.startswith(arguments.edit)):
             _show(edit)
         return 0
-    table = Table("edit", "sites", "1: precision", "recall", "2: precision", "recall", "imports", box=SIMPLE_HEAD)
+    tool = find(arguments.ast_grep)
+    columns = ["edit", "sites", "1: precision", "recall", "2: precision", "recall", "imports"]
+    table = Table(*columns, *(["ast-grep: precision", "recall"] if tool else []), box=SIMPLE_HEAD)
     all_scores: dict[int, list[Score]] = {1: [], 2: []}
+    results: list[Result] = []
     for edit in edits:
         cells = [edit.name, str(len(edit.places))]
         imports = True
@@ -89,17 +97,40 @@ def main() -> int:
             imports = imports and all(one.imports_right for one in drawn if one.is_whole)
             sums = total(drawn)
             cells += [f"{sums.precision:.0%}", f"{sums.recall:.0%}"]
-        table.add_row(*cells, "right" if imports else "wrong")
+        cells.append("right" if imports else "wrong")
+        if tool:
+            results.append(tool.run(edit))
+            sums = total([results[-1].score])
+            cells += [f"{sums.precision:.0%}", f"{sums.recall:.0%}"]
+        table.add_row(*cells)
     totals = [total(scores) for scores in all_scores.values()]
+    by_hand = total([one.score for one in results])
     table.add_section()
     table.add_row(
         f"{len(edits)} edits",
         str(sum(len(edit.places) for edit in edits)),
         *(f"{value:.1%}" for one in totals for value in (one.precision, one.recall)),
         f"{sum(one.imports_right for one in totals)} of {sum(one.whole for one in totals)}",
+        *([f"{by_hand.precision:.1%}", f"{by_hand.recall:.1%}"] if tool else []),
     )
-    Console(width=110).print(table)
+    Console(width=130).print(table)
+    for count, one in zip(all_scores, totals, strict=True):
+        print(f"{count} example{'s' * (count > 1)}: all sites right in {one.whole / one.files:.1%} of the draws")
+    if tool:
+        _print_ast_grep(tool, edits, results)
+    else:
+        print(f"no column for ast-grep: {arguments.ast_grep} is not installed; --ast-grep PATH says where it is")
     return 0
+
+
+def _print_ast_grep(tool: AstGrep, edits: Sequence[Edit], results: Sequence[Result]) -> None:
+    with_imports = [done for edit, done in zip(edits, results, strict=True) if any(one.is_import for one in edit.sites)]
+    print(
+        f"{tool.version()}: rules for {sum(rule_path(edit).exists() for edit in edits)} of {len(edits)} edits, "
+        f"all sites right in {sum(one.score.is_whole for one in results)}, "
+        f"imports right in {sum(one.score.imports_right for one in with_imports)} of the {len(with_imports)} "
+        f"that change some; wrong sites that differ in white space alone: {sum(one.reformatted for one in results)}"
+    )
 
 
 def _show(edit: Edit) -> None:

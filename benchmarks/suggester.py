@@ -14,9 +14,10 @@ from engine.protocol.messages import ModelInfo
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_at
 from lsp_server.settings import Settings
-from lsp_server.suggest.history import Reuse
+from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import plan, present
 from lsp_server.suggest.restraint import Restraint
+from lsp_server.suggest.reuse import Reuse, longer
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32
@@ -52,15 +53,21 @@ class Suggester:
         snapshot = self._type(typed)
         offset = len(self._task.above) + typed
         self._restraint.observe(snapshot, offset)
-        rest = [each for each in self._reuse.follow(snapshot, offset) if self._allows(snapshot, offset, each)]
+        followed = self._reuse.follow(snapshot, offset)
+        rest = next((each for each in followed.texts if self._allows(snapshot, offset, each)), "") if followed else ""
         # Each key along the start of a line asks the engine again, as in lsp_server/requests/suggestions.py.
-        if rest and not self._screen.cut:
+        if followed is not None and rest and not followed.offer.may_grow(rest, snapshot, offset):
             self.reused += 1
-            self._screen = attrs.evolve(self._screen, text=rest[0], best=rest[0])
+            self._screen = attrs.evolve(self._screen, text=rest, best=rest)
         else:
             self.asked += 1
-            self._screen = await self._ask(snapshot, offset)
-            self._reuse.remember(snapshot, offset, [self._screen.text] if self._screen.text else [])
+            presented, best = await self._ask(snapshot, offset)
+            if followed is not None and rest:
+                presented = longer(presented, rest, followed.offer.source)
+            self._screen = Screen(best=best)
+            if presented:
+                self._reuse.remember(snapshot, offset, presented, lambda: 0)
+                self._screen = Screen(presented[0].text, presented[0].is_start, best)
         self._restraint.showed(snapshot, offset, self._screen.text)
         return self._screen
 
@@ -85,7 +92,8 @@ class Suggester:
             raise RuntimeError(f"{self._uri} is open but has no snapshot")
         return snapshot
 
-    async def _ask(self, snapshot: Snapshot, offset: int) -> Screen:
+    async def _ask(self, snapshot: Snapshot, offset: int) -> tuple[list[Presented], str]:
+        """Return what may be shown, and what the model would write, shown or not."""
         settings = attrs.evolve(self._settings, gate=self._restraint.gate(self._uri, self._settings.gate))
         planned = plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
         fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
@@ -98,7 +106,4 @@ class Suggester:
                 first = whole.text.partition("\n")[0]
                 self.judged.append(Judged(whole.confidence, bool(first) and first == line))
         best = ungated[0].text if ungated else ""
-        for each in present(planned, filled):
-            if self._allows(snapshot, offset, each.text):
-                return Screen(each.text, each.is_start, best)
-        return Screen(best=best)
+        return [each for each in present(planned, filled) if self._allows(snapshot, offset, each.text)], best

@@ -77,7 +77,7 @@ class MidspanServer(LanguageServer):
         memory = WorkspaceMemory(configuration, documents, link, reading, board.know)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
-        self.suggestions = Suggestions(self.session)
+        self.suggestions = Suggestions(self.session, self._tell)
         self.worker = Worker()
         self.next_edits = NextEdits(self.session, self.worker)
         self.rules = KnownRules(self.session, self.worker)
@@ -161,6 +161,9 @@ class MidspanServer(LanguageServer):
         if status.state == "error" and status.message not in self._reported_errors:
             self._reported_errors.add(status.message)
             self._warn(status.message)
+
+    def _tell(self, line: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"Midspan: {line}"))
 
     def _warn(self, line: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Midspan: {line}"))

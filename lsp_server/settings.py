@@ -14,31 +14,12 @@ from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import MemoryName, RuleName
 from lsp_server.messages import camel_case
+from lsp_server.secret_files import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number
 
 SECTION = "midspan"
 DEFAULT_GATE = (
     0.8  # Measured by typing held-out packages (docs/suggestions.md). A lower gate shows more, and is wrong more often.
-)
-SECRET_FILES = (
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.pfx",
-    "*.p12",
-    "*.keystore",
-    "*.jks",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "credentials*",
-    "secrets.*",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".htpasswd",
 )
 
 

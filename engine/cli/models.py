@@ -138,7 +138,7 @@ def remove(name: Name, yes: Yes = False) -> None:
     try:
         if name == EMBEDDED:
             raise ModelError("the embedded model is part of Midspan and cannot be removed")
-        folder = store.folder_for(name)
+        folder = store.folders_of(name)[0]
         if in_use and not yes:
             raise ModelError(f"{name} is in use; run `midspan models use embedded` first, or remove it with --yes")
         if not yes and not _confirmed(f"Remove {folder}?"):

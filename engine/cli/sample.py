@@ -1,47 +1,39 @@
-"""The sample files of the demo, and the holes marked in them."""
+"""The sample files of the demo: a small project, with a part of each file that is to be typed."""
 
-import re
 from importlib.resources import files
 from pathlib import Path
 
 import attrs
 
-from engine.cli.cursor import Cursor
-
-# A sample marks its holes as ⟨the original text⟩. Its name ends in .txt because the marks make it invalid source.
-_HOLE = re.compile("⟨([^⟩]*)⟩")
-
-
-@attrs.frozen
-class SampleHole:
-    """A cursor at one hole of a sample, and the author's original text. All other holes have their original text."""
-
-    cursor: Cursor
-    original: str
+# Marks around the part that is typed. A sample's name ends in .txt because the marks make it invalid source.
+_START, _END = "⟨", "⟩"
 
 
 @attrs.frozen
 class Sample:
-    """A sample file: its name, and its text with marks around the holes."""
+    """A sample file: its name, and its text before, in and after the part that is typed."""
 
     name: str
-    marked: str
+    above: str
+    typed: str
+    below: str
 
-    def holes(self, folder: Path) -> list[SampleHole]:
-        """Return the holes, as if the file were in `folder`."""
-        return [self._hole(folder / self.name, match) for match in _HOLE.finditer(self.marked)]
+    @classmethod
+    def read(cls, name: str, marked: str) -> "Sample":
+        """Return the sample of a text with marks."""
+        above, _, rest = marked.partition(_START)
+        typed, _, below = rest.partition(_END)
+        return cls(name, above, typed, below)
 
-    def _hole(self, path: Path, match: re.Match[str]) -> SampleHole:
-        before = _HOLE.sub(r"\1", self.marked[: match.start()])
-        after = _HOLE.sub(r"\1", self.marked[match.end() :])
-        return SampleHole(Cursor.at_offset(path, before + after, len(before)), match[1])
+    def write(self, folder: Path, typed: str) -> Path:
+        """Write the file with `typed` in place of its part, and return its path."""
+        path = folder / self.name
+        path.write_text(self.above + typed + self.below, "utf-8")
+        return path
 
 
 def samples() -> list[Sample]:
     """Return the samples in the package, sorted by name."""
-    sample_files = [file for file in files("engine.cli").joinpath("samples").iterdir() if file.name.endswith(".txt")]
-    return sorted((Sample(file.name.removesuffix(".txt"), file.read_text("utf-8")) for file in sample_files), key=_name)
-
-
-def _name(sample: Sample) -> str:
-    return sample.name
+    found = [file for file in files("engine.cli").joinpath("samples").iterdir() if file.name.endswith(".txt")]
+    named = sorted((file.name.removesuffix(".txt"), file.read_text("utf-8")) for file in found)
+    return [Sample.read(name, marked) for name, marked in named]

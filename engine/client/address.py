@@ -23,6 +23,7 @@ from engine.protocol.messages import PROTOCOL_VERSION
 LOOPBACK = "127.0.0.1"
 # sun_path holds 104 bytes on macOS and 108 on Linux, including the final NUL.
 _SOCKET_PATH_BYTES = 103
+_OWN = "set MIDSPAN_RUNTIME_DIR to a directory that only you can write"
 
 
 @attrs.frozen
@@ -125,19 +126,38 @@ def make_private(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()
     except OSError as error:
-        raise EngineUnavailable(
-            f"cannot use the runtime directory {directory}: {error.strerror}; set MIDSPAN_RUNTIME_DIR to another one"
-        ) from None
+        raise EngineUnavailable(f"cannot use the runtime directory {directory}: {error.strerror}; {_OWN}") from None
+    _check_directory(directory, status)
+
+
+def check_private(paths: RuntimePaths) -> None:
+    """Check that nobody else could have written what says where the engine is: the directory, the lock and the token.
+
+    Whoever could, would get the code that we send. What does not exist yet is fine. Raises EngineUnavailable in one
+    line.
+    """
+    if sys.platform == "win32":
+        return
+    for path in (paths.directory, paths.lock, paths.token):
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise EngineUnavailable(f"cannot use the runtime directory {path}: {error.strerror}; {_OWN}") from None
+        if path == paths.directory:
+            _check_directory(path, status)
+        elif not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise EngineUnavailable(f"{path} is not a file that only you can write; remove it, or {_OWN}")
+
+
+def _check_directory(directory: Path, status: os.stat_result) -> None:
     if sys.platform == "win32":
         return
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise EngineUnavailable(
-            f"the runtime directory {directory} is not a directory of yours; set MIDSPAN_RUNTIME_DIR to one that is"
-        )
+        raise EngineUnavailable(f"the runtime directory {directory} is not a directory of yours; {_OWN}")
     if status.st_mode & 0o022:
-        raise EngineUnavailable(
-            f"others can write to the runtime directory {directory}; `chmod 700` it, or set MIDSPAN_RUNTIME_DIR"
-        )
+        raise EngineUnavailable(f"others can write to the runtime directory {directory}; `chmod 700` it, or {_OWN}")
 
 
 def peer_uid(sock: socket.socket | TransportSocket) -> int | None:

@@ -13,7 +13,7 @@ from typing import IO
 
 import attrs
 
-from engine.client.address import Address, RuntimePaths, make_private, resolve_model, runtime_paths_of
+from engine.client.address import Address, RuntimePaths, check_private, make_private, resolve_model, runtime_paths_of
 from engine.client.connection import EngineClient
 from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
 from engine.client.failures import EngineSilent
@@ -68,8 +68,8 @@ def log_path(options: EngineOptions) -> Path:
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
     """Connect to the running engine of these options. Return None when there is none that accepts clients.
 
-    `client` is the client's name. Raises ProtocolError when the engine refuses the connection, and EngineSilent when it
-    does not answer.
+    `client` is the client's name. Raises ProtocolError when the engine refuses the connection, EngineSilent when it
+    does not answer, and EngineUnavailable when somebody else could have written where it is.
     """
     address = _address(options.paths)
     if address is None:
@@ -149,6 +149,7 @@ async def connect_or_start(
 
 
 def _address(paths: RuntimePaths) -> Address | None:
+    check_private(paths)
     record = read_record(paths.lock)
     # Another process may now use the port of an engine that died. The record is valid only while the lock is held.
     if record is None or not record.accepts_clients or not is_held(paths.lock):

@@ -16,6 +16,8 @@ from engine.file_lock import try_lock
 # `is_held` takes the lock for a moment, so one failed attempt does not prove that another engine holds it.
 _ATTEMPTS = 5
 _ATTEMPT_GAP_S = 0.02
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+"""Windows has none."""
 
 
 @attrs.frozen
@@ -54,7 +56,7 @@ class EngineLock:
             if attempt:
                 time.sleep(_ATTEMPT_GAP_S)
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
             except OSError as error:
                 raise _not_writable(path, error) from None
             # An engine that ends removes the file. A lock on a removed file would not exclude the next engine.
@@ -111,7 +113,7 @@ def last_heartbeat(path: Path) -> int:
 def is_held(path: Path) -> bool:
     """Whether a running engine holds the lock."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDWR | _NO_LINK)
     except OSError:
         return False
     try:

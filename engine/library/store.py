@@ -129,16 +129,21 @@ def sha256_of(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> s
     return digest.hexdigest()
 
 
+def folders_of(name: str) -> list[Path]:
+    """Return the folders of the model `name` and of an incomplete pull. Raises ModelError if there are none."""
+    folders = [folder for folder in (folder_for(name), partial_folder(name)) if folder.exists() or folder.is_symlink()]
+    if not folders:
+        raise ModelError(f"the model {name} is not here: there is no folder {folder_for(name)}")
+    return folders
+
+
 def remove(name: str) -> int:
     """Remove the model `name` and the files of an incomplete pull. Return the number of bytes that this frees.
 
     Raises ModelError when there is nothing to remove, and for a link, because Midspan makes only folders.
     """
-    folders = [folder for folder in (folder_for(name), partial_folder(name)) if folder.exists() or folder.is_symlink()]
-    if not folders:
-        raise ModelError(f"the model {name} is not here: there is no folder {folder_for(name)}")
     freed = 0
-    for folder in folders:
+    for folder in folders_of(name):
         if folder.is_symlink() or not folder.is_dir():
             raise ModelError(f"{folder} is not a folder that Midspan made; remove it by hand")
         freed += sum(path.lstat().st_size for path in folder.iterdir())

@@ -39,7 +39,8 @@ class Listener:
         except OSError as error:
             self.remove()
             raise EngineUnavailable(
-                f"cannot listen for clients in {paths.directory}: {error.strerror}; set MIDSPAN_RUNTIME_DIR to another"
+                f"cannot listen for clients in {paths.directory}: {error.strerror}; "
+                "set MIDSPAN_RUNTIME_DIR to another directory of yours"
             ) from None
 
     def remove(self) -> None:

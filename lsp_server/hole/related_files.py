@@ -7,6 +7,7 @@ from pathlib import PurePath
 import attrs
 
 from engine.protocol.messages import Snippet
+from lsp_server.documents.credentials import without_credentials
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
 from lsp_server.hole.hole import normalize_newlines
 
@@ -23,7 +24,7 @@ _NAMED_BY_FOLDER = frozenset({"__init__", "__main__", "index", "main", "mod", "l
 
 
 @attrs.define
-class RecentEdits:
+class EditedLines:
     """The lines that the user edited last in each document, and which document was edited last.
 
     Line numbers start at 0, and move when lines are added or removed above them.
@@ -86,7 +87,7 @@ class RelatedFiles:
     """
 
     def __init__(self, documents: Documents) -> None:
-        self.recent = RecentEdits()
+        self.recent = EditedLines()
         self._documents = documents
         self._selections: dict[str, _Selection] = {}
 
@@ -110,13 +111,17 @@ class RelatedFiles:
         if selection is None or (selection.versions, selection.room) != (versions, room):
             newest_first = [others[uri] for uri in self.recent.newest_first() if uri in others]
             files = [
-                OtherFile(path, other.language.id, normalize_newlines(other.text), self.recent.lines(other.uri))
+                OtherFile(path, other.language.id, _context_text(other), self.recent.lines(other.uri))
                 for other in newest_first
                 if (path := path_of(other)) is not None
             ]
             chosen = snippets(snapshot.text, snapshot.language.id, files, room)
             selection = self._selections[snapshot.uri] = _Selection(versions, room, chosen)
         return selection.snippets
+
+
+def _context_text(other: OpenDocument) -> str:
+    return without_credentials(normalize_newlines(other.text))
 
 
 def snippets(text: str, language: str, others: Iterable[OtherFile], room: int) -> list[Snippet]:

@@ -137,7 +137,9 @@ class _Rendering:
     def _gap(self, left: int, right: int) -> None:
         before = len(self._output.pieces)
         span = self._place_gap(left, right)
-        if span is not None:
+        if span is not None and self._opens_lost_list(left, span):
+            text = ""
+        elif span is not None:
             self._output.keep(*span)
             text = self._file.syntax.text(*span)
         else:
@@ -150,6 +152,15 @@ class _Rendering:
             self._output.text(text)
         if self._brackets and not self._brackets[-1] and len(self._output.pieces) > before:
             self._brackets[-1] = self._line_start(left, text)
+
+    def _opens_lost_list(self, left: int, gap: tuple[int, int]) -> bool:
+        """Return whether a line break after a bracket was for a list of which one element is left between brackets."""
+        aligned, template = self._layout.aligned, self._layout.template
+        closing = template[left + 2] if left + 2 < len(template) else None
+        is_one = isinstance(closing, Leaf) and closing.text in CLOSING and left + 2 not in aligned
+        opening = template[left]
+        opens = isinstance(opening, Leaf) and opening.text in OPENING
+        return opens and is_one and not self._file.syntax.text(*gap).strip()
 
     def _line_start(self, left: int, gap: str) -> str:
         """Return the gap before the first element of a list, if it is on a line of its own."""

@@ -1,5 +1,6 @@
 """What the requests of one editor share: its settings, documents and engine."""
 
+import os
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -10,7 +11,7 @@ from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
@@ -36,6 +37,8 @@ class Session:
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
+    _real_paths: dict[str, str] = attrs.field(factory=dict)
+    """Where the links in a document's path lead, if it has any: a link to a secret file is a secret too."""
 
     def __attrs_post_init__(self) -> None:
         self.related = RelatedFiles(self.documents)
@@ -44,6 +47,10 @@ class Session:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self.close(document.uri)
         self._language_ids[document.uri] = document.language_id
+        if document.uri.startswith("file:"):
+            path = path_of(document.uri)
+            if (real := os.path.realpath(path)) != path:
+                self._real_paths[document.uri] = real
         if (reason := why_unfit(document.text)) is not None:
             self._unfit[document.uri] = reason
         else:
@@ -64,18 +71,29 @@ class Session:
         """Drop a document."""
         self._language_ids.pop(uri, None)
         self._unfit.pop(uri, None)
+        self._real_paths.pop(uri, None)
         self.related.forget(uri)
         self.documents.close(uri)
 
     def served(self, uri: str) -> Snapshot | None:
         """Return the current snapshot of a document, or None when the settings allow no suggestions for it."""
-        # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
-        if uri in self._unfit or not self.configuration.is_on(self._language_ids.get(uri)):
-            return None
+        return self.documents.snapshot(uri) if self.why_not_served(uri) is None else None
+
+    def why_not_served(self, uri: str) -> str | None:
+        """Return why there are no suggestions for a document, as a sentence without its end; None if there are."""
+        if not self.configuration.is_on():
+            return "suggestions are switched off; the command midspan.toggle switches them on"
+        if (unfit := self._unfit.get(uri)) is not None:
+            return f"this file is left alone: it {unfit}"
         snapshot = self.documents.snapshot(uri)
-        if snapshot is None or not self.configuration.is_on(snapshot.language.id):
-            return None
-        return snapshot if self.why_excluded(snapshot) is None else None
+        if snapshot is None:
+            return "this file is not known to the server; open it again"
+        # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
+        for language in (self._language_ids.get(uri), snapshot.language.id):
+            if not self.configuration.is_on(language):
+                return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
+        excluded = self.why_excluded(snapshot)
+        return f"this file is left alone: it {excluded}" if excluded is not None else None
 
     def why_unfit(self, uri: str) -> str | None:
         """Return why an open document is not kept, or None."""
@@ -83,7 +101,9 @@ class Session:
 
     def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
         """Return why the model must not see a document, or None."""
-        return why_secret(document.path, self.configuration.settings.exclude) or why_unfit(document.text)
+        exclude = self.configuration.settings.exclude
+        real = self._real_paths.get(document.uri, document.path)
+        return why_secret(document.path, exclude) or why_secret(real, exclude) or why_unfit(document.text)
 
     def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
         """Return the plan for a hole, with what the session knows besides the document: its folders and other files.

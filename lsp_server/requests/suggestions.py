@@ -12,22 +12,25 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
-from engine.errors import MidspanError
-from engine.protocol.messages import Fill, Filled, SourceName
+from engine.errors import EngineUnavailable, MidspanError
+from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.session import Session
 from lsp_server.requests.why import Why
+from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.history import Reuse
-from lsp_server.suggest.pipeline import present
+from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
+from lsp_server.suggest.reuse import Offer, Reuse, longer
 
 _logger = logging.getLogger(__name__)
 
 MAX_SUGGESTIONS = 3
+_PATIENCE_S = 5.0
+"""A user who asks waits so long for an engine that starts."""
 
 
 @attrs.frozen
@@ -43,8 +46,9 @@ class Suggestion:
 class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
-    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, and the rest of
-    the last suggestions does not keep the engine from being asked.
+    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
+    gate, and the rest of the last suggestions does not keep the engine from being asked. If there is nothing to show,
+    the user is told why.
     """
 
     asker: str
@@ -57,29 +61,15 @@ class SuggestionRequest:
         return self.candidates == 1
 
 
-@attrs.frozen
-class _LastOffer:
-    """The newest offer of a document, whose text begins at `offset`.
-
-    `asked_at`: cursor offset of this offer's latest request. `starts`: those of its texts that are starts of lines.
-    `source`: where most of its first text came from.
-    """
-
-    number: int
-    offset: int
-    asked_at: int
-    starts: frozenset[str]
-    source: SourceName
-
-
 class Suggestions:
     """Answers the suggestion requests of a session, and cancels those that a newer request or an edit makes stale."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+        """`tell` shows the user one line."""
         self._session = session
+        self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
-        self._last_offers: dict[str, _LastOffer] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
         self.why = Why(session)
 
@@ -92,6 +82,8 @@ class Suggestions:
         try:
             suggestions = await self._find(request)
         except MidspanError as error:
+            if not request.automatic:
+                self._tell(str(error))
             expected = isinstance(error, EngineFailure) and error.code == "cancelled"
             _logger.log(logging.DEBUG if expected else logging.WARNING, "no suggestion: %s", error)
             return []
@@ -100,6 +92,8 @@ class Suggestions:
             return []
         if suggestions:
             self._session.offers.answered(suggestions[0].tag)
+        elif not request.automatic:
+            self._tell(self._session.why_not_served(request.uri) or "there is nothing to suggest here")
         return suggestions
 
     def dismiss(self, snapshot: Snapshot, offset: int) -> None:
@@ -108,10 +102,10 @@ class Suggestions:
         If the user types along the dismissed text, its rest is not suggested either.
         """
         self.cancel(snapshot.uri)
-        dismissed = self._reuse.follow(snapshot, offset)
+        rest = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
-        self._restraint.dismissed(snapshot, offset, dismissed)
+        self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
 
     def cancel(self, uri: str) -> None:
@@ -120,16 +114,16 @@ class Suggestions:
             self._cancel(key)
 
     def cancel_all(self) -> None:
-        """Cancel all running requests."""
+        """Cancel all running requests, and forget what was suggested."""
         for key in list(self._running):
             self._cancel(key)
+        self._reuse.forget_all()
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
         self._restraint.forget(uri)
-        self._last_offers.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
@@ -146,57 +140,48 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        rest = self._reuse.follow(*here) if request.automatic else []
-        rest = [each for each in rest if restraint.allows(*here, each)]
-        if rest and not self._may_have_grown(rest[0], cursor):
+        followed = self._reuse.follow(*here) if request.automatic else None
+        rest = next((each for each in followed.texts if restraint.allows(*here, each)), "") if followed else ""
+        if followed is not None and rest and not followed.offer.may_grow(rest, *here):
             session.board.counts.reused += 1
             if is_typed:
-                restraint.showed(*here, rest[0])
-            return self._tagged(rest[:1], cursor)
-        client = session.link.ready()
+                restraint.showed(*here, rest)
+            return _tagged([rest], cursor, followed.offer)
+        client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
-        if request.automatic:
-            settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate))
+        settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = await self._newest(request, client, plan.fill)
         current = session.documents.snapshot(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
         session.board.took((time.perf_counter() - started) * 1000)
-        presented = present(plan, filled)
         if request.automatic:
+            presented = present(plan, filled)
             presented = [each for each in presented if restraint.allows(*here, each.text)]
+        else:
+            presented = _asked(plan, filled, session.configuration.settings)
+        if followed is not None and rest:
+            presented = longer(presented, rest, followed.offer.source)
         texts = [each.text for each in presented]
         if is_typed:
             # Who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
-        self._reuse.remember(*here, texts)
-        self._last_offers[request.uri] = self._offer(cursor, presented, rest)
-        if texts:
+        if not texts:
+            return []
+        offer = self._reuse.remember(*here, presented, session.offers.make)
+        if texts[0] != rest:
             self.why.note(plan, texts[0])
-        return self._tagged(texts, cursor)
+        return _tagged(texts, cursor, offer)
 
-    def _offer(self, cursor: Cursor, presented: list[Presented], rest: list[str]) -> _LastOffer:
-        """Return the offer of these texts; `rest` is what typing left of the last offer."""
-        starts = frozenset(each.text for each in presented if each.is_start)
-        source = presented[0].source if presented else "model"
-        last = self._last_offers.get(cursor.snapshot.uri)
-        if last and rest and presented:
-            text = presented[0].text
-            if text.startswith(rest[0]) or rest[0].startswith(text):
-                # The same start, longer or shorter now, is the same offer.
-                return _LastOffer(last.number, last.offset, cursor.offset, starts, source)
-        return _LastOffer(self._session.offers.make(), cursor.offset, cursor.offset, starts, source)
-
-    def _may_have_grown(self, rest: str, cursor: Cursor) -> bool:
-        """Return whether `rest` belongs to a start of a line along which the user typed since the last request.
-
-        The model knows one more character now: it may be confident of a longer start, or no longer of this one.
-        """
-        offer = self._last_offers[cursor.snapshot.uri]
-        typed = cursor.snapshot.text[offer.asked_at : cursor.offset]
-        return bool(typed) and typed + rest in offer.starts
+    async def _awaited_client(self) -> EngineClient:
+        """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await self._session.link.client()
+        except TimeoutError:
+            raise EngineUnavailable("the engine is still starting; ask again in a moment") from None
 
     async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
@@ -214,14 +199,25 @@ class Suggestions:
             if self._running.get(key) is running:
                 del self._running[key]
 
-    def _tagged(self, texts: list[str], cursor: Cursor) -> list[Suggestion]:
-        offer = self._last_offers[cursor.snapshot.uri]
-        start = cursor.offset - offer.offset
-        language = cursor.snapshot.language.id
-        tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
-        return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
-
     def _cancel(self, key: tuple[str, str]) -> None:
         running = self._running.pop(key, None)
         if running is not None:
             running.cancel()
+
+
+def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
+    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
+
+    Of a guess there is the first line only: what is below it is hardly ever right.
+    """
+    sure = present(attrs.evolve(plan, settings=settings), filled)
+    guesses = [attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in present(plan, filled)]
+    shown = {each.text: each for each in (*sure, *guesses) if each.text}
+    return list(shown.values())[:MAX_SUGGESTIONS]
+
+
+def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:
+    start = cursor.offset - offer.offset
+    language = cursor.snapshot.language.id
+    tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.suggest.history import Dismissals
+from lsp_server.suggest.dismissals import Dismissals
 from lsp_server.suggest.unwanted import gives_back, only_formats
 
 DOUBT = 1.5

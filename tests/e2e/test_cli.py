@@ -14,6 +14,9 @@ import attrs
 import pytest
 from git_folder import repository
 
+from engine.cli.lsp_client import LspSession
+from engine.cli.sample import samples
+from engine.cli.typist import Typist
 from engine.models.embedded.kernel_pass import kernel_paths
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
@@ -162,12 +165,29 @@ def test_a_missing_model_is_one_clear_line(midspan: CommandLine) -> None:
     assert "no-model" in _only_line(ended.err)
 
 
-def test_demo_fills_the_samples_and_shows_the_server_for_editors(midspan: CommandLine, tiny_model: Path) -> None:
-    ended = midspan.run("demo", "--model", str(tiny_model))
+def test_demo_types_the_samples_and_shows_the_server_for_editors(midspan: CommandLine) -> None:
+    ended = midspan.run("demo")
     assert ended.status == 0, ended.err
-    for words in ("cart.ts", "inventory.py", "wordcount.go", "its author wrote", "midspan-lsp"):
-        assert words in ended.out
+    assert all(sample.name in ended.out for sample in samples())
+    found = re.findall(r"(\d+) keys instead of (\d+), -?\d+% fewer · (\d+) suggestions right, (\d+) wrong", ended.out)
+    assert len(found) == len(samples())
+    for pressed, all_keys, right, _ in found:
+        assert (int(pressed) < int(all_keys)) == (int(right) > 0)
+    assert sum(int(right) for _, _, right, _ in found) > 0, "the embedded model and the memory know some of this"
+    assert "midspan-lsp" in ended.out
     assert "⟨" not in ended.out
+
+
+async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    sample = samples()[-1]
+    path = sample.write(tmp_path, "")
+    async with LspSession(workspace=tmp_path) as session:
+        await session.open(path, sample.above + sample.below)
+        strokes = [stroke async for stroke in Typist(session, sample, path).strokes()]
+    assert "".join(stroke.text for stroke in strokes if stroke.kind != "wrong") == sample.typed
 
 
 def test_the_engine_starts_reports_its_status_and_stops(midspan: CommandLine, tiny_model: Path) -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
-from lsp_server.settings import SECRET_FILES, Settings, read_settings, setting_names
+from lsp_server.secret_files import SECRET_FILES
+from lsp_server.settings import Settings, read_settings, setting_names
 
 
 @pytest.mark.parametrize("nothing", [(), (None,), ({},), ({"midspan": None},), ({"midspan": {}}, None)])
@@ -149,6 +150,16 @@ def test_off_stays_off_when_another_setting_changes() -> None:
         "/home/me/.aws/credentials",
         "/home/me/app/secrets.yaml",
         "secrets.toml",
+        "/home/me/app/prod.env",
+        "/home/me/app/.envrc",
+        "/home/me/.git-credentials",
+        "/home/me/.pgpass",
+        "/home/me/infra/main.tfvars",
+        "/home/me/.vault-token",
+        "/home/me/.kube/config",
+        "/home/me/.docker/config.json",
+        "/home/me/app/secrets/database.yml",
+        "/home/me/passwords.kdbx",
     ],
 )
 def test_files_with_secrets_are_excluded_by_default(path: str) -> None:
@@ -156,7 +167,16 @@ def test_files_with_secrets_are_excluded_by_default(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/home/me/app/main.py", "/home/credentials/main.py", "/srv/.env/lib.py", "monkey.py", ""]
+    "path",
+    [
+        "/home/me/app/main.py",
+        "/home/credentials/main.py",
+        "/srv/.env/lib.py",
+        "monkey.py",
+        "environment.py",
+        "kube/config.py",
+        "",
+    ],
 )
 def test_other_files_are_not_excluded(path: str) -> None:
     assert why_secret(path, SECRET_FILES) is None

@@ -1,6 +1,7 @@
 """Which clients the engine accepts: those of the same user and protocol that send Hello, with the token on TCP."""
 
 import asyncio
+import json
 import os
 import shutil
 import stat
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 from raw_client import HOLE, RawClient
 
@@ -17,6 +19,7 @@ from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import LockRecord, read_record
 from engine.errors import EngineUnavailable
+from engine.file_lock import try_lock
 from engine.models.load import load
 from engine.protocol.framing import pack
 from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome
@@ -133,3 +136,68 @@ def test_a_runtime_directory_that_others_can_write_to_is_refused(
     tmp_path.chmod(0o777)
     with pytest.raises(EngineUnavailable, match="others can write to the runtime directory"):
         asyncio.run(connect_or_start(options, "test"))
+
+
+async def _listening(received: list[bytes]) -> asyncio.Server:
+    """A server in the place of an engine, which keeps what clients send."""
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read(1000))
+        writer.close()
+
+    return await asyncio.start_server(take, "127.0.0.1", 0)
+
+
+def _prepare(kind: str, paths: RuntimePaths, port: int, elsewhere: Path) -> None:
+    """Write a record of an engine at `port` as somebody could who is not the user."""
+    record = json.dumps(attrs.asdict(LockRecord(os.getpid(), "m", "0", port=port)))
+    paths.directory.mkdir(mode=0o700, exist_ok=True)
+    paths.token.write_text("token")
+    paths.token.chmod(0o600)
+    if kind == "a link":
+        elsewhere.write_text(record)
+        paths.lock.symlink_to(elsewhere)
+        return
+    paths.lock.write_text(record)
+    paths.lock.chmod(0o666 if kind == "a lock that others can write" else 0o600)
+    if kind == "a token that others can write":
+        paths.token.chmod(0o622)
+    if kind == "a directory that others can write":
+        paths.directory.chmod(0o777)
+    if kind == "a lock of another user":
+        os.chown(paths.lock, 65534, 65534)
+    if kind == "a directory of another user":
+        os.chown(paths.directory, 65534, 65534)
+
+
+_NEEDS_ROOT = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root on Linux can give files to another user"
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a link",
+        "a lock that others can write",
+        "a token that others can write",
+        "a directory that others can write",
+        pytest.param("a lock of another user", marks=_NEEDS_ROOT),
+        pytest.param("a directory of another user", marks=_NEEDS_ROOT),
+    ],
+)
+async def test_an_engine_that_somebody_else_may_have_named_gets_nothing(
+    kind: str, options: EngineOptions, paths: RuntimePaths, tmp_path: Path
+) -> None:
+    received: list[bytes] = []
+    server = await _listening(received)
+    port = server.sockets[0].getsockname()[1]
+    _prepare(kind, paths, port, tmp_path.parent / "record.json")
+    with paths.lock.open("r+") as held:
+        assert try_lock(held.fileno()), "the engine's process holds its lock"
+        with pytest.raises(EngineUnavailable, match=r"only you can write|others can write|not a directory of yours"):
+            await connect_or_start(options, "test")
+    server.close()
+    await server.wait_closed()
+    assert received == []

@@ -89,6 +89,7 @@ def test_remove_refuses_the_model_in_use_without_yes(models: ModelsCommand) -> N
     assert not folder.exists()
     assert chosen_model().problem == ""
     assert "is not here" in models.fails("remove", NAME, "--yes")
+    assert "is not here" in models.fails("remove", NAME), "nobody is asked about what is not there"
 
 
 def test_remove_asks_first_and_removes_only_folders_of_midspan(models: ModelsCommand, tiny_model: Path) -> None:

@@ -2,13 +2,13 @@
 
 from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, OpenDocument
-from lsp_server.hole.related_files import OtherFile, RecentEdits, RelatedFiles, snippets
+from lsp_server.hole.related_files import EditedLines, OtherFile, RelatedFiles, snippets
 
 FULL_OF_LINES = "".join(f"line_{number} = {number}\n" for number in range(2000))
 
 
 def test_edited_lines_move_with_the_lines_above_them() -> None:
-    recent = RecentEdits()
+    recent = EditedLines()
     recent.note("a", 100, 0, 0)
     recent.note("a", 104, 0, 1)
     assert recent.lines("a") == [105], "edits close together are one"
@@ -26,7 +26,7 @@ def test_edited_lines_move_with_the_lines_above_them() -> None:
 
 
 def test_only_the_latest_edited_lines_of_a_document_are_kept() -> None:
-    recent = RecentEdits()
+    recent = EditedLines()
     for line in range(0, 2000, 100):
         recent.note("a", line, 0, 0)
 
@@ -86,3 +86,14 @@ def test_snippets_stay_the_same_until_another_document_changes() -> None:
 
 def path_unless_secret(other: OpenDocument) -> str | None:
     return None if "secret" in other.path else other.path
+
+
+def test_a_line_with_a_credential_stays_out_of_the_context() -> None:
+    documents = Documents()
+    documents.open("file:///a.py", "python", 1, "x = 1\n")
+    documents.open("file:///b.py", "python", 1, 'above = 1\npassword = "c0rrect' + 'horse"\nbelow = 2\n')
+    related = RelatedFiles(documents)
+    related.recent.see("file:///b.py")
+    snapshot = documents.snapshot("file:///a.py")
+    assert snapshot is not None
+    assert related.around(snapshot, 1000, lambda other: other.path) == [Snippet("/b.py", "above = 1\n\nbelow = 2\n")]

@@ -23,6 +23,13 @@ def test_a_moved_argument_has_its_own_places_edited() -> None:
     )
 
 
+def test_a_list_of_which_one_element_is_left_is_on_one_line() -> None:
+    text = "y = os.path.join(\n    directory,\n    name,\n)\nz = os.path.join(directory,\n                 name)\n"
+    assert repeated("python", "os.path.join(a, b)", "Path(a) / b", text) == (
+        "y = Path(directory) / name\nz = Path(directory) / name\n"
+    )
+
+
 def test_a_list_with_one_element_a_line_stays_one() -> None:
     assert repeated("python", *TIMEOUT, "foo(\n    a,\n    b,\n)\n") == "foo(\n    a,\n    b,\n    timeout=3,\n)\n"
 

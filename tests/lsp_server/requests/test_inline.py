@@ -188,16 +188,28 @@ async def test_a_suggestion_continues_the_selected_item_of_the_menu(editor: Edit
     assert item.range == replaced
 
 
-async def test_nothing_is_shown_that_the_gate_hides(settings: dict[str, Any]) -> None:
+async def test_nothing_is_shown_that_the_gate_hides_unless_the_user_asks(settings: dict[str, Any]) -> None:
     editor = Editor()
     await editor.start({**settings, "gate": 1})
     editor.open("one two |\n")
     await editor.until("ready")
 
     for char in "abc":
-        assert await editor.suggest(INVOKED) == []
+        assert await editor.suggest() == []
         editor.type(char)
     assert (await editor.command("midspan.status"))["asked"] == 3
+    items = await editor.suggest(INVOKED)
+    assert items
+    assert all("\n" not in str(item.insert_text) for item in items), "a guess is one line"
+    await editor.stop()
+
+
+async def test_a_user_who_asks_before_the_engine_runs_waits_for_it(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start(settings)
+    editor.open("one two |\n")
+    assert await editor.suggest(INVOKED)
+    assert editor.warnings() == []
     await editor.stop()
 
 
@@ -209,11 +221,26 @@ async def test_a_secret_file_and_a_language_that_is_off_are_never_sent(settings:
     asked = (await editor.command("midspan.status"))["asked"]
 
     editor.open("PASSWORD=|\n", "file:///project/.env")
-    assert await editor.suggest(INVOKED) == []
+    assert await editor.suggest() == await editor.suggest(INVOKED) == []
     editor.open("let a = |\n", "file:///project/a.jsx", "javascriptreact")
-    assert await editor.suggest(INVOKED) == []
+    assert await editor.suggest() == await editor.suggest(INVOKED) == []
+    assert [line.partition(";")[0] for line in editor.warnings()] == [
+        'Midspan: this file is left alone: it matches ".env" of the setting midspan.exclude',
+        "Midspan: suggestions are switched off for javascriptreact",
+    ], "only a user who asks is told why"
     assert (await editor.command("midspan.status"))["asked"] == asked
     await editor.stop()
+
+
+async def test_a_link_to_a_secret_file_is_never_sent(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("PASSWORD=\n")
+    (tmp_path / "notes.txt").symlink_to(tmp_path / ".env")
+    editor.open("one two |\n")
+    await editor.until("ready")
+    asked = (await editor.command("midspan.status"))["asked"]
+    editor.open("PASSWORD=|\n", (tmp_path / "notes.txt").as_uri())
+    assert await editor.suggest(INVOKED) == []
+    assert (await editor.command("midspan.status"))["asked"] == asked
 
 
 async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None:

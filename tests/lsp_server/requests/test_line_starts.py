@@ -128,11 +128,23 @@ async def test_each_key_along_a_start_asks_the_engine_again_for_the_same_offer(
     assert (tag["start"], tag["characters"]) == (3, len("f.connect(host)"))
 
 
-async def test_a_start_that_turns_out_wrong_disappears(editor: Editor, server: ModelServer) -> None:
+async def test_a_start_that_is_typed_along_stays_whatever_the_model_says_now(
+    editor: Editor, server: ModelServer
+) -> None:
     assert await shown(editor) == [START]
     server.behaviour = writes([("elf", 0.2), (".other", 0.9)])
-    editor.type("s")
+    for typed, key in enumerate(START[:-1], 1):
+        editor.type(key)
+        assert await shown(editor) == [START[typed:]]
+
+
+async def test_deleting_what_was_typed_past_a_suggestion_brings_it_back(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == [START]
+    server.behaviour = writes([("nothing", 0.1)])
+    editor.type("q")
     assert await shown(editor) == []
+    editor.delete(1)
+    assert await shown(editor) == [START]
 
 
 async def test_at_the_end_of_a_start_the_engine_is_asked_for_more(editor: Editor, server: ModelServer) -> None:
@@ -193,7 +205,7 @@ async def test_the_same_start_of_two_candidates_is_shown_once(editor: Editor, se
     other: Written = [*CALL[:3], ("port", 0.3), (")", 0.9)]
     confident: Written = [("open", 0.9), ("()", 0.9)]
     server.behaviour = writes(CALL, other, confident)
-    assert await shown(editor, INVOKED) == [START, "open()"]
+    assert await shown(editor, INVOKED) == [START, "open()", "self.connect(host)"], "then what the gate hides"
 
 
 async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Editor, server: ModelServer) -> None:
@@ -204,13 +216,13 @@ async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Ed
     server.behaviour = writes([("elf", 0.95), *CALL[1:]])
     editor.type("s")
     assert await shown(editor) == [], "it is the same start"
-    assert await shown(editor, INVOKED) == [START[1:]], "the user asked"
+    assert await shown(editor, INVOKED) == [START[1:], "elf.connect(host)"], "the user asked"
     server.behaviour = writes([("lf", 0.95), *((token, 0.95) for token, _ in CALL[1:])])
     editor.type("e")
     await dismiss(editor)
     editor.type("l")
-    server.behaviour = writes([("f", 0.95), *((token, 0.95) for token, _ in CALL[1:])])
-    assert await shown(editor) == ["f.connect(host)"], "a longer text is another suggestion"
+    server.behaviour = writes([("f", 0.99), *((token, 0.99) for token, _ in CALL[1:]), (".open()", 0.99)])
+    assert await shown(editor) == ["f.connect(host).open()"], "a longer text is another suggestion"
 
 
 async def test_the_completion_menu_shows_the_start(editor: Editor) -> None:

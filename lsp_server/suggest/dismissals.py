@@ -1,4 +1,4 @@
-"""The history of suggestions: typing along one shows its rest, and a dismissed or ignored one stays hidden."""
+"""What the user dismissed or ignored stays hidden."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,62 +6,11 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.language import BRACKETS
 
 _LINES_ABOVE = 3
 _MAX_CHARACTERS = 400
 _MAX_PLACES = 64
 _OFTEN_IGNORED = 2
-
-
-@attrs.frozen
-class _LastSuggestions:
-    """The texts that were suggested last at a cursor, and the document's text before and after it."""
-
-    before: str
-    after: str
-    texts: tuple[str, ...]
-
-
-class Reuse:
-    """Remembers the last suggestions of each document, and shows their rest without asking the engine again."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, _LastSuggestions] = {}
-
-    def remember(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
-        """Note that `texts` were suggested at `offset`. They replace the document's earlier ones."""
-        text = snapshot.text
-        self._last[snapshot.uri] = _LastSuggestions(text[:offset], text[offset:], tuple(texts))
-
-    def forget(self, uri: str) -> None:
-        """Drop the suggestions of a document."""
-        self._last.pop(uri, None)
-
-    def follow(self, snapshot: Snapshot, offset: int) -> list[str]:
-        """Return what is left of the suggestions if the user only typed along them, or deleted that again, else [].
-
-        The text before their place and after the cursor must be unchanged, except for brackets and quotes that the
-        editor closed by itself. Then a suggestion ends where it would close them.
-        """
-        last = self._last.get(snapshot.uri)
-        text = snapshot.text
-        if last is None or not text.startswith(last.before) or not text.endswith(last.after):
-            return []
-        start, end = len(last.before), len(text) - len(last.after)
-        if not start <= offset <= end:
-            return []
-        typed, closed = text[start:offset], text[offset:end]
-        rests: list[str] = []
-        for suggestion in last.texts:
-            if suggestion.startswith(typed):
-                rest = suggestion[len(typed) :]
-                if closed:
-                    rest = _up_to_closed(rest, typed, closed, snapshot)
-                if rest and rest not in rests:
-                    rests.append(rest)
-        return rests
 
 
 @attrs.frozen
@@ -131,27 +80,6 @@ class Dismissals:
         """Drop a closed document."""
         self._dismissed.pop(uri, None)
         self._ignored.pop(uri, None)
-
-
-def _up_to_closed(rest: str, typed: str, closed: str, snapshot: Snapshot) -> str:
-    """Return `rest` up to where it closes what `closed` already closes; "" when the editor did not insert `closed`.
-
-    A start of a line may close nothing: then all of it fits inside. The Return key between two braces puts the closing
-    brace on a line of its own.
-    """
-    language = snapshot.language
-    opened = balance(typed, language)
-    if closed.lstrip() != opened.quote + opened.closing() or not closed.strip():
-        return ""
-    inside = balance(rest, language, opened.quote)
-    if opened.quote:
-        return rest[: inside.quote_closed]
-    if not inside.unmatched:
-        return rest
-    if inside.unmatched[0].char != BRACKETS[opened.opened[-1].char]:
-        return ""
-    inner = rest[: inside.unmatched[0].index]
-    return inner if closed[0] == closed.lstrip()[0] else inner.rstrip()
 
 
 def _surroundings(snapshot: Snapshot, offset: int, typed_to: int | None = None) -> _Surroundings:
