@@ -10,10 +10,11 @@ import time
 import attrs
 import tree_sitter
 
+from lsp_server.languages.reads import Reads
+
 log = logging.getLogger("midspan.syntax")
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_READ_BYTES = 16384
 
 
 @attrs.frozen
@@ -66,20 +67,20 @@ class Language:
         if parser is None:
             return None
         deadline = time.perf_counter() + seconds
-
-        def read(byte: int, _: tree_sitter.Point) -> bytes:
-            return source[byte : byte + _READ_BYTES]
+        reads = Reads(source)
 
         def give_up(_: int, __: bool) -> bool:
             return time.perf_counter() > deadline
 
         try:
             if edited is None:
-                return parser.parse(read, progress_callback=give_up)
-            return parser.parse(read, edited, progress_callback=give_up)
+                return parser.parse(reads.read, progress_callback=give_up)
+            return parser.parse(reads.read, edited, progress_callback=give_up)
         except ValueError:
             parser.reset()
             return None
+        finally:
+            reads.release()
 
     def opener_of(self, line: str) -> Opener | None:
         """Return how `line`, without its comment and trailing white space, opens a body, or None."""
