@@ -23,7 +23,7 @@ _PYTHON_METHODS = {
 _PYTHON_TESTS = frozenset({"isinstance", "issubclass", "hasattr", "callable"})
 _SCRIPT_COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
 _SURE = 3
-"""A name that has one type so many times has it again: 98 % of 302 times in held-out packages; seldomer seen, 84 %."""
+"""A name that has one type so many times has it again: 98 % of 302 times in held-out packages; seen less, 84 %."""
 _RAISES = frozenset({"raise_statement", "throw_statement"})
 
 

@@ -51,6 +51,10 @@ PYTHON = {
         "def f(size: X) -> X: ...\n" * 3 + "def g(size): ...\n",
         "def f(size: X) -> X: ...\n" * 3 + "def g(size: «X») -> «»: ...\n",
     ),
+    "a name of one letter means little": (
+        "def f(n: int) -> int: ...\ndef g(n): ...\n",
+        "def f(n: int) -> int: ...\ndef g(n: «») -> «»: ...\n",
+    ),
     "seen with two types": (
         "def f(size: int) -> X: ...\ndef f(size: str) -> X: ...\ndef g(size): ...\n",
         "def f(size: int) -> X: ...\ndef f(size: str) -> X: ...\ndef g(size: «») -> «»: ...\n",

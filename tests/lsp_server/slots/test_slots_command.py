@@ -14,7 +14,7 @@ from remote_server import ModelServer, answers_status, serving
 from scripted_model import writes
 
 FILES = {
-    "box.py": 'def f(a: int) -> int:\n    """Return a."""\n    return a\n\n\ndef g(a, b=True):\n    print(b)\n',
+    "box.py": 'def f(size: int) -> int:\n    """Return it."""\n    return size\n\n\ndef g(size, b=True):\n    print(b)\n',
     "stub.py": "def h():\n    pass\n",
     "notes.md": "# Notes\n",
 }
@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_what_the_files_say_is_annotated_without_a_model(folder: Path) -> None:
     done = refactor(folder, "annotate", ".", "--no-model")
-    assert "-def g(a, b=True):\n+def g(a, b: bool = True) -> None:\n" in done.stdout
+    assert "-def g(size, b=True):\n+def g(size, b: bool = True) -> None:\n" in done.stdout
     assert "box.py:6: doubtful: `int`, as elsewhere in the file" in done.stderr
     assert "2 places in 1 files found" in done.stderr
     assert done.returncode == 3, "a doubtful place was left out"
@@ -62,7 +62,7 @@ def test_files_as_pre_commit_names_them_are_written(folder: Path) -> None:
     # The other file of the folder has annotations, so this one gets them too.
     done = refactor(folder, "annotate", "box.py", "stub.py", "notes.md", "--no-model", "--doubtful", "--apply")
     assert (folder / "box.py").read_text() == FILES["box.py"].replace(
-        "g(a, b=True):", "g(a: int, b: bool = True) -> None:"
+        "g(size, b=True):", "g(size: int, b: bool = True) -> None:"
     )
     assert "stub.py:1: left out: what `h` returns: the file does not say it" in done.stderr
     assert done.returncode == 3
