@@ -132,6 +132,8 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, limits:
     doubtful = sum(place.doubtful for one in filled for place in one.edit.places) if not output.doubtful else 0
     for line in lines(filled, with_doubtful=output.doubtful):
         typer.echo(line, err=True)
+    for line in todo.excluded:
+        typer.echo(f"midspan: {line}", err=True)
     for line in todo.reached:
         typer.echo(f"midspan: {line}; raise --max-files, --max-places or --max-seconds", err=True)
     places, files = sum(len(one.edit.places) for one in found), sum(bool(one.edit.places) for one in found)

@@ -11,7 +11,10 @@ from engine.client.launcher import connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
+from lsp_server.documents.credentials import without_credentials
+from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
+from lsp_server.hole.hole import normalize_newlines
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
@@ -48,11 +51,15 @@ class FileTodo:
 
 @attrs.define
 class Todo:
-    """The files with slots. `texts` are all files that were read; `reached` has a line for each limit that was met."""
+    """The files with slots. `texts` are all files that were read.
+
+    `reached` has a line for each limit that was met, and `excluded` one for each file that the settings exclude.
+    """
 
     files: list[FileTodo] = attrs.field(factory=list)
     texts: list[tuple[Target, str]] = attrs.field(factory=list)
     reached: list[str] = attrs.field(factory=list)
+    excluded: list[str] = attrs.field(factory=list)
 
     @property
     def places(self) -> int:
@@ -70,17 +77,21 @@ class Filled:
 
 def slots_of(targets: Sequence[Target], kind: SlotKind, limits: Limits) -> Todo:
     """Return the slots of all files in the languages that have such slots."""
-    todo = Todo()
+    todo, settings = Todo(), Settings()
     known = [target for target in targets if knows(language_for("", target.path).id, kind)]
     if len(known) > limits.files:
         todo.reached.append(f"only the first {limits.files} of {len(known)} files were searched")
     left = limits.places
     for target in known[: limits.files]:
+        full = str(Path(target.folder, target.path))
+        if (reason := why_secret(full, settings.exclude)) is not None:
+            todo.excluded.append(f"{target.path} is left alone: the file {reason}")
+            continue
         text = read_text(target.folder, target.path)
         if text is None or is_generated(text):
             continue
         todo.texts.append((target, text))
-        snapshot = closed_snapshot(str(Path(target.folder, target.path)), text)
+        snapshot = closed_snapshot(full, text)
         slots = in_style(snapshot, find_slots(snapshot, kind), kind)
         if len(slots) > left:
             todo.reached.append(f"the search ended at {limits.places} places")
@@ -142,12 +153,17 @@ def _filler(client: EngineClient, settings: Settings, target: Target, room: asyn
     return Filler(plan_of, client.fill, settings, room)
 
 
+def _readable(text: str) -> str:
+    """Return what the engine may learn of a text, as in an editor."""
+    return without_credentials(normalize_newlines(text))
+
+
 async def _learn(client: EngineClient, todo: Todo) -> None:
     """Have the engine read the files, as it does for an editor."""
     texts = todo.texts[:_LEARNED]
     await side_by_side(
         [
-            client.learn(Learn(target.folder, target.path, text, language_for("", target.path).id))
+            client.learn(Learn(target.folder, target.path, _readable(text), language_for("", target.path).id))
             for target, text in texts
         ]
     )

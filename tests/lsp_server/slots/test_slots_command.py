@@ -14,7 +14,7 @@ from remote_server import ModelServer, answers_status, serving
 from scripted_model import writes
 
 FILES = {
-    "box.py": 'def f(size: int) -> int:\n    """Return it."""\n    return size\n\n\ndef g(size, b=True):\n    print(b)\n',
+    "box.py": 'def f(size: int) -> int:\n    """It."""\n    return size\n\n\ndef g(size, b=True):\n    print(b)\n',
     "stub.py": "def h():\n    pass\n",
     "notes.md": "# Notes\n",
 }
@@ -106,6 +106,13 @@ def test_a_small_model_writes_no_docstrings(folder: Path, tiny_model: Path, tmp_
         done = refactor(folder, "docstrings", ".", "--model", str(tiny_model))
     assert "box.py:7: left out: the docstring of `g`: tiny is too small to write docstrings" in done.stderr
     assert done.returncode == 3
+
+
+def test_a_file_that_the_settings_exclude_is_left_alone(folder: Path) -> None:
+    (folder / "credentials.py").write_text("def f():\n    pass\n")
+    done = refactor(folder, "stubs", "credentials.py")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert 'midspan: credentials.py is left alone: the file matches "credentials*"' in done.stderr
 
 
 def test_bad_input_is_told_in_one_line(folder: Path) -> None:
