@@ -81,7 +81,7 @@ class MidspanServer(LanguageServer):
         self.worker = Worker()
         self.next_edits = NextEdits(self.session, self.worker)
         self.rules = KnownRules(self.session, self.worker)
-        actions = actions_of(self.session, self.rules)
+        actions = actions_of(self.session, self.rules, self.worker)
         self.bulk_work = BulkWork(self, self.session, actions)
         self.bulk_edits = BulkEdits(self, self.session, self.bulk_work)
         self.code_actions = CodeActions(self.protocol, self.session, actions, self.bulk_edits)

@@ -14,7 +14,8 @@ class RecentEdit:
     """What the user did at one place: the whole text before and after it, and the part that it touched.
 
     `start` and `end` are characters of `after`; `start` and `old_end` those of `before`. Outside of them both are
-    equal. `serial` counts the edits of a document, and stays the same while an edit goes on.
+    equal. `serial` counts the edits of a document, and stays the same while an edit goes on. `changes` counts the
+    editor's changes: a key makes one, and what is pasted too.
     """
 
     before: str
@@ -23,6 +24,7 @@ class RecentEdit:
     old_end: int
     end: int
     serial: int
+    changes: int = 1
 
     @property
     def undone(self) -> bool:
@@ -68,6 +70,7 @@ class RecentEdits:
             max(last.old_end, end - growth),
             max(last.end, end) + (new_end - end),
             last.serial,
+            last.changes + 1,
         )
         return RecentEdits((*self._edits[:-1], edit), self._serial)
 

@@ -10,7 +10,7 @@ import time
 import attrs
 import tree_sitter
 
-from lsp_server.languages.reads import Reads
+from lsp_server.languages.chunks import reader
 
 log = logging.getLogger("midspan.syntax")
 
@@ -66,21 +66,18 @@ class Language:
         parser = _parser(self.grammar) if self.grammar is not None else None
         if parser is None:
             return None
-        deadline = time.perf_counter() + seconds
-        reads = Reads(source)
+        deadline, read = time.perf_counter() + seconds, reader(source)
 
         def give_up(_: int, __: bool) -> bool:
             return time.perf_counter() > deadline
 
         try:
             if edited is None:
-                return parser.parse(reads.read, progress_callback=give_up)
-            return parser.parse(reads.read, edited, progress_callback=give_up)
+                return parser.parse(read, progress_callback=give_up)
+            return parser.parse(read, edited, progress_callback=give_up)
         except ValueError:
             parser.reset()
             return None
-        finally:
-            reads.release()
 
     def opener_of(self, line: str) -> Opener | None:
         """Return how `line`, without its comment and trailing white space, opens a body, or None."""

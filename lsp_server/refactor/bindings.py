@@ -1,5 +1,6 @@
 """What a name is at a place: an import, a parameter, a local variable, or a definition of the file."""
 
+import builtins
 import re
 from collections.abc import Iterator
 
@@ -30,6 +31,14 @@ class Binding:
 
 
 UNKNOWN = Binding("unknown")
+_OF_LANGUAGES = """
+    console Math JSON Object Array Promise Number String Boolean Error Map Set Date RegExp Symbol undefined window
+    document process require module exports globalThis parseInt parseFloat setTimeout fetch URL append cap close copy
+    delete len make new panic print println recover nil true false iota string error int int64 float64 byte rune bool
+    any
+"""
+BROUGHT = frozenset(dir(builtins)) | frozenset(_OF_LANGUAGES.split())
+"""Names that languages bring without an import."""
 
 
 class Scopes:

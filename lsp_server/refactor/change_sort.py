@@ -1,36 +1,67 @@
-"""What sort of edit a change is: a new structure, another value in the same place, or a name that is bound here."""
+"""What sort of edit a change is: a new structure, another value in the same place, a removal, or another name."""
 
 from typing import Literal
 
-from lsp_server.refactor.bindings import Scopes
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import is_callee, is_definition, is_fixed_name, is_literal, is_name, is_parameters
-from lsp_server.refactor.grammar import is_string_content as is_content
+from lsp_server.refactor.grammar import (
+    is_callee,
+    is_definition,
+    is_fixed_name,
+    is_literal,
+    is_name,
+    is_named_element,
+    is_string_content,
+)
 from lsp_server.refactor.node import Node, leaf_text
 
-Sort = Literal["structure", "value", "rename"]
+Sort = Literal["structure", "value", "removal", "rename"]
 
 
 def sort_of(change: Change, scopes: Scopes) -> Sort:
     """Return the sort of a change. `scopes` are those of the text before it.
 
     A "value" is a literal or an operand in the same place; a "rename" gives a name that the file binds another name. A
-    callee, a member or a keyword that changes is "structure": so an API changes.
+    callee, a member, a keyword or something imported that changes is "structure": so an API changes. What the language
+    itself brings does not change, so more arguments of it are values, unless they have names.
     """
+    if not change.after:
+        return "removal"
+    if _is_call_of_builtin(change, scopes):
+        return "value"
     old = [leaf for node in change.before for leaf in node.leaves()]
     new = [leaf for node in change.after for leaf in node.leaves()]
     if len(old) != len(new) or any(one.field != other.field for one, other in zip(old, new, strict=True)):
         return "structure"
     pairs = [pair for pair in zip(old, new, strict=True) if leaf_text(pair[0]) != leaf_text(pair[1])]
+    if sorted(leaf_text(one) for one, _ in pairs) == sorted(leaf_text(other) for _, other in pairs):
+        return "structure"  # arguments that changed places
     if all(_is_bound(one, scopes) and is_name(other) for one, other in pairs):
         return "rename"
-    return "value" if all(_is_value(one) and _is_value(other) for one, other in pairs) else "structure"
+    return "value" if all(_is_value(one, scopes) and _is_value(other, scopes) for one, other in pairs) else "structure"
 
 
-def _is_value(leaf: Node) -> bool:
-    if is_literal(leaf) or is_content(leaf):
+def _is_call_of_builtin(change: Change, scopes: Scopes) -> bool:
+    """Return whether a change gives more arguments to a function that the language brings, none of them by name."""
+    if len(change.before) != 1 or len(change.after) != 1:
+        return False
+    names = [
+        next((child for child in node.children if is_callee(child)), None) for node in (*change.before, *change.after)
+    ]
+    old, new = names
+    if old is None or new is None or old.text != new.text or old.text not in BROUGHT:
+        return False
+    named = [sum(map(is_named_element, node.walk())) for node in (*change.before, *change.after)]
+    more = sum(1 for _ in change.after[0].leaves()) > sum(1 for _ in change.before[0].leaves())
+    return more and named[0] == named[1] and scopes.binding(old.text, old) == UNKNOWN
+
+
+def _is_value(leaf: Node, scopes: Scopes) -> bool:
+    if is_literal(leaf) or is_string_content(leaf):
         return True
-    return is_name(leaf) and leaf.kind == "identifier" and not is_fixed_name(leaf) and not is_callee(leaf)
+    if not is_name(leaf) or leaf.kind != "identifier" or is_fixed_name(leaf) or is_callee(leaf):
+        return False
+    return not scopes.is_imported(leaf.text)
 
 
 def _is_bound(leaf: Node, scopes: Scopes) -> bool:
@@ -41,6 +72,7 @@ def _is_bound(leaf: Node, scopes: Scopes) -> bool:
         return True
     if is_fixed_name(leaf) or is_callee(leaf):
         return False
-    if any(is_parameters(above) for above in leaf.ancestors()):
+    *_, top = leaf.ancestors()
+    if binds(leaf, top):
         return True
     return scopes.binding(leaf.text, leaf).kind in ("parameter", "local", "global")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import Binding, Scopes, is_scope
+from lsp_server.refactor.bindings import UNKNOWN, Binding, Scopes, is_scope
 from lsp_server.refactor.grammar import is_named_element
 from lsp_server.refactor.imports import origin, same_origin
 from lsp_server.refactor.matching import Match, matches
@@ -24,6 +24,7 @@ def why_not(place: Place, scopes: Scopes, added: Sequence[Import]) -> str | None
     return (
         _imported_receiver(place.match, scopes)
         or _taken_name(place.rule, node, scopes, added)
+        or _missing_name(place.rule, node, scopes)
         or _argument_twice(place)
         or _await_outside(place.rule, node)
         or _in_quotes(place.rule, node)
@@ -67,6 +68,14 @@ def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import])
         is_other = here.kind in ("parameter", "local", "global")
         if one.bound in new and (is_other or (here.kind == "import" and not same_origin(here.source, origin(one)))):
             return f"`{one.bound}`, which the edit imports, is something else here"
+    return None
+
+
+def _missing_name(rule: Rule, node: Node, scopes: Scopes) -> str | None:
+    """Return a reason if the edit uses a name that something binds in the example, and nothing at the place."""
+    for name in rule.brings:
+        if scopes.binding(name, node) == UNKNOWN and not scopes.imports_everything():
+            return f"`{name}`, which the edit uses, is not known here"
     return None
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -13,6 +14,7 @@ from lsp_server.refactor.syntax import Syntax
 
 _VERSION = re.compile(r"^v\d+$")
 SCRIPTS = frozenset({"javascript", "typescript", "typescriptreact"})
+_TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
 
 @attrs.frozen(eq=False)
@@ -59,12 +61,16 @@ def same_origin(one: str, other: str) -> bool:
 
 
 def imports_of(syntax: Syntax) -> ImportTable:
-    """Return the imports of a file, also those inside of functions."""
+    """Return the imports of a file, also those inside of functions. They are looked for once in each tree."""
+    known = _TABLES.get(syntax)
+    if known is not None:
+        return known
     read = _READERS.get(syntax.language.id, _read_text)
     parts = [
         part for node in _statements(syntax.root) for part in read(node, syntax) if part.what.source or part.what.name
     ]
-    return ImportTable(tuple(parts))
+    table = _TABLES[syntax] = ImportTable(tuple(parts))
+    return table
 
 
 def import_edit(before: Syntax, after: Syntax) -> ImportEdit:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import UNKNOWN, Scopes
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
 from lsp_server.refactor.change_sort import Sort, sort_of
 from lsp_server.refactor.difference import Change, difference
 from lsp_server.refactor.example import Example, NoRule, parsed
@@ -42,19 +42,23 @@ class Learned:
     sides: Sides
     rule: Rule
     sort: Sort
+    unknown: tuple[str, ...] = ()
+    """Names that the edit adds as values, and that nothing in the file binds: it is hardly finished."""
 
 
 @attrs.frozen(eq=False)
 class Lesson:
     """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little.
 
-    A lesson without changes may still have imports.
+    `alike` counts the changes that were widened to one rule with others of the example. A lesson without changes may
+    still have imports.
     """
 
     learned: tuple[Learned, ...]
     imports: ImportEdit
     insertions: int
     small: int
+    alike: int = 0
 
     @property
     def reasons(self) -> list[str]:
@@ -71,7 +75,9 @@ def lesson(before: Syntax, after: Syntax) -> Lesson:
     for one in ones:
         if one is not None:
             put(learned, one)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, ones.count(None))
+    small = ones.count(None)
+    alike = len(ones) - small - len(learned)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike)
 
 
 def learn(examples: Iterable[Example], language: Language) -> RuleSet:
@@ -107,8 +113,29 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
     names = _free_names(change, sides, scopes)
+    brought = _brought(change, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
-    return Learned(sides, rule, sort_of(change, scopes))
+    rule = attrs.evolve(rule, brings=tuple(name for name, leaf, is_bound in brought if is_bound))
+    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
+    return Learned(sides, rule, sort_of(change, scopes), unknown)
+
+
+def _brought(change: Change, sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
+    """Return the free names that only the template has, each with a leaf and whether its file binds it.
+
+    Imports are left out: they come along. So are names that the edit itself binds.
+    """
+    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
+    scopes = Scopes(after, imports_of(after))
+    leaves = [leaf for top in change.after for leaf in top.leaves() if leaf.text in new and _is_free(leaf)]
+    bound = {leaf.text for leaf in leaves if binds(leaf, after.root)}
+    found: dict[str, tuple[str, Node, bool]] = {}
+    for leaf in leaves:
+        binding = scopes.binding(leaf.text, leaf)
+        if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
+            found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
+    return list(found.values())
 
 
 def rule_of(
@@ -155,6 +182,7 @@ def put(learned: list[Learned], new: Learned) -> None:
                 template=sides.template,
                 names=names,
                 repeats=old.rule.repeats or new.rule.repeats,
+                brings=tuple(name for name in old.rule.brings if name in new.rule.brings),
             )
             learned[index] = Learned(sides, rule, old.sort)
             return

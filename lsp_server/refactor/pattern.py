@@ -133,7 +133,8 @@ class Rule:
     Both are runs of sibling nodes, nearly always of one. `indent` is the white space before the example's first line
     after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
     no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
-    pattern fits the template again, so that places which have the edit already must be found.
+    pattern fits the template again, so that places which have the edit already must be found. `brings` are names that
+    the edit adds and the file of the example binds: a place must know them too.
     """
 
     language: str
@@ -148,6 +149,7 @@ class Rule:
     pattern_level: int = -1
     adds_await: bool = False
     repeats: bool = False
+    brings: tuple[str, ...] = ()
 
     @property
     def root_kind(self) -> str:

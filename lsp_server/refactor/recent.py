@@ -4,6 +4,7 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 """
 
 import functools
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -13,6 +14,7 @@ from lsp_server.documents.recent_edits import RecentEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.languages.syntax_errors import errors
+from lsp_server.refactor.change_sort import Sort
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described
@@ -26,15 +28,22 @@ from lsp_server.workspace.reading import read_text
 MAX_CHARS = 200_000
 _MAX_RULES = 2
 _MAX_LINES = 20
+_WORD_CHAR = re.compile(r"\w")
+_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
+"""Such edits are made at single places all the time. Two that are alike are an example."""
 
 
 @attrs.frozen
 class RecentRules:
-    """The rules of what the user is doing, their `name` as code, and how many edits they are made from."""
+    """The rules of what the user is doing, their `name` as code, and how many edits they are made from.
+
+    `is_telling` says that the edit looks like one that belongs elsewhere too, so that it may be offered unasked.
+    """
 
     rules: RuleSet
     name: str
     examples: int
+    is_telling: bool
 
 
 @attrs.frozen
@@ -46,12 +55,15 @@ class NextPlaces:
 
 
 def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
-    """Return where the newest edit belongs too, in the text after it. None if the edits give no rule."""
+    """Return where the newest edit belongs too, in the text after it. None if the edits give no telling rule."""
     language = language_for(language_id, path)
     recent = recent_rules(edits, language)
-    if recent is None:
+    if recent is None or not recent.is_telling:
         return None
-    return NextPlaces(recent, places_in(recent.rules, edits[-1].after, language_id, path))
+    found = places_in(recent.rules, edits[-1].after, language_id, path)
+    done = _touched(edits)
+    places = [one for one in found.places if not any(one.start <= end and start <= one.end for start, end in done)]
+    return NextPlaces(recent, attrs.evolve(found, places=tuple(places)))
 
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
@@ -80,21 +92,35 @@ def may_be_example(edit: RecentEdit) -> bool:
     return bool(lines.strip()) and max(lines.count("\n"), edit.after.count("\n", edit.start, edit.end)) < _MAX_LINES
 
 
+def is_in_progress(edit: RecentEdit, offset: int) -> bool:
+    """Return whether the cursor is after a word that the edit wrote, and that may go on: the file has no other such."""
+    text = edit.after
+    if not edit.start < offset <= edit.end or _WORD_CHAR.match(text, offset):
+        return False
+    start = offset
+    while start and _WORD_CHAR.match(text, start - 1):
+        start -= 1
+    word = text[start:offset]
+    if not word:
+        return False
+    return word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2
+
+
 def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
-    There is none while the edit is unfinished, and none for an edit that only adds or that gives a bound name another
-    name. Imports that an edit before or after it changed come along.
+    There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
+    after it changed come along.
     """
     lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language)) is not None]
     if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language) is None:
         return None
-    imports = ImportEdit()
+    later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
-        imports = imports.joined(lessons.pop().imports)
+        later = later.joined(lessons.pop().imports)
     if not lessons or not _is_example(lessons[-1]):
         return None
-    learned, examples = list(lessons[-1].learned), 1
+    learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
         imports = imports.joined(one.imports)
         for each in one.learned:
@@ -102,11 +128,24 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
             put(widened, each)
             if one is not lessons[-1] and len(widened) == len(learned):
                 learned, examples = widened, examples + 1
-    if examples == 1 and any(each.sort == "value" for each in learned):
-        return None
+    sorts = {each.sort for each in learned}
+    is_single = examples == 1 and (bool(sorts & _ONLY_REPEATED) or _deletes_lines(edits[-1]))
+    is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
     rules = tuple(each.rule for each in learned)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
-    return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples)
+    if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
+        return None  # the newest edit has nothing to do with the one before
+    return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples, is_telling)
+
+
+def _touched(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
+    """Return the parts of the text after the last edit that the edits touched. Nothing there is to be edited again."""
+    parts: list[tuple[int, int]] = []
+    for edit in edits:
+        moved = edit.end - edit.old_end
+        parts = [(start + moved, end + moved) if start >= edit.old_end else (start, end) for start, end in parts]
+        parts.append((edit.start, edit.end))
+    return parts
 
 
 def _steps(edits: Sequence[RecentEdit]) -> list[RecentEdit]:
@@ -124,16 +163,17 @@ def _steps(edits: Sequence[RecentEdit]) -> list[RecentEdit]:
     return steps
 
 
+def _deletes_lines(edit: RecentEdit) -> bool:
+    return "\n" in edit.before[edit.start : edit.old_end] and not edit.after[edit.start : edit.end].strip()
+
+
 def _is_of_imports(one: Lesson) -> bool:
     changes_imports = bool(one.imports.added or one.imports.removed)
     return changes_imports and not (one.learned or one.insertions or one.small)
 
 
 def _is_example(one: Lesson) -> bool:
-    """Return whether an edit looks like one that belongs elsewhere too, and not like ordinary typing."""
-    if one.insertions or one.small or not 1 <= len(one.learned) <= _MAX_RULES:
-        return False
-    return all(each.sort != "rename" for each in one.learned)
+    return not one.insertions and not one.small and 1 <= len(one.learned) <= _MAX_RULES
 
 
 def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:

@@ -18,12 +18,15 @@ from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile
 from lsp_server.refactor.places import Replacement
-from lsp_server.refactor.recent import RecentRules, may_be_example, next_places, places_in
+from lsp_server.refactor.recent import RecentRules, is_in_progress, may_be_example, next_places, places_in
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.next_file import FileSearch
 from lsp_server.requests.session import Session
 
 _logger = logging.getLogger(__name__)
+
+_HOLD_S = 0.12
+"""So long nothing is offered at the end of a new word: its next key cancels the request."""
 
 
 @attrs.define
@@ -105,6 +108,8 @@ class NextEdits:
 
     async def close(self) -> None:
         """End the search and its worker process."""
+        if self._asking is not None:
+            self._asking.cancel()
         self._end()
         await self._background.close()
 
@@ -117,10 +122,13 @@ class NextEdits:
         current = self._round or await self._begin(snapshot)
         if current is None:
             return None
+        offset, newest = offset_at(snapshot, params.position, self._session.encoding), snapshot.edits.newest
+        if not current.taken and newest is not None and is_in_progress(newest, offset):
+            await asyncio.sleep(_HOLD_S)
         file = await self._file(current, snapshot)
         if self._is_stale(snapshot, current) or file is None:
             return None
-        place = file.nearest(offset_at(snapshot, params.position, self._session.encoding))
+        place = file.nearest(offset)
         if place is not None:
             self._search(current, snapshot)
             return self._offer(current, uri, snapshot.version, file, place)

@@ -4,13 +4,11 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-
-import attrs
+from collections.abc import Callable
 
 from engine.errors import MidspanError
-from lsp_server.documents.store import OpenDocument, Snapshot
+from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.documents.store import Snapshot
 from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile
@@ -18,8 +16,6 @@ from lsp_server.refactor.recent import places_of_files
 from lsp_server.refactor.search import Target
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.session import Session
-from lsp_server.workspace.files import learnable_files
-from lsp_server.workspace.rules import Rules
 
 _logger = logging.getLogger(__name__)
 
@@ -29,14 +25,6 @@ _MOST_FOUND = 50
 """So many files with places are known at a time."""
 _MOST_SECONDS = 30.0
 _NICENESS = 10
-
-
-@attrs.frozen
-class _File:
-    """A file to search, and how the editor names it."""
-
-    target: Target
-    uri: str
 
 
 class FileSearch:
@@ -74,39 +62,29 @@ class FileSearch:
             _logger.warning("the search for the next edit ended: %s", describe(error))
 
     async def _search(self, snapshot: Snapshot) -> None:
-        rules, folders = Rules.of(self._session.configuration.settings), list(self._session.memory.folders.workspaces)
-        place = self._session.memory.folders.place_of(snapshot.path) if snapshot.uri.startswith("file:") else None
-        if place is None:
-            return
-        near = sorted(folders, key=lambda folder: folder != place.workspace)
-        files = await asyncio.to_thread(_files, near, place.path, rules, self._session.documents.all())
+        targets, files = await asyncio.to_thread(self._targets, snapshot)
         deadline, known = time.monotonic() + _MOST_SECONDS, len(self._files)
         # Only the first call to the process needs to do this, and the others do no harm.
         await self._worker.run(_make_nice)
-        for start in range(0, min(len(files), _MOST_FILES), _CHUNK):
-            chunk = [one for one in files[start : start + _CHUNK] if one.uri not in self._files]
+        for start in range(0, min(len(targets), _MOST_FILES), _CHUNK):
+            chunk = [
+                one for one in targets[start : start + _CHUNK] if files.uri(one.folder, one.path) not in self._files
+            ]
             if time.monotonic() > deadline or len(self._files) - known >= _MOST_FOUND:
                 return
-            for number, text, places in await self._worker.run(
-                places_of_files, self._rules, [one.target for one in chunk]
-            ):
-                self._files[chunk[number].uri] = PendingFile.of(text, places)
+            for number, text, places in await self._worker.run(places_of_files, self._rules, chunk):
+                uri = files.uri(chunk[number].folder, chunk[number].path)
+                self._files[uri] = PendingFile.of(text, places)
                 self._news.set()
+
+    def _targets(self, snapshot: Snapshot) -> tuple[list[Target], ProjectFiles]:
+        """Return the files to search, with what names them. Reads the disk."""
+        session = self._session
+        opened = OpenFiles.of(session.documents.all())
+        files = ProjectFiles(session.memory.folders, opened, session.configuration.settings)
+        return files.targets(snapshot), files
 
 
 def _make_nice() -> None:
     if hasattr(os, "nice"):
         os.nice(max(0, _NICENESS - os.nice(0)))
-
-
-def _files(folders: Sequence[str], near: str, rules: Rules, documents: Iterable[OpenDocument]) -> list[_File]:
-    """Return the files of all folders. `near` is a path in the first one. Reads the disk."""
-    opened = {os.path.realpath(one.path): one for one in documents if one.uri.startswith("file:")}
-    files: dict[str, _File] = {}
-    for folder in folders:
-        for path in learnable_files(folder, rules, near if folder == folders[0] else ""):
-            full = Path(folder, path)
-            document = opened.get(str(full))
-            text, uri = (document.text, document.uri) if document is not None else (None, full.as_uri())
-            files.setdefault(str(full), _File(Target(folder, path, text), uri))
-    return list(files.values())

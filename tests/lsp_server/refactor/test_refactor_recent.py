@@ -3,6 +3,7 @@
 import pytest
 from typist import Typist
 
+from lsp_server.refactor import recent
 from lsp_server.refactor.places import Replacement
 from lsp_server.refactor.recent import NextPlaces, next_places
 
@@ -94,6 +95,13 @@ def test_an_import_after_the_edit_does_not_end_it() -> None:
     assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
 
 
+def test_another_import_after_the_edit_ends_it() -> None:
+    typist = Typist(_PATHS)
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    typist.replace("import os\n", "import os\nimport json\n")
+    assert _next(typist) is None
+
+
 def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two() -> None:
     typist = Typist(_PATHS)
     typist.replace("os.path.join(folder", "Path(folder")
@@ -131,6 +139,61 @@ def test_a_value_is_an_example_the_second_time() -> None:
     assert _lines(typist) == ["c = f(3, 'y')"]
 
 
+def test_the_arguments_of_what_the_language_brings_are_an_example_the_second_time() -> None:
+    typist = Typist("a = len(x)\n\n\n\nb = len(y)\n\n\n\nc = len(z)\n")
+    typist.replace("len(x)", "len(x, 1)")
+    assert _lines(typist) == []
+    typist.replace("len(y)", "len(y, 1)")
+    assert _lines(typist) == ["c = len(z, 1)"]
+    typist = Typist("a = len(x)\nb = len(y)\n\n\n\nc = len(z)\n")
+    typist.replace("len(x)", "len(x, 1)")
+    typist.replace("len(y)", "len(y, 1)")
+    assert _lines(typist) == ["c = len(z, 1)"]
+    typist = Typist("a = open(x)\n\n\n\nc = open(z)\n")
+    typist.replace("open(x)", "open(x, encoding='utf-8')")
+    assert _lines(typist) == ["c = open(z, encoding='utf-8')"]
+
+
+def test_lines_that_are_deleted_are_an_example_the_second_time() -> None:
+    typist = Typist("log(a)\nx = 1\nx = 2\nx = 3\nlog(b)\nx = 1\nx = 2\nx = 3\nlog(c)\n")
+    typist.replace("log(a)\n", "")
+    assert _next(typist) is None
+    typist.replace("log(b)\n", "")
+    found = _next(typist)
+    assert found is not None
+    assert [place.applied(typist.text) for place in found.places.places] == ["x = 1\nx = 2\nx = 3\n" * 2]
+
+
+def test_a_name_that_nothing_binds_is_not_spread() -> None:
+    typist = Typist("get(1)\n\n\nget(2)\n")
+    typist.replace("get(1)", "get(1, limit)")
+    assert _lines(typist) == []
+
+
+def test_a_place_that_does_not_know_a_name_of_the_edit_is_left_out() -> None:
+    typist = Typist("def f(limit):\n    a = 1\n    get(1)\n    b = 1\n    get(2)\n\n\ndef g():\n    get(3)\n")
+    typist.replace("get(1)", "get(1, limit)")
+    assert _lines(typist) == ["get(2, limit)"]
+
+
+def test_what_changed_places_is_not_changed_back() -> None:
+    typist = Typist("emit(a, 'x')\n\n\n\nemit(b, 'y')\n")
+    typist.replace("emit(a, 'x')", "emit('x', a)")
+    assert _lines(typist) == ["emit('y', b)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_in_progress"),
+    [("fetch|(a)", True), ("fetch(|a)", False), ("f|(a) + f(b)", False), ("get(a, 1|)", True), ("get(a|)", True)],
+)
+def test_a_new_word_may_go_on(text: str, is_in_progress: bool) -> None:
+    offset = text.index("|")
+    typist = Typist("x\n")
+    typist.replace("x", text.replace("|", ""))
+    assert typist.edits.newest is not None
+    assert recent.is_in_progress(typist.edits.newest, offset) == is_in_progress
+
+
 def test_a_syntax_error_elsewhere_does_not_matter() -> None:
     typist = Typist("a = f(1)\n\n\nb = f(2)\n\n\n)\n")
     typist.replace("f(1)", "g(1)")
@@ -139,8 +202,8 @@ def test_a_syntax_error_elsewhere_does_not_matter() -> None:
 
 def test_a_file_keeps_its_line_ends() -> None:
     typist = Typist("f(1)\r\n\r\n\r\nf(\r\n    2,\r\n)\r\n")
-    typist.replace("f(1)", "with g:\r\n    f(1)")
+    typist.replace("f(1)", "with g():\r\n    f(1)")
     found = _next(typist)
     assert found is not None
     (place,) = found.places.places
-    assert place.applied(typist.text).endswith("with g:\r\n    f(\r\n        2,\r\n    )\r\n")
+    assert place.applied(typist.text).endswith("with g():\r\n    f(\r\n        2,\r\n    )\r\n")
