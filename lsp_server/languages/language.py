@@ -4,6 +4,7 @@ import functools
 import importlib
 import logging
 import re
+import threading
 import time
 
 import attrs
@@ -83,12 +84,24 @@ class Language:
         return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
 
 
-@functools.cache
+_of_thread = threading.local()
+
+
 def _parser(grammar: Grammar) -> tree_sitter.Parser | None:
+    """Return this thread's parser: a parser that two threads use at once crashes the process."""
+    parsers: dict[Grammar, tree_sitter.Parser | None] = _of_thread.__dict__.setdefault("parsers", {})
+    if grammar not in parsers:
+        loaded = _loaded(grammar)
+        parsers[grammar] = tree_sitter.Parser(loaded) if loaded is not None else None
+    return parsers[grammar]
+
+
+@functools.cache
+def _loaded(grammar: Grammar) -> tree_sitter.Language | None:
     """Load a grammar for its first document: loading all of them would delay the server's start."""
     try:
         module = importlib.import_module(grammar.module)
-        return tree_sitter.Parser(tree_sitter.Language(getattr(module, grammar.function)()))
+        return tree_sitter.Language(getattr(module, grammar.function)())
     except (ImportError, AttributeError, ValueError) as error:
         log.warning(
             "grammar %s cannot be loaded (%s); suggestions go by lines; reinstall midspan", grammar.module, error
