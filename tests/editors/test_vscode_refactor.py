@@ -186,3 +186,24 @@ def test_escape_ends_it_for_good(vscode: Workbench) -> None:
         vscode.press(key)
     assert vscode.saved("app.py") == EDITED.replace("\n\n", "\n    \n", 1)
     assert not vscode.decorations()
+
+
+def test_one_of_several_answers_is_chosen_for_the_selection(vscode: Workbench) -> None:
+    before = "def area(radius: float) -> float:\n    return 3.14 * radius\n\n\ndef double(value: float) -> float:\n"
+    vscode.open("answers.py", f"{before}    return |value + value\n")
+    vscode.press("Shift+End")
+    assert "Refill the selection" in vscode.menu_of_actions()
+    vscode.choose_action("Refill the selection")
+    places = eventually(lambda: vscode.texts_in_webview(PLACE), "the answers")
+    assert vscode.texts_in_webview(f"{PLACE}:has(:checked)") == places[:1]
+    for _ in places[1:]:
+        vscode.press("ArrowDown")
+    vscode.press("Space")
+    eventually(lambda: vscode.texts_in_webview(f"{PLACE}:has(:checked)") == places[-1:], "the last answer chosen")
+    vscode.press("Control+Enter")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+    answer = places[-1].rpartition("+    ")[2]
+    eventually(lambda: saved(vscode)["answers.py"] == f"{before}    {answer}\n", "the answer in its place")
+    vscode.press("Control+Z")
+    eventually(lambda: saved(vscode)["answers.py"] == f"{before}    return value + value\n", "the selection as before")
+    (vscode.server.folder / "answers.py").unlink()
