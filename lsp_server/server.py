@@ -1,19 +1,16 @@
 """The language server: its requests, notifications and commands, from initialize to shutdown."""
 
-import asyncio
 import functools
 import logging
 from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from engine import __version__
-from engine.errors import MidspanError
-from engine.protocol.messages import Status
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import bulk_messages as bulk
 from lsp_server import log
@@ -21,11 +18,10 @@ from lsp_server import messages as wire
 from lsp_server.bulk.actions import actions_of
 from lsp_server.bulk.known_rules import KnownRules
 from lsp_server.configuration import Configuration, pulled_settings
-from lsp_server.documents.store import Documents, offset_at
+from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
-from lsp_server.engine_link.status import StatusBoard, as_log_line
+from lsp_server.engine_link.status import StatusBoard
 from lsp_server.engine_link.work_progress import WorkProgress
-from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.refactor.worker import Worker
@@ -33,6 +29,7 @@ from lsp_server.requests.bulk_edits import BulkEdits
 from lsp_server.requests.bulk_work import BulkWork
 from lsp_server.requests.code_actions import OPTIONS as ACTION_OPTIONS
 from lsp_server.requests.code_actions import CodeActions
+from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
@@ -47,12 +44,6 @@ from lsp_server.workspace.memory import WorkspaceMemory
 from lsp_server.workspace.watch import FileWatch
 
 _logger = logging.getLogger(__name__)
-
-RESTART_ENGINE = "midspan.restartEngine"
-SHOW_STATUS = "midspan.status"
-TOGGLE = "midspan.toggle"
-DISMISSED = "midspan.dismissed"
-_STATUS_TIMEOUT_S = 2.0
 
 
 class MidspanServer(LanguageServer):
@@ -124,8 +115,9 @@ class MidspanServer(LanguageServer):
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
-        for name, command in _COMMANDS.items():
-            self.command(name)(command)
+        commands = Commands(self.session, self.suggestions, self.next_edits, self.bulk_edits)
+        for name, command in commands.handlers.items():
+            self.command(name)(functools.partial(command))
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Log an error. pygls would show it to the user, who can do nothing about it, and quote the message."""
@@ -210,76 +202,8 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     await ls.ledger.close()
 
 
-async def _restart_engine(ls: MidspanServer) -> None:
-    ls.suggestions.cancel_all()
-    try:
-        await ls.session.link.restart()
-    except MidspanError as error:
-        raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
-
-
-async def _show_status(ls: MidspanServer) -> wire.StatusReport:
-    engine: Status | None = None
-    client = ls.session.link.connected
-    if client is not None:
-        try:
-            async with asyncio.timeout(_STATUS_TIMEOUT_S):
-                engine = await client.status()
-                await ls.session.memory.count()
-        except (MidspanError, TimeoutError):
-            _logger.warning("the engine does not answer the status request; the command %s may help", RESTART_ENGINE)
-    report = ls.session.board.report(ls.session.configuration.settings.model, engine)
-    _logger.info("%s", as_log_line(report))
-    return report
-
-
-def _toggle(ls: MidspanServer, *arguments: Any) -> wire.ToggleResult:
-    language = arguments[0] if arguments else None
-    if language is not None and not isinstance(language, str):
-        raise JsonRpcException(f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}", code=-32602)
-    enabled = ls.session.configuration.toggle(language)
-    ls.suggestions.cancel_all()
-    ls.session.board.switch(ls.session.configuration.is_on())
-    return wire.ToggleResult(enabled, language)
-
-
-def _accepted(ls: MidspanServer, *arguments: Any) -> None:
-    """Count an item that the user took. The one argument is the item's OfferTag."""
-    tag = read_tag(arguments[0]) if arguments else None
-    if tag is not None:
-        ls.session.offers.accepted(tag)
-    else:
-        # An editor that leaves the argument out still says that something was taken.
-        ls.session.board.counts.accepted += 1
-
-
-def _dismissed(ls: MidspanServer, dismissal: wire.Dismissal) -> None:
-    """Suggest nothing at a position until the text there changes. The one argument is `{uri, position}`.
-
-    `position` is the cursor's, in the agreed encoding. A document that is not open is ignored: it was just closed.
-    """
-    snapshot = ls.session.served(dismissal.uri)
-    if snapshot is not None:
-        ls.suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, ls.session.encoding))
-
-
-async def _run_action(ls: MidspanServer, asked: bulk.BulkAction) -> bulk.ApplyResult:
-    """Do what a code action says, for editors that cannot ask for its edit."""
-    return await ls.bulk_edits.run(asked)
-
-
 def _ignore(*_: Any) -> None:
     """Take a notification that nothing follows from."""
-
-
-def _next_edit_accepted(ls: MidspanServer, *_: Any) -> None:
-    """Go on to the place after the one that the user took."""
-    ls.next_edits.accepted()
-
-
-def _next_edit_dismissed(ls: MidspanServer, *_: Any) -> None:
-    """Offer no place of the rule again that is offered now."""
-    ls.next_edits.dismiss()
 
 
 _FEATURES: dict[str, Callable[..., Any]] = {
@@ -290,14 +214,4 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
     wire.FILL: _fill,
-}
-_COMMANDS: dict[str, Callable[..., Any]] = {
-    RESTART_ENGINE: _restart_engine,
-    SHOW_STATUS: _show_status,
-    TOGGLE: _toggle,
-    ACCEPTED: _accepted,
-    DISMISSED: _dismissed,
-    bulk.RUN_ACTION: _run_action,
-    bulk.NEXT_EDIT_ACCEPTED: _next_edit_accepted,
-    bulk.NEXT_EDIT_DISMISSED: _next_edit_dismissed,
 }

@@ -1,0 +1,119 @@
+"""The server's commands, which editors run by workspace/executeCommand."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from engine.errors import MidspanError
+from engine.protocol.messages import Status
+from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION, ApplyResult, BulkAction
+from lsp_server.documents.store import offset_at
+from lsp_server.engine_link.status import as_log_line
+from lsp_server.messages import Dismissal, StatusReport, ToggleResult
+from lsp_server.offer_tag import ACCEPTED, read_tag
+from lsp_server.requests.bulk_edits import BulkEdits
+from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.session import Session
+from lsp_server.requests.suggestions import Suggestions
+
+_logger = logging.getLogger(__name__)
+
+RESTART_ENGINE = "midspan.restartEngine"
+SHOW_STATUS = "midspan.status"
+TOGGLE = "midspan.toggle"
+DISMISSED = "midspan.dismissed"
+_STATUS_TIMEOUT_S = 2.0
+
+
+class Commands:
+    """Each method is a command; its arguments are those that the editor sends."""
+
+    def __init__(
+        self, session: Session, suggestions: Suggestions, next_edits: NextEdits, bulk_edits: BulkEdits
+    ) -> None:
+        self._session = session
+        self._suggestions = suggestions
+        self._next_edits = next_edits
+        self._bulk_edits = bulk_edits
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[..., Any]]:
+        """The commands by name."""
+        return {
+            RESTART_ENGINE: self.restart_engine,
+            SHOW_STATUS: self.show_status,
+            TOGGLE: self.toggle,
+            ACCEPTED: self.accepted,
+            DISMISSED: self.dismissed,
+            RUN_ACTION: self.run_action,
+            NEXT_EDIT_ACCEPTED: self.next_edit_accepted,
+            NEXT_EDIT_DISMISSED: self.next_edit_dismissed,
+        }
+
+    async def restart_engine(self) -> None:
+        """Stop the engine, for all its clients, and start it again."""
+        self._suggestions.cancel_all()
+        try:
+            await self._session.link.restart()
+        except MidspanError as error:
+            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+
+    async def show_status(self) -> StatusReport:
+        """Return what the session and its engine did, and log it."""
+        engine: Status | None = None
+        client = self._session.link.connected
+        if client is not None:
+            try:
+                async with asyncio.timeout(_STATUS_TIMEOUT_S):
+                    engine = await client.status()
+                    await self._session.memory.count()
+            except (MidspanError, TimeoutError):
+                _logger.warning("the engine does not answer the status request; command %s may help", RESTART_ENGINE)
+        report = self._session.board.report(self._session.configuration.settings.model, engine)
+        _logger.info("%s", as_log_line(report))
+        return report
+
+    def toggle(self, *arguments: Any) -> ToggleResult:
+        """Switch suggestions on or off, in all languages or in the one whose id is the argument."""
+        language = arguments[0] if arguments else None
+        if language is not None and not isinstance(language, str):
+            wrong = f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}"
+            raise JsonRpcException(wrong, code=-32602)
+        enabled = self._session.configuration.toggle(language)
+        self._suggestions.cancel_all()
+        self._session.board.switch(self._session.configuration.is_on())
+        return ToggleResult(enabled, language)
+
+    def accepted(self, *arguments: Any) -> None:
+        """Count an item that the user took. The one argument is the item's OfferTag."""
+        tag = read_tag(arguments[0]) if arguments else None
+        if tag is not None:
+            self._session.offers.accepted(tag)
+        else:
+            # An editor that leaves the argument out still says that something was taken.
+            self._session.board.counts.accepted += 1
+
+    def dismissed(self, dismissal: Dismissal) -> None:
+        """Suggest nothing at a position until the text there changes. The one argument is `{uri, position}`.
+
+        `position` is the cursor's, in the agreed encoding. A document that is not open is ignored: it was just closed.
+        """
+        snapshot = self._session.served(dismissal.uri)
+        if snapshot is not None:
+            self._suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, self._session.encoding))
+
+    async def run_action(self, asked: BulkAction) -> ApplyResult:
+        """Do what a code action says, for editors that cannot ask for its edit."""
+        return await self._bulk_edits.run(asked)
+
+    def next_edit_accepted(self, *_: Any) -> None:
+        """Go on to the place after the one that the user took."""
+        self._next_edits.accepted()
+
+    def next_edit_dismissed(self, *_: Any) -> None:
+        """Offer no place of the rule again that is offered now."""
+        self._next_edits.dismiss()
