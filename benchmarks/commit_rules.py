@@ -68,10 +68,10 @@ async def compare_rules(client: EngineClient, spans: Sequence[Span]) -> list[Rul
     """Fill every hole by every contender; holes that the twin leaves empty belong to no bucket."""
     documents = Documents()
     for span in spans[:_UNMEASURED]:
-        await _fill_by_all(client, _as_fill(documents, span), span.middle, 0)
+        await _fill_by_all(client, as_fill(documents, span), span.middle, 0)
     rows = []
     for turn, span in enumerate(spans):
-        rows.append(await _fill_by_all(client, _as_fill(documents, span), span.middle, turn))
+        rows.append(await _fill_by_all(client, as_fill(documents, span), span.middle, turn))
     figures: list[RuleFigures] = []
     for low, high in BUCKETS:
         inside = [row for row in rows if low <= row[0].tokens <= high]
@@ -81,7 +81,7 @@ async def compare_rules(client: EngineClient, spans: Sequence[Span]) -> list[Rul
     return figures
 
 
-def _as_fill(documents: Documents, span: Span) -> Fill:
+def as_fill(documents: Documents, span: Span) -> Fill:
     """Return the hole as the language server sends it; it may span lines if the author's middle does."""
     uri = span.path.as_uri()
     documents.open(uri, "python", 1, span.text)

@@ -158,17 +158,17 @@ async def _measure(
 ) -> Measured:
     memories = None if workspaces is None else workspaces.memories
     with console.status("filling held-out holes"):
-        tasks = _in_workspaces(_tasks(files, amount), workspaces)
+        tasks = in_workspaces(_tasks(files, amount), workspaces)
         accuracy = await measure(model, tasks, STRATEGIES, _TOGETHER, memories)
         of_line = [task for task in tasks if task.hole.kind == REST_OF_LINE]
         alone = await measure(model, of_line, (DEFAULT,), _TOGETHER)
         hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
         blind = await measure(
-            model, without_suffix(_in_workspaces(hidden, workspaces)), (DEFAULT, TWIN), _TOGETHER, memories
+            model, without_suffix(in_workspaces(hidden, workspaces)), (DEFAULT, TWIN), _TOGETHER, memories
         )
     with console.status("timing"):
         timed = await measure(
-            model, _in_workspaces(_timed(files, amount), workspaces), (TWIN, VERIFY, DENOISE), memories=memories
+            model, in_workspaces(_timed(files, amount), workspaces), (TWIN, VERIFY, DENOISE), memories=memories
         )
     with console.status("solving problems"):
         for path in problems:
@@ -182,7 +182,8 @@ async def _measure(
     return Measured(accuracy, alone, blind, timed, typed, _known(of_line, files))
 
 
-def _in_workspaces(tasks: list[Task], workspaces: Workspaces | None) -> list[Task]:
+def in_workspaces(tasks: list[Task], workspaces: Workspaces | None) -> list[Task]:
+    """Return the tasks with the names of their workspaces, which are learned."""
     if workspaces is None:
         return tasks
     return [attrs.evolve(task, workspace=workspaces.name_of(task.hole.path)) for task in tasks]

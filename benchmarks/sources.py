@@ -47,6 +47,13 @@ def block_holes(count: int) -> list[Span]:
     return _spread([_blocks(path, lines) for path, lines in _files()], count)
 
 
+def middle_line(path: Path) -> Span | None:
+    """Return the line of code in the middle of a file, to be typed; None if the file has none."""
+    lines = path.read_text("utf-8").split("\n")
+    code = _code(lines)
+    return _cut_line(path, lines, code[len(code) // 2], 0.0) if code else None
+
+
 def _files() -> list[tuple[Path, list[str]]]:
     return [(path, path.read_text("utf-8").split("\n")) for path in _PATHS]
 

@@ -65,7 +65,7 @@ def train(context: typer.Context) -> None:
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def refactor(context: typer.Context) -> None:
-    """Repeat an edit of yours in all files: `midspan refactor --help`."""
+    """Edits in all files: repeat one of yours, fill stubs, add annotations or docstrings: `midspan refactor --help`."""
     raise typer.Exit(refactor_command.run(context.args))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 def run(arguments: Sequence[str]) -> int:
     """Run the command with the user's arguments and return its exit status."""
     # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
-    process = subprocess.Popen([sys.executable, "-P", "-m", "lsp_server.refactor", *arguments])
+    process = subprocess.Popen([sys.executable, "-P", "-m", "lsp_server.refactor_cli", *arguments])
     while True:
         try:
             return process.wait()

@@ -9,11 +9,14 @@ from typing import Protocol
 import attrs
 from lsprotocol import types
 
+from engine.protocol.messages import ModelInfo
 from lsp_server.bulk.draft import Draft
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.settings import Settings
+from lsp_server.suggest.pipeline import Plan
 from lsp_server.workspace.memory import WorkspaceMemory
 
 
@@ -25,6 +28,10 @@ class Project(Protocol):
     link: EngineLink
     memory: WorkspaceMemory
     encoding: types.PositionEncodingKind | str
+
+    def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
+        """Return the plan for the hole at an offset."""
+        ...
 
     def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
         """Return why Midspan must leave a document alone, or None."""

@@ -21,7 +21,8 @@ class NotApplied(MidspanError):
 class DraftFile:
     """The edits of one file. `path` is what the user sees; `full` is the real path, "" for what is no file.
 
-    `reason` holds for each of its places. `doubtful` has the numbers of the blocks that are to be asked about.
+    `reason` holds for each of its places, unless `reasons` has one for each block. `doubtful` has the numbers of the
+    blocks that are to be asked about.
     """
 
     uri: str
@@ -32,12 +33,17 @@ class DraftFile:
     following: tuple[Block, ...] = ()
     reason: str = ""
     doubtful: frozenset[int] = frozenset()
+    reasons: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, uri: str, path: str, full: str, text: str, edit: FileEdit, reason: str = "") -> "DraftFile":
         """Return the draft of an edit of this text, none of whose places is doubtful."""
         blocks, following = blocks_of(Source.of(text), edit) if edit.edits else ([], [])
         return cls(uri, path, full, edit, tuple(blocks), tuple(following), reason)
+
+    def reason_of(self, number: int) -> str:
+        """Return the reason of a block."""
+        return self.reasons[number] if self.reasons else self.reason
 
     @property
     def name(self) -> str:

@@ -45,10 +45,19 @@ class Drafts:
 def shown(number: int, draft: Draft, encoding: types.PositionEncodingKind | str) -> BulkEdit:
     """Return a draft with the ids of its places: they count from 0."""
     places = [
-        _place(one.number, one.file, one.file.blocks[one.index], one.index in one.file.doubtful, encoding)
+        _place(
+            one.number,
+            one.file,
+            one.file.blocks[one.index],
+            one.file.reason_of(one.index),
+            one.index in one.file.doubtful,
+            encoding,
+        )
         for one in _numbered(draft)
     ]
-    following = [_place(-1, file, block, False, encoding) for file in draft.files for block in file.following]
+    following = [
+        _place(-1, file, block, file.reason, False, encoding) for file in draft.files for block in file.following
+    ]
     left_out = [
         BulkOmission(file.uri, file.path, one.span.line, one.reason)
         for file in draft.files
@@ -84,11 +93,14 @@ def _numbered(draft: Draft) -> Iterator[_Numbered]:
 
 
 def _place(
-    number: int, file: DraftFile, block: Block, doubtful: bool, encoding: types.PositionEncodingKind | str
+    number: int,
+    file: DraftFile,
+    block: Block,
+    reason: str,
+    doubtful: bool,
+    encoding: types.PositionEncodingKind | str,
 ) -> BulkPlace:
     source = Source.of(block.before)
     corners = [position_in(source, offset - block.line_start, encoding) for offset in (block.start, block.end)]
     start, end = (types.Position(block.line + one.line, one.character) for one in corners)
-    return BulkPlace(
-        number, file.uri, file.path, types.Range(start, end), block.before, block.after, file.reason, doubtful
-    )
+    return BulkPlace(number, file.uri, file.path, types.Range(start, end), block.before, block.after, reason, doubtful)

@@ -4,15 +4,17 @@ import functools
 import importlib
 import logging
 import re
+import threading
 import time
 
 import attrs
 import tree_sitter
 
+from lsp_server.languages.chunks import reader
+
 log = logging.getLogger("midspan.syntax")
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_READ_BYTES = 16384
 
 
 @attrs.frozen
@@ -64,10 +66,7 @@ class Language:
         parser = _parser(self.grammar) if self.grammar is not None else None
         if parser is None:
             return None
-        deadline = time.perf_counter() + seconds
-
-        def read(byte: int, _: tree_sitter.Point) -> bytes:
-            return source[byte : byte + _READ_BYTES]
+        deadline, read = time.perf_counter() + seconds, reader(source)
 
         def give_up(_: int, __: bool) -> bool:
             return time.perf_counter() > deadline
@@ -85,12 +84,24 @@ class Language:
         return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
 
 
-@functools.cache
+_of_thread = threading.local()
+
+
 def _parser(grammar: Grammar) -> tree_sitter.Parser | None:
+    """Return this thread's parser: a parser that two threads use at once crashes the process."""
+    parsers: dict[Grammar, tree_sitter.Parser | None] = _of_thread.__dict__.setdefault("parsers", {})
+    if grammar not in parsers:
+        loaded = _loaded(grammar)
+        parsers[grammar] = tree_sitter.Parser(loaded) if loaded is not None else None
+    return parsers[grammar]
+
+
+@functools.cache
+def _loaded(grammar: Grammar) -> tree_sitter.Language | None:
     """Load a grammar for its first document: loading all of them would delay the server's start."""
     try:
         module = importlib.import_module(grammar.module)
-        return tree_sitter.Parser(tree_sitter.Language(getattr(module, grammar.function)()))
+        return tree_sitter.Language(getattr(module, grammar.function)())
     except (ImportError, AttributeError, ValueError) as error:
         log.warning(
             "grammar %s cannot be loaded (%s); suggestions go by lines; reinstall midspan", grammar.module, error

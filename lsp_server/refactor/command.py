@@ -71,12 +71,12 @@ def repeat(
     for bad input.
     """
     try:
-        targets = _targets(paths)
+        targets = targets_of(paths)
         rules = _rules(targets, before, after, example, since, language)
         if sum((diff, apply, json)) > 1:
             raise NoRule("--diff, --apply and --json exclude each other; give one of them")
     except MidspanError as error:
-        _leave(error)
+        leave(error)
     for one in rules:
         for rule in one.rules:
             typer.echo(f"{one.language}: {described(rule)}", err=True)
@@ -96,12 +96,8 @@ def repeat(
         raise typer.Exit(LEFT_OUT)
 
 
-def main() -> None:
-    """Run the command."""
-    app(prog_name="midspan refactor")
-
-
-def _targets(paths: Iterable[Path]) -> list[Target]:
+def targets_of(paths: Iterable[Path]) -> list[Target]:
+    """Return the files of paths that a user gave. Raises NoRule for a file that cannot be read."""
     targets: dict[tuple[str, str], Target] = {}
     for path in paths:
         full = os.path.realpath(path)
@@ -229,6 +225,7 @@ def _summary(found: Sequence[Found], progress: SearchProgress, done: str) -> Non
     typer.echo(f"{places} places in {files} files {done}, {left_out} left out", err=True)
 
 
-def _leave(error: MidspanError) -> NoReturn:
+def leave(error: MidspanError) -> NoReturn:
+    """Say what is wrong with the input, and end."""
     typer.echo(f"midspan: {error}", err=True)
     raise typer.Exit(BAD_INPUT)

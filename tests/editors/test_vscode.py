@@ -10,19 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from code_server import ROOT, CodeServer, package_extension, what_is_missing
-from lsp_editor import engine_home
+from code_server import ROOT, what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
-from workbench import Workbench, eventually
+from vscode_window import kept_on_failure, ready_window
+from workbench import POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
 
 MISSING = what_is_missing()
-OUT = Path(__file__).parent / "out"
-LANGUAGE_SERVER = Path(sys.executable).parent / "midspan-lsp"
 CHOICE = ".quick-input-list .monaco-list-row"
-POSITION = '.statusbar-item[id="status.editor.selection"]'
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -44,41 +41,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     settings = {
-        "midspan.server.path": str(LANGUAGE_SERVER),
         "midspan.server.package": str(wheel),
-        "midspan.model": "embedded",
         "midspan.gate": 0,
         "midspan.budgetMs": 5000,
         "midspan.maxTokens": 8,  # A ghost that fits on the screen.
-        "midspan.idleMinutes": 10,
     }
-    with engine_home(tmp_path_factory.mktemp("run"), Path("embedded")):
-        server = CodeServer(tmp_path_factory.mktemp("vscode"), settings, _for_installing())
-        workbench = None
-        try:
-            server.start(package_extension())
-            workbench = Workbench(server)
-            workbench.open_window("first.txt")
-            workbench.wait_for_status("ready")
-            yield workbench
-        except AssertionError:
-            if workbench is not None:
-                workbench.keep(OUT / "window")
-            raise
-        finally:
-            if workbench is not None:
-                workbench.close()
-            server.stop()
+    with ready_window(tmp_path_factory, settings, _for_installing()) as workbench:
+        yield workbench
 
 
 @pytest.fixture
 def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    """The window, with the settings as they were at first; what it shows at a failure is kept in tests/editors/out."""
-    failed = request.session.testsfailed
-    yield window
-    if request.session.testsfailed > failed:
-        window.keep(OUT / request.node.name)
-    window.server.configure({})
+    with kept_on_failure(window, request):
+        yield window
 
 
 def test_tab_accepts_what_typing_has_shown(vscode: Workbench) -> None:

@@ -4,7 +4,7 @@ VSCODE := .editors/vscode
 VSCODE_NODE = $(firstword $(wildcard $(CURDIR)/$(VSCODE)/node_modules/node-linux-*/bin))
 EXTENSION := editors/vscode
 
-.PHONY: editors-vscode vscode-extension vscode-check vscode-picture why-pictures
+.PHONY: editors-vscode vscode-extension vscode-check vscode-picture vscode-edit-pictures why-pictures
 
 editors-vscode: $(VSCODE)/.installed $(EXTENSION)/node_modules/.installed
 	@tests/editors/vscode/fetch_chromium
@@ -32,6 +32,10 @@ vscode-extension: editors-vscode
 # The picture of the README: MODEL=path takes it with another model than the embedded one.
 vscode-picture: setup editors-vscode
 	$(BIN)/python tests/editors/take_picture.py $(MODEL)
+
+# The pictures of the next edit and of the preview, in the README and in docs/refactor.md.
+vscode-edit-pictures: setup editors-vscode
+	$(BIN)/python tests/editors/take_vscode_edit_pictures.py
 
 # The pictures of docs/memory.md: why a suggestion was shown, in Neovim and in VS Code.
 why-pictures: setup editors-neovim editors-vscode

@@ -14,6 +14,8 @@ T = TypeVar("T")
 PATIENCE_S = 120.0
 GHOST = ".ghost-text-decoration, .suggest-preview-text .view-line"
 STATUS = '.statusbar-item[id="midspan.midspan.status"]'
+ACTION = ".action-widget .monaco-list-row"
+POSITION = '.statusbar-item[id="status.editor.selection"]'
 NOTIFICATION = ".notification-list-item-message"
 
 
@@ -68,7 +70,7 @@ class Workbench:
         self._type_into_box(f"{line}:{column}")
         self.press("Enter")
         at = f"Ln {line}, Col {column}"
-        eventually(lambda: at in self.texts('.statusbar-item[id="status.editor.selection"]'), f"the cursor at {at}")
+        eventually(lambda: at in self.texts(POSITION), f"the cursor at {at}")
 
     def _open_in_explorer(self, name: str) -> None:
         row = f'.explorer-folders-view .monaco-list-row[aria-label^="{name}"]'
@@ -86,6 +88,34 @@ class Workbench:
     def texts(self, selector: str) -> list[str]:
         """Return the texts of the elements that match and are shown, with plain spaces."""
         return [plain(text) for text in self.ask("texts", selector=selector)]
+
+    def decorations(self) -> list[str]:
+        """Return the texts that are drawn after what is in the editor, line by line."""
+        return [plain(text) for text in self.ask("decorations")]
+
+    def cursor_is_at(self, line: int) -> bool:
+        return any(text.startswith(f"Ln {line}, ") for text in self.texts(POSITION))
+
+    def texts_in_webview(self, selector: str) -> list[str]:
+        """Return the texts of the elements in webviews that match and are shown."""
+        return [plain(text) for text in self.ask("webviewTexts", selector=selector)]
+
+    def menu_of_actions(self) -> list[str]:
+        """Open the menu of code actions at the cursor; return its titles."""
+
+        def opened() -> list[str]:
+            # A menu without actions closes by itself: the server may not have looked at the text yet.
+            self.press("Control+.")
+            until_s = time.monotonic() + 1.0
+            while not (rows := self.texts(f"{ACTION}.action")) and time.monotonic() < until_s:
+                time.sleep(0.03)
+            return rows
+
+        return eventually(opened, "the actions")
+
+    def choose_action(self, title: str) -> None:
+        """Choose from the menu of code actions."""
+        self.ask("click", selector=f'{ACTION}:has-text("{title}")')
 
     def line(self) -> str:
         """Return the first line of the file."""
@@ -126,6 +156,17 @@ class Workbench:
         self.press("Control+S")
         eventually(lambda: not self.texts(f'.tab.active.dirty[data-resource-name="{name}"]'), f"{name} saved")
         return (self.server.folder / name).read_text("utf-8")
+
+    def save_all(self) -> None:
+        """Save every open file."""
+        self.command("File: Save All")
+        eventually(lambda: not self.texts(".tab.dirty"), "all files saved")
+
+    def close_all(self) -> None:
+        """Save and close every open file."""
+        self.save_all()
+        self.command("View: Close All Editors")
+        eventually(lambda: not self.texts(".tab"), "all files closed")
 
     def remove(self, name: str) -> None:
         """Close the file, which is the active one, and delete it."""

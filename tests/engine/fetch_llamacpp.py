@@ -14,14 +14,15 @@ FOLDER = ROOT / ".editors" / "llamacpp"
 SERVER = FOLDER / "root" / "usr" / "bin" / "llama-server"
 
 
-def environment() -> dict[str, str]:
+def environment(instructions: str = "x64") -> dict[str, str]:
     """Return the environment variables with which the unpacked server finds its libraries and its CPU backend.
 
-    The server looks for them where the packages would be installed, and they are not installed.
+    The server looks for them where the packages would be installed, and they are not installed. There is a backend for
+    each set of instructions; the tests use the one that runs on every processor.
     """
     libraries = next((FOLDER / "root" / "usr" / "lib").glob("*-linux-gnu"))
     backends = sorted((libraries / "ggml").glob("*/libggml-cpu*.so"))
-    backend = next((path for path in backends if path.stem == "libggml-cpu-x64"), backends[0])
+    backend = next((path for path in backends if path.stem == f"libggml-cpu-{instructions}"), backends[0])
     return {"LD_LIBRARY_PATH": f"{libraries}:{libraries / 'llama'}", "GGML_BACKEND_PATH": str(backend)}
 
 

@@ -34,8 +34,8 @@ def write_tiny_gguf(path: Path) -> None:
     writer.add_head_count_kv(_HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(_WIDTH // _HEADS)
-    _add_tokenizer(writer)
     vocabulary = 256 + len(_SPECIAL_TOKENS)
+    add_tokenizer(writer, vocabulary)
     writer.add_tensor("token_embd.weight", matrix(vocabulary, _WIDTH))
     writer.add_tensor("output.weight", matrix(vocabulary, _WIDTH))
     writer.add_tensor("output_norm.weight", ones)
@@ -53,11 +53,14 @@ def write_tiny_gguf(path: Path) -> None:
     writer.close()
 
 
-def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
+def add_tokenizer(writer: gguf.GGUFWriter, vocabulary: int) -> None:
+    """Add a token for each byte, the special tokens, and as many others, which no text has, as `vocabulary` needs."""
+    others = [f"other{number}" for number in range(vocabulary - 256 - len(_SPECIAL_TOKENS))]
+    kinds = [gguf.TokenType.NORMAL] * 256 + [gguf.TokenType.CONTROL] * len(_SPECIAL_TOKENS)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
-    writer.add_token_list([*_byte_characters(), *_SPECIAL_TOKENS])
-    writer.add_token_types([gguf.TokenType.NORMAL] * 256 + [gguf.TokenType.CONTROL] * len(_SPECIAL_TOKENS))
+    writer.add_token_list([*_byte_characters(), *_SPECIAL_TOKENS, *others])
+    writer.add_token_types(kinds + [gguf.TokenType.NORMAL] * len(others))
     writer.add_token_merges(["a b"])  # the file needs a merge; this one is not of our tokens, so it merges nothing
     writer.add_bos_token_id(256)
     writer.add_eos_token_id(256)

@@ -215,3 +215,22 @@ async def test_the_server_exits_when_the_editor_is_gone() -> None:
     server.stdin.close()
 
     assert await asyncio.wait_for(server.wait(), 20) == 0
+
+
+async def test_typing_for_long_takes_no_more_memory(editor: Editor) -> None:
+    await editor.start(OFF)
+    editor.open("x = 1\n|", "file:///project/notes.txt")
+    await _type(editor, 300)
+    before = psutil.Process(editor.pid).memory_info().rss
+
+    await _type(editor, 1500)
+
+    assert psutil.Process(editor.pid).memory_info().rss - before < 2.5e6
+
+
+async def _type(editor: Editor, keys: int) -> None:
+    """Type and delete, and wait until the server has seen it."""
+    for _ in range(keys // 2):
+        editor.type("y")
+        editor.delete(1)
+    await editor.command("midspan.status")

@@ -4,10 +4,12 @@ end
 vim.g.loaded_midspan = true
 
 vim.api.nvim_create_user_command('Midspan', function(call)
-  require('midspan.command').run(call.fargs)
+  local lines = call.range > 0 and { first = call.line1, last = call.line2 } or nil
+  require('midspan.command').run(call.fargs, lines)
 end, {
   nargs = '+',
-  desc = 'Midspan: status, toggle, restart or log',
+  range = true,
+  desc = 'Midspan: suggestions, bulk edits and the next edit',
   complete = function(_, line)
     return require('midspan.command').complete(line)
   end,

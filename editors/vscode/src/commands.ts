@@ -6,6 +6,7 @@ import {
   type QuickPickItem,
   window,
 } from 'vscode';
+import { SHOW_LOG, tellFailure } from './failure';
 import { fillSelection } from './fill';
 import { installServer } from './install';
 import type { Session } from './session';
@@ -14,27 +15,21 @@ import { readable } from './status_text';
 import { whyThisSuggestion } from './why';
 import { REPORT, RESTART_ENGINE, type Report } from './wire';
 
-const SHOW_LOG = 'Show Log';
-
 interface Choice extends QuickPickItem {
   command: string;
 }
 
-/** Registers the commands of the palette. If a command fails, one line says why, and the user can open the log. */
-export function registerCommands(context: ExtensionContext, session: Session, log: LogOutputChannel): Disposable[] {
-  const register = (name: string, action: () => unknown) =>
-    commands.registerCommand(`midspan.${name}`, async () => {
-      try {
-        await action();
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        log.error(reason);
-        if ((await window.showErrorMessage(`Midspan: ${reason}`, SHOW_LOG)) === SHOW_LOG) {
-          log.show();
-        }
-      }
-    });
+/** Registers the commands of the palette and `more`. If one fails, a line says why, and the user can open the log. */
+export function registerCommands(
+  context: ExtensionContext,
+  session: Session,
+  log: LogOutputChannel,
+  more: Record<string, (argument: never) => unknown>,
+): Disposable[] {
+  const register = (name: string, action: (argument: never) => unknown) =>
+    commands.registerCommand(`midspan.${name}`, (argument: never) => tellFailure(log, () => action(argument)));
   return [
+    ...Object.entries(more).map(([name, action]) => register(name, action)),
     register('toggleSuggestions', async () => tell(`suggestions are ${onOrOff(await toggle())}`)),
     register('toggleLanguage', () => toggleActiveLanguage()),
     register('restart', () => restart(session)),
@@ -82,6 +77,7 @@ async function showMenu(): Promise<void> {
   const choices: Choice[] = [
     { label: `Turn Suggestions ${onOrOff(!isOn())}`, command: 'midspan.toggleSuggestions' },
     { label: 'Why This Suggestion?', command: 'midspan.whyThisSuggestion' },
+    { label: 'Repeat My Last Edit in the Workspace', command: 'midspan.repeatEdit' },
     { label: 'Show Status', command: 'midspan.showStatus' },
     { label: SHOW_LOG, command: 'midspan.showLog' },
     { label: 'Restart the Engine', command: 'midspan.restart' },

@@ -1,5 +1,8 @@
 import { commands, type ExtensionContext, window, workspace } from 'vscode';
+import { bulkCommands } from './bulk_commands';
+import { BulkEdits } from './bulk_edits';
 import { registerCommands } from './commands';
+import { NextEdits } from './next_edits';
 import { onSelectedPython } from './python';
 import { Session } from './session';
 import { StatusItem } from './status_item';
@@ -11,11 +14,15 @@ export async function activate(context: ExtensionContext): Promise<void> {
   const log = window.createOutputChannel('Midspan', { log: true });
   const status = new StatusItem();
   const session = new Session(context, log, status, offerInstallation);
+  const bulk = new BulkEdits(context, session, log);
+  const next = new NextEdits(session, log);
   context.subscriptions.push(
     log,
     status,
     session,
-    ...registerCommands(context, session, log),
+    bulk,
+    next,
+    ...registerCommands(context, session, log, bulkCommands(session, bulk, next)),
     workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('midspan.server')) {
         session.restartSoon();

@@ -1,6 +1,7 @@
 import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window } from 'vscode';
 import { ExecuteCommandRequest, RevealOutputChannelOn, State } from 'vscode-languageclient';
 import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
+import { PreviewCapability } from './capabilities';
 import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
 import type { StatusItem } from './status_item';
@@ -116,6 +117,7 @@ export class Session implements Disposable {
         },
       },
     });
+    client.registerFeature(new PreviewCapability());
     client.onNotification(STATUS, (status: Status) => this.status.show(status));
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Starting) {

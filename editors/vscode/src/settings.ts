@@ -11,6 +11,11 @@ export function isOn(language?: string): boolean {
     : enabled && (settings.get<Record<string, boolean>>('languages')?.[language] ?? true);
 }
 
+/** Returns whether the next edit is to be offered. */
+export function offersNextEdits(): boolean {
+  return workspace.getConfiguration(SECTION).get<boolean>('nextEdits', true);
+}
+
 /** Toggles suggestions and saves that where it was set before, else in the user's settings. Returns the new value. */
 export async function toggle(): Promise<boolean> {
   const settings = workspace.getConfiguration(SECTION);

@@ -48,10 +48,30 @@ const methods = {
 
   /** The texts of the elements that match and are shown. */
   async texts({ selector }) {
-    return page.evaluate(
-      all => [...document.querySelectorAll(all)].filter(one => one.checkVisibility()).map(one => one.textContent),
-      selector,
-    );
+    return page.evaluate(readTexts, selector);
+  },
+
+  /** The texts that decorations add after what is in the editor. */
+  async decorations() {
+    return page.evaluate(() => {
+      const spans = [...document.querySelectorAll('.view-line span')];
+      const texts = spans.map(span => getComputedStyle(span, '::after').content);
+      return texts.filter(text => text !== 'none' && text !== 'normal').map(text => text.slice(1, -1));
+    });
+  },
+
+  /** The texts of the elements in webviews that match and are shown. */
+  async webviewTexts({ selector }) {
+    return (await Promise.all(webviews().map(frame => shownTexts(frame, selector)))).flat();
+  },
+
+  async webviewClick({ selector }) {
+    for (const frame of webviews()) {
+      if ((await shownTexts(frame, selector)).length) {
+        return frame.locator(selector).first().click();
+      }
+    }
+    throw new Error('no webview shows it');
   },
 
   async attribute({ selector, name }) {
@@ -74,6 +94,19 @@ const methods = {
     await browser?.close();
   },
 };
+
+/** Runs in a page. */
+function readTexts(selector) {
+  return [...document.querySelectorAll(selector)].filter(one => one.checkVisibility()).map(one => one.textContent);
+}
+
+function webviews() {
+  return page.frames().filter(frame => frame !== page.mainFrame());
+}
+
+function shownTexts(frame, selector) {
+  return frame.evaluate(readTexts, selector).catch(() => []); // A frame may go meanwhile.
+}
 
 /** Runs in the page. What was on the screen before the key does not count unless it is drawn again. */
 function watchForGhost({ selector, timeoutMs }) {

@@ -104,6 +104,7 @@ end
 local function attached(client, buf)
   vim.lsp.inline_completion.enable(true, { bufnr = buf })
   status.begin(client.id)
+  require('midspan.next_edit_requests').start()
 end
 
 local LEVELS = { tell.error, tell.warn, tell.info, tell.info }
@@ -114,13 +115,28 @@ function M.config()
   return {
     cmd = { 'midspan-lsp' },
     root_markers = { '.git' },
+    capabilities = {
+      -- Code actions then come with our command; otherwise Neovim would apply them unseen.
+      experimental = { midspanPreview = true },
+      -- Neovim can do this, and does not say so. Only such an edit has the versions of the files.
+      workspace = { workspaceEdit = { documentChanges = true } },
+    },
+    commands = {
+      ['midspan.preview'] = function(command, context)
+        require('midspan.bulk').preview(command, context)
+      end,
+    },
     on_init = guard_answers,
     on_attach = attached,
     -- If a server crashes, Neovim itself tells the user, and says where its log is.
     on_exit = function(_, _, client_id)
       status.forget(client_id)
+      vim.schedule(require('midspan.next_edit_offer').hide)
     end,
     handlers = {
+      ['workspace/applyEdit'] = function(...)
+        return require('midspan.apply_edit').handle(...)
+      end,
       ['midspan/status'] = function(_, params, context)
         status.update(context.client_id, params)
       end,

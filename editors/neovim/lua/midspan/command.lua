@@ -36,32 +36,86 @@ local function restart()
   end
 end
 
----@type table<string, fun(argument?: string)>
+---@param what? 'jump'|'accept'|'dismiss'|'on'|'off'
+local function next_edit(what)
+  if what == 'on' or what == 'off' then
+    require('midspan.next_edit_requests').switch(what == 'on')
+    tell.info('the next edit is ' .. what)
+  elseif not require('midspan.next_edit')[what or 'forward']() then
+    tell.warn('no next edit is offered')
+  end
+end
+
+--- Return a command that previews an action. Selected lines are the scope, if there are any.
+---@param action string
+---@param default string
+---@return fun(scope?: string, lines?: { first: integer, last: integer })
+local function preview_of(action, default)
+  return function(scope, lines)
+    require('midspan.bulk').start(action, scope or (lines and 'selection' or default), lines)
+  end
+end
+
+local SCOPES = { 'file', 'selection', 'workspace' }
+
+---@class midspan.Subcommand
+---@field run fun(argument?: string, lines?: { first: integer, last: integer })
+---@field arguments? string[]
+
+---@type table<string, midspan.Subcommand>
 local COMMANDS = {
-  status = status,
-  restart = restart,
-  toggle = function(scope)
-    require('midspan.toggle').toggle(scope or 'all')
-  end,
-  why = function()
-    require('midspan.why').ask()
-  end,
-  log = function()
-    require('midspan.log').open()
-  end,
+  status = { run = status },
+  restart = { run = restart },
+  toggle = {
+    run = function(scope)
+      require('midspan.toggle').toggle(scope or 'all')
+    end,
+    arguments = { 'all', 'buffer', 'filetype' },
+  },
+  why = {
+    run = function()
+      require('midspan.why').ask()
+    end,
+  },
+  log = {
+    run = function()
+      require('midspan.log').open()
+    end,
+  },
+  ['repeat'] = { run = preview_of('repeat', 'workspace'), arguments = { 'file', 'workspace' } },
+  stubs = { run = preview_of('stubs', 'file'), arguments = SCOPES },
+  annotate = { run = preview_of('annotations', 'file'), arguments = SCOPES },
+  docstrings = { run = preview_of('docstrings', 'file'), arguments = SCOPES },
+  refill = { run = preview_of('refill', 'selection') },
+  cancel = {
+    run = function()
+      require('midspan.bulk').cancel_and_tell()
+    end,
+  },
+  nextedit = { run = next_edit, arguments = { 'accept', 'dismiss', 'jump', 'off', 'on' } },
 }
-local SCOPES = { 'all', 'filetype', 'buffer' }
+
+---@return string[]
+local function names()
+  local found = vim.tbl_keys(COMMANDS)
+  table.sort(found)
+  return found
+end
 
 --- Run `:Midspan` with these arguments.
 ---@param arguments string[]
-function M.run(arguments)
+---@param lines? { first: integer, last: integer } the selected lines, counted from 1
+function M.run(arguments, lines)
   local name, argument = arguments[1], arguments[2]
-  local scope_fits = argument == nil or (name == 'toggle' and vim.list_contains(SCOPES, argument))
-  if not COMMANDS[name] or not scope_fits or #arguments > 2 then
-    tell.error(':Midspan takes status, toggle [all|filetype|buffer], restart, why or log; not ' .. table.concat(arguments, ' '))
-    return
+  local command = COMMANDS[name]
+  if not command then
+    tell.error((':Midspan takes %s; not %s'):format(table.concat(names(), ', '), name))
+  elseif #arguments > 2 or (argument and not vim.list_contains(command.arguments or {}, argument)) then
+    local allowed = command.arguments and table.concat(command.arguments, ', ') or 'nothing'
+    tell.error((':Midspan %s takes %s; not %s'):format(name, allowed, table.concat(arguments, ' ', 2)))
+  else
+    command.run(argument, lines)
   end
-  COMMANDS[name](argument)
 end
 
 --- Return the completions of a command line's last word.
@@ -69,8 +123,8 @@ end
 ---@return string[]
 function M.complete(line)
   local words = vim.split(line, '%s+')
-  local choices = #words == 2 and vim.tbl_keys(COMMANDS) or (#words == 3 and words[2] == 'toggle' and SCOPES) or {}
-  table.sort(choices)
+  local command = COMMANDS[words[2]]
+  local choices = #words == 2 and names() or (#words == 3 and command and command.arguments) or {}
   return vim.tbl_filter(function(choice)
     return vim.startswith(choice, words[#words])
   end, choices)

@@ -5,21 +5,34 @@ local M = {}
 ---@class midspan.Options
 ---@field cmd? string[] the language server's command line
 ---@field filetypes? table<string, boolean> filetypes to turn off; all others are on
----@field keymaps? table<string, string> keys of insert mode by action; no key is set by default
+---@field keymaps? table<string, string|false> keys by action
+---@field next_edit? boolean whether the next edit is offered
 ---@field settings? table<string, any> the language server's settings, such as budgetMs
 
 ---@type midspan.Options
-local DEFAULTS = { cmd = { 'midspan-lsp' }, filetypes = {}, keymaps = {}, settings = {} }
+local DEFAULTS = {
+  cmd = { 'midspan-lsp' },
+  filetypes = {},
+  keymaps = { next_edit = '<Tab>', dismiss_next_edit = '<Esc>' },
+  next_edit = true,
+  settings = {},
+}
 
 local ALLOWED = {
   cmd = 'a list with a program and its arguments',
   filetypes = 'a table of filetypes and true or false',
   keymaps = 'a table of actions and keys',
+  next_edit = 'true or false',
   settings = 'a table of settings',
 }
 
---- The actions that a key can have.
-M.ACTIONS = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger' }
+--- The actions that a key of insert mode can have.
+local IN_INSERT_MODE = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger' }
+
+--- The actions that a key of normal mode has while a next edit is shown.
+local IN_NORMAL_MODE = { 'next_edit', 'dismiss_next_edit' }
+
+local ACTIONS = vim.list_extend(vim.list_slice(IN_INSERT_MODE), IN_NORMAL_MODE)
 
 ---@type midspan.Options
 local current = vim.deepcopy(DEFAULTS)
@@ -28,6 +41,9 @@ local current = vim.deepcopy(DEFAULTS)
 ---@param value any
 ---@return boolean
 local function is_allowed(name, value)
+  if name == 'next_edit' then
+    return type(value) == 'boolean'
+  end
   if type(value) ~= 'table' then
     return false
   end
@@ -36,7 +52,8 @@ local function is_allowed(name, value)
   end
   local wanted = ({ filetypes = 'boolean', keymaps = 'string' })[name]
   return not wanted or vim.iter(pairs(value)):all(function(key, each)
-    return type(key) == 'string' and type(each) == wanted
+    local is_no_key = each == false and vim.list_contains(IN_NORMAL_MODE, key)
+    return type(key) == 'string' and (type(each) == wanted or is_no_key)
   end)
 end
 
@@ -61,16 +78,27 @@ function M.read(options)
     elseif not is_allowed(name, value) then
       complain(('the option %s must be %s; the default is used'):format(name, ALLOWED[name]))
     else
-      current[name] = value
+      -- A key of normal mode is set by default, so it stays if the user names other keys.
+      current[name] = name == 'keymaps' and vim.tbl_extend('force', current.keymaps, value) or value
     end
   end
   for action in pairs(current.keymaps) do
-    if not vim.list_contains(M.ACTIONS, action) then
-      complain(('keymaps has no action %s; there are %s'):format(action, table.concat(M.ACTIONS, ', ')))
+    if not vim.list_contains(ACTIONS, action) then
+      complain(('keymaps has no action %s; there are %s'):format(action, table.concat(ACTIONS, ', ')))
       current.keymaps[action] = nil
     end
   end
   return current, problem
+end
+
+--- Return the keys of insert mode, by action.
+---@return table<string, string>
+function M.insert_keys()
+  local keys = {}
+  for _, action in ipairs(IN_INSERT_MODE) do
+    keys[action] = current.keymaps[action]
+  end
+  return keys
 end
 
 --- Return the current options.

@@ -14,7 +14,8 @@ function M.setup(options)
   if problem then
     tell.warn(problem)
   end
-  require('midspan.keymaps').set(chosen.keymaps)
+  require('midspan.keymaps').set(require('midspan.config').insert_keys())
+  require('midspan.next_edit_requests').switch(chosen.next_edit)
   local missing = require('midspan.client').why_missing(chosen.cmd)
   if missing then
     tell.error(missing)
@@ -24,10 +25,23 @@ function M.setup(options)
   vim.lsp.enable('midspan')
 end
 
---- Insert the suggestion that is shown. Returns false if none is.
+--- Insert the suggestion that is shown. If none is, go to the next edit, or make it if the cursor is there. Returns false
+--- if there is neither.
 ---@return boolean
 function M.accept()
-  return require('midspan.accept').all()
+  return require('midspan.accept').all() or M.next_edit()
+end
+
+--- Go to the next edit, or make it if the cursor is there. Returns false if none is shown.
+---@return boolean
+function M.next_edit()
+  return vim.fn.pumvisible() == 0 and require('midspan.next_edit').forward()
+end
+
+--- Hide the next edit; these places are not offered again. Returns false if none is shown.
+---@return boolean
+function M.dismiss_next_edit()
+  return require('midspan.next_edit').dismiss()
 end
 
 --- Insert the next word of the suggestion; the rest is still shown. Returns false if no suggestion is shown.

@@ -39,6 +39,7 @@ end
 ---@param scope 'all'|'filetype'|'buffer'
 function M.toggle(scope)
   require('midspan.ghost').put_away()
+  require('midspan.next_edit_offer').hide()
   if scope == 'buffer' then
     local off = M.is_off_in(0)
     vim.b.midspan = off

@@ -1,0 +1,115 @@
+"""The embedded network in ONNX Runtime: the pass of numpy_pass.NumpyPass as a graph (onnx_graph.py) in int8."""
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx_graph import write_quantized
+
+from engine.fill.interface import expect_type
+from engine.fill.stream import StreamPass
+from engine.models.embedded.host_runner import HostRan
+from engine.models.embedded.numpy_pass import Result
+from engine.models.embedded.rows import PackedRows
+from engine.models.embedded.shape import Floats, Shape, rope_angles
+from engine.models.embedded.weights import Weights
+
+_HIDDEN = -1e9
+
+
+def has_onnx() -> bool:
+    """Return whether ONNX Runtime, and onnx, which builds and quantizes graphs, are installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "onnx"))
+
+
+class OnnxContext:
+    """Implements interface.Context. `past`: keys and values of each layer, [positions, width]."""
+
+    def __init__(self, past: list[Floats]) -> None:
+        self.tokens: list[int] = []
+        self.past = past
+
+    @property
+    def bytes(self) -> int:
+        return sum(values.nbytes for values in self.past)
+
+    def truncate(self, length: int) -> None:
+        del self.tokens[length:]
+        self.past = [values[:length] for values in self.past]
+
+    def fork(self, length: int) -> "OnnxContext":
+        copy = OnnxContext([values[:length].copy() for values in self.past])
+        copy.tokens = self.tokens[:length]
+        return copy
+
+
+class OnnxPass:
+    """The graph of a network, loaded; OMP_NUM_THREADS says for how many threads."""
+
+    def __init__(self, weights: Weights, shape: Shape) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
+        options.log_severity_level = 3
+        with tempfile.TemporaryDirectory() as folder:
+            # In another process, because what quantizing takes would count as this one's memory.
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                path = pool.submit(write_quantized, weights, shape, Path(folder)).result()
+            self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._weights, self._shape = weights, shape
+        self._cosine, self._sine = rope_angles(shape, shape.positions)
+
+    def run(self, numbers: NDArray[np.int64], context: OnnxContext, append: int, wanted: Sequence[int]) -> Result:
+        """Run the rows of one hole. The context gets the keys and values of the first `append` rows, but no tokens."""
+        shape, start, rows = self._shape, len(context.past[0]), numbers.shape[1]
+        seen = np.full(rows, start + rows)
+        seen[:append] = start + 1 + np.arange(append)
+        feeds: dict[str, NDArray[Any]] = {
+            "tokens": numbers[0],
+            "hints": numbers[2],
+            "strengths": numbers[3],
+            "grams": numbers[4:].T + np.array([0, shape.gram_buckets]),
+            "cosine": self._cosine[numbers[1]][:, None, None],
+            "sine": self._sine[numbers[1]][:, None, None],
+            "mask": np.where(np.arange(start + rows) >= seen[:, None], np.float32(_HIDDEN), np.float32(0)),
+            "wanted": np.array(wanted, np.int64),
+            **{f"past{number}": values for number, values in enumerate(context.past)},
+        }
+        logits, trunk, *present = self._session.run(None, feeds)
+        context.past = [values[: start + append] for values in present]
+        copy = self._weights.rows("copy.weight", numbers[3, list(wanted)])
+        logits[np.arange(len(wanted)), numbers[2, list(wanted)]] += (trunk * copy[:, :-1]).sum(-1) + copy[:, -1]
+        return Result(logits, trunk)
+
+
+class OnnxRunner:
+    """Implements runner.Runner, a hole at a time. It is made as host_runner.HostRunner is."""
+
+    device, dtype, draft_rows = "cpu", "int8, onnx runtime", 0
+
+    def __init__(self, graph: OnnxPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
+        self._graph, self._shape, self._forbidden = graph, shape, np.array(forbidden, np.int64)
+        self._continuing = np.zeros(shape.vocabulary, np.float32)
+        self._continuing[list(continuing)] = 1
+
+    def new_context(self) -> OnnxContext:
+        return OnnxContext([np.empty((0, self._shape.width), np.float32)] * (2 * self._shape.layers))
+
+    def run(self, passes: Sequence[StreamPass], packed: PackedRows) -> HostRan:
+        results, first = [], 0
+        for item in passes:
+            context = expect_type(item.context, OnnxContext)
+            context.past = [values[: len(context.tokens)] for values in context.past]
+            numbers = packed.numbers[:, first : first + item.rows]
+            results.append(self._graph.run(numbers, context, len(item.append), item.wanted))
+            first += item.rows
+        logits, rows = (np.concatenate(parts) for parts in zip(*((r.logits, r.rows) for r in results), strict=True))
+        return HostRan(Result(logits, rows), self._forbidden, self._continuing)

@@ -1,0 +1,222 @@
+"""The actions that fill slots: stubs, missing annotations, missing docstrings."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+
+import attrs
+
+from engine.errors import MidspanError
+from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.blocks import Block, blocks_of
+from lsp_server.bulk.draft import Draft, DraftFile, NotApplied, counted
+from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
+from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.bulk_messages import ScopeName
+from lsp_server.documents.store import Snapshot
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.file_edit import Omission
+from lsp_server.refactor.generated import is_generated
+from lsp_server.refactor.search import Target
+from lsp_server.slots.fill import fill_slots
+from lsp_server.slots.filler import Filler, side_by_side, why_unable
+from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
+from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
+from lsp_server.workspace.reading import read_text
+
+_NOUNS: dict[SlotKind, str] = {"stubs": "stub", "annotations": "annotation", "docstrings": "docstring"}
+_ASIDE = "it is only likely, and shares lines with what is sure; run the action again for it"
+
+
+@attrs.frozen
+class _Work:
+    """The slots of one file. `uri`, `path` and `full` are those of its DraftFile."""
+
+    snapshot: Snapshot
+    slots: Sequence[Slot]
+    uri: str
+    path: str
+    full: str
+
+
+@attrs.define
+class _Found:
+    """The slots of the version of a document that was looked at last."""
+
+    snapshot: Snapshot
+    slots: Sequence[Slot]
+
+
+@attrs.define
+class FillSlots:
+    """Fills the slots of one kind in the selection or the file; stubs also in the workspace."""
+
+    _project: Project
+    name: SlotKind
+    by_model: bool = True
+    _last: _Found | None = None
+
+    @property
+    def kind(self) -> str:
+        """The LSP kind of the action."""
+        return f"refactor.rewrite.midspan.{self.name}"
+
+    async def offers(self, selection: Selection) -> Sequence[Offer]:
+        """Offer it where the selection touches a slot."""
+        snapshot = selection.snapshot
+        language = snapshot.language.id
+        if not self._project.configuration.is_on(language) or not knows(language, self.name):
+            return []
+        if self._unable() is not None:
+            return []
+        slots = await self._slots(snapshot)
+        touched = touching(snapshot, slots, selection.lines)
+        # Who selects code means it; at a mere cursor the file's own style decides.
+        if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
+            return []
+        noun = _NOUNS[self.name]
+        verb = "Fill" if self.name == "stubs" else "Add"
+        offers = [Offer("selection", f"{verb} {counted(len(touched), noun)}")]
+        if len(slots) > len(touched) and any(slot.in_style for slot in slots):
+            offers.append(Offer("file", f"{verb} all {noun}s in this file (up to {len(slots)})"))
+        if self.name == "stubs" and self._project.memory.folders.workspaces:
+            offers.append(Offer("workspace", f"{verb} all {noun}s in the workspace"))
+        return offers
+
+    async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
+        """Return the filled slots. Raises NotApplied and Cancelled, and MidspanError if the engine fails."""
+        settings = self._project.configuration.settings
+        todo, reached = await self._todo(selection, scope, work)
+        total = sum(len(one.slots) for one in todo)
+        counter = Counter(work, f"{_NOUNS[self.name]}s", total)
+        filler, why = await self._filler(todo)
+        files = await until_cancelled(work, side_by_side([self._fill(one, filler, counter, why) for one in todo]))
+        places = sum(len(file.blocks) for file in files)
+        if not places:
+            raise NotApplied(_nothing(files, self.name))
+        changed = sum(bool(file.blocks) for file in files)
+        verb = "Fill" if self.name == "stubs" else "Add"
+        title = f"{verb} {_NOUNS[self.name]}s: {counted(places, 'place')} in {counted(changed, 'file')}"
+        if total >= settings.refactor_max_places:
+            reached.append(f"only {counted(total, 'place')} were looked at")
+        return Draft(title, "", tuple(files), tuple(reached))
+
+    async def _todo(self, selection: Selection, scope: ScopeName, work: Work) -> tuple[list[_Work], list[str]]:
+        snapshot, most = selection.snapshot, self._project.configuration.settings.refactor_max_places
+        full = snapshot.path if snapshot.uri.startswith("file:") else ""
+        own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, full)
+        slots = await asyncio.to_thread(find_slots, snapshot, self.name)
+        if scope == "selection":
+            return [attrs.evolve(own, slots=touching(snapshot, slots, selection.lines))], []
+        wanted = await asyncio.to_thread(in_style, snapshot, slots, self.name)
+        if not wanted and scope == "file":
+            raise NotApplied(f"this file has no {self.name} to go by; select a function to have its own written")
+        todo = [attrs.evolve(own, slots=wanted)]
+        if scope == "workspace":
+            todo += await asyncio.to_thread(self._elsewhere, snapshot, work)
+        left, kept = most, list[_Work]()
+        for one in todo:
+            kept.append(attrs.evolve(one, slots=one.slots[:left]))
+            left -= len(kept[-1].slots)
+        return [one for one in kept if one.slots], []
+
+    def _elsewhere(self, snapshot: Snapshot, work: Work) -> list[_Work]:
+        """Return the slots of all other files of the workspace. Reads the disk."""
+        project = self._project
+        files = ProjectFiles(
+            project.memory.folders, OpenFiles.of(project.documents.all()), project.configuration.settings
+        )
+        found: list[_Work] = []
+        targets = files.targets(snapshot)[: files.settings.refactor_max_files]
+        for number, target in enumerate(targets):
+            if not number % 100:
+                work.report(f"{number:,} of {counted(len(targets), 'file')}")
+            one = self._of(target, files)
+            if one is not None and one.uri != snapshot.uri:
+                found.append(one)
+        return found
+
+    def _of(self, target: Target, files: ProjectFiles) -> _Work | None:
+        if not knows(language_for("", target.path).id, self.name):
+            return None
+        text = target.text if target.text is not None else read_text(target.folder, target.path)
+        if text is None or is_generated(text):
+            return None
+        full = str(Path(target.folder, target.path))
+        snapshot = closed_snapshot(full, text)
+        slots = in_style(snapshot, find_slots(snapshot, self.name), self.name)
+        uri, path = files.uri(target.folder, target.path), files.shown_path(target.folder, target.path)
+        return _Work(snapshot, slots, uri, path, full) if slots else None
+
+    async def _slots(self, snapshot: Snapshot) -> Sequence[Slot]:
+        last = self._last
+        if last is None or last.snapshot is not snapshot:
+            last = self._last = _Found(snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name))
+        return last.slots
+
+    async def _filler(self, todo: Sequence[_Work]) -> tuple[Filler | None, str]:
+        """Return what asks the model, or None and why no model is asked. Raises MidspanError without an engine."""
+        if all(slot.known for one in todo for slot in one.slots):
+            return None, ""
+        try:
+            client = await self._project.link.client()
+        except MidspanError as error:
+            if self.name == "annotations":  # the file itself may say some of them
+                return None, str(error)
+            raise
+        unable = why_unable(self.name, client.welcome.model)
+        return (filler_of(self._project, client), "") if unable is None else (None, unable)
+
+    def _unable(self) -> str | None:
+        client = self._project.link.connected
+        if client is None:
+            return "the engine is not running" if self.name == "docstrings" else None
+        return why_unable(self.name, client.welcome.model)
+
+    async def _fill(self, one: _Work, filler: Filler | None, counter: Counter, why: str) -> DraftFile:
+        edit = await fill_slots(one.snapshot, one.slots, filler, counter.add, why)
+        return await asyncio.to_thread(_drafted, one, edit)
+
+
+def _drafted(one: _Work, edit: SlotEdit) -> DraftFile:
+    """Return the draft of a file. Places that share lines are chosen together, so only the sure ones of them stay."""
+    source = one.snapshot.source
+    blocks, _ = blocks_of(source, edit.file_edit(with_doubtful=True))
+    doubtful = {place.span for place in edit.places if place.doubtful}
+    aside = {
+        span
+        for block in blocks
+        for span in block.spans
+        if span in doubtful and any(other not in doubtful for other in block.spans)
+    }
+    left_out = [*edit.left_out, *(Omission(span, _ASIDE) for span in sorted(aside, key=lambda span: span.start))]
+    kept = attrs.evolve(
+        edit,
+        places=tuple(place for place in edit.places if place.span not in aside),
+        left_out=tuple(sorted(left_out, key=lambda omission: omission.span.start)),
+    )
+    final = kept.file_edit(with_doubtful=True)
+    blocks, _ = blocks_of(source, final) if final.edits else ([], [])
+    reasons = tuple(_reason(block, kept) for block in blocks)
+    numbers = frozenset(number for number, block in enumerate(blocks) if doubtful.intersection(block.spans))
+    return DraftFile(one.uri, one.path, one.full, final, tuple(blocks), doubtful=numbers, reasons=reasons)
+
+
+def _reason(block: Block, edit: SlotEdit) -> str:
+    reasons: Iterator[str] = (place.reason for place in edit.places if place.span in block.spans)
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _nothing(files: Sequence[DraftFile], kind: SlotKind) -> str:
+    """Return one line that says why no slot was filled."""
+    left_out = [omission for file in files for omission in file.edit.left_out]
+    if not left_out:
+        return "there is no stub to fill" if kind == "stubs" else f"no {_NOUNS[kind]} is missing"
+    more = f", and {len(left_out) - 1} more left out" if len(left_out) > 1 else ""
+    return f"nothing was filled in; {left_out[0].reason}{more}"
+
+
+def slot_actions(project: Project) -> list[FillSlots]:
+    """Return the actions for all kinds of slots."""
+    kinds: tuple[SlotKind, ...] = ("stubs", "annotations", "docstrings")
+    return [FillSlots(project, kind) for kind in kinds]

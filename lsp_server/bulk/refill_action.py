@@ -1,0 +1,56 @@
+"""The action "Refill": the selection, or the hole at the cursor, is filled again, with a few answers to choose from."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import attrs
+
+from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.draft import Draft, DraftFile, NotApplied, counted
+from lsp_server.bulk.engine_work import filler_of, until_cancelled
+from lsp_server.bulk_messages import ActionName, ScopeName
+from lsp_server.slots.refill import refill
+
+_CLOSING = " \t)]}>;,:\"'`"
+
+
+@attrs.frozen
+class Refill:
+    """Offers other text for the selection."""
+
+    _project: Project
+    name: ActionName = "refill"
+    kind: str = "refactor.rewrite.midspan.refill"
+    by_model: bool = True
+
+    async def offers(self, selection: Selection) -> Sequence[Offer]:
+        """Offer it for a selection with text, and at a cursor in a blank line or before closing brackets."""
+        snapshot = selection.snapshot
+        if not self._project.configuration.is_on(snapshot.language.id):
+            return []
+        if snapshot.text[selection.start : selection.end].strip():
+            return [Offer("selection", "Refill the selection")]
+        source = snapshot.source
+        line = source.lines.at(selection.start)
+        after = source.text[selection.start : source.line_end(line)].strip()
+        is_hole = not source.line_text(line).strip() or (after and not after.strip(_CLOSING))
+        return [Offer("selection", "Fill this hole")] if is_hole else []
+
+    async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
+        """Return the answers. Raises NotApplied, Cancelled, and MidspanError if the engine fails."""
+        snapshot = selection.snapshot
+        client = await self._project.link.client()
+        work.report("asking the model")
+        filler = filler_of(self._project, client)
+        edits = await until_cancelled(work, refill(snapshot, selection.start, selection.end, filler))
+        if not edits:
+            raise NotApplied("the model has no other answer here")
+        full = snapshot.path if snapshot.uri.startswith("file:") else ""
+        name = PurePath(snapshot.path).name
+        files = [
+            DraftFile.of(
+                snapshot.uri, name, full, snapshot.text, edit.file_edit(with_doubtful=True), edit.places[0].reason
+            )
+            for edit in edits
+        ]
+        return Draft(f"Refill: {counted(len(files), 'answer')}", "", tuple(files), exclusive=True)

@@ -1,0 +1,10 @@
+"""`python -m lsp_server.refactor_cli`: what `midspan refactor` runs."""
+
+from lsp_server.refactor.command import app
+from lsp_server.slots.command import annotate, docstrings, stubs
+
+for command in (stubs, annotate, docstrings):
+    app.command()(command)
+
+if __name__ == "__main__":  # worker processes import this module too
+    app(prog_name="midspan refactor")

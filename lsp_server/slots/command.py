@@ -1,0 +1,167 @@
+"""`midspan refactor stubs`, `annotate` and `docstrings`: fill the slots of files, from the command line."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import attrs
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from engine.errors import MidspanError
+from lsp_server.refactor.command import FAILED, LEFT_OUT, leave, targets_of
+from lsp_server.refactor.example import NoRule
+from lsp_server.refactor.report import as_diff
+from lsp_server.refactor.save import NotSaved, save
+from lsp_server.refactor.search import Found
+from lsp_server.settings import Settings
+from lsp_server.slots.files import Filled, Limits, Todo, fill_files, slots_of
+from lsp_server.slots.report import as_json, lines
+from lsp_server.slots.slot import SlotKind
+
+_Paths = Annotated[list[Path], typer.Argument(help="Files, and folders whose files git tracks or does not ignore.")]
+_Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff. This is the default.")]
+_Apply = Annotated[bool, typer.Option("--apply", help="Write the files.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON: places, and what was left out.")]
+_Doubtful = Annotated[bool, typer.Option("--doubtful", help="Take the doubtful places too.")]
+_Model = Annotated[str, typer.Option("--model", help="The model, as in `midspan models list`, or a folder.")]
+_NoModel = Annotated[bool, typer.Option("--no-model", help="Only what the files themselves say; no model is asked.")]
+_MaxPlaces = Annotated[int, typer.Option(min=1, help="The most places.")]
+_MaxFiles = Annotated[int, typer.Option(min=1, help="The most files that are searched.")]
+_MaxSeconds = Annotated[float, typer.Option(min=0.1, help="The most seconds of filling.")]
+_MODEL, _LIMITS = Settings().model, Limits()
+_err = Console(stderr=True, highlight=False)
+
+
+@attrs.frozen
+class _Output:
+    """What the user asked for: at most one of the three forms, and whether doubtful places count."""
+
+    diff: bool
+    apply: bool
+    json: bool
+    doubtful: bool
+
+
+def stubs(
+    paths: _Paths,
+    diff: _Diff = False,
+    apply: _Apply = False,
+    json: _Json = False,
+    doubtful: _Doubtful = False,
+    model: _Model = _MODEL,
+    max_places: _MaxPlaces = _LIMITS.places,
+    max_files: _MaxFiles = _LIMITS.files,
+    max_seconds: _MaxSeconds = _LIMITS.seconds,
+) -> None:
+    """Write the bodies of functions that only say that they are to be written.
+
+    The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
+    failed, and 2 for bad input.
+    """
+    limits = Limits(max_files, max_places, max_seconds)
+    _run("stubs", paths, _Output(diff, apply, json, doubtful), model, limits)
+
+
+def annotate(
+    paths: _Paths,
+    diff: _Diff = False,
+    apply: _Apply = False,
+    json: _Json = False,
+    doubtful: _Doubtful = False,
+    model: _Model = _MODEL,
+    no_model: _NoModel = False,
+    max_places: _MaxPlaces = _LIMITS.places,
+    max_files: _MaxFiles = _LIMITS.files,
+    max_seconds: _MaxSeconds = _LIMITS.seconds,
+) -> None:
+    """Add the missing annotations of Python and TypeScript, in files and folders that have annotations.
+
+    The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
+    failed, and 2 for bad input.
+    """
+    limits = Limits(max_files, max_places, max_seconds)
+    _run("annotations", paths, _Output(diff, apply, json, doubtful), "" if no_model else model, limits)
+
+
+def docstrings(
+    paths: _Paths,
+    diff: _Diff = False,
+    apply: _Apply = False,
+    json: _Json = False,
+    doubtful: _Doubtful = False,
+    model: _Model = _MODEL,
+    max_places: _MaxPlaces = _LIMITS.places,
+    max_files: _MaxFiles = _LIMITS.files,
+    max_seconds: _MaxSeconds = _LIMITS.seconds,
+) -> None:
+    """Add the missing docstrings and doc comments, in files that have some. It takes a large model.
+
+    The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
+    failed, and 2 for bad input.
+    """
+    limits = Limits(max_files, max_places, max_seconds)
+    _run("docstrings", paths, _Output(diff, apply, json, doubtful), model, limits)
+
+
+def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, limits: Limits) -> None:
+    """Fill the slots of all files, and show or write them. `model` "" asks none."""
+    try:
+        if sum((output.diff, output.apply, output.json)) > 1:
+            raise NoRule("--diff, --apply and --json exclude each other; give one of them")
+        todo = slots_of(targets_of(paths), kind, limits)
+    except MidspanError as error:
+        leave(error)
+    try:
+        filled = _filled(kind, todo, model, limits)
+    except MidspanError as error:
+        typer.echo(f"midspan: {error}", err=True)
+        raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        typer.echo("midspan: interrupted; nothing was changed", err=True)
+        raise typer.Exit(130) from None
+    found = [Found(one.target, one.edit.file_edit(with_doubtful=output.doubtful)) for one in filled]
+    failures = 0
+    if output.json:
+        typer.echo(as_json(filled, todo.reached))
+    elif output.apply:
+        failures = _save(found)
+    else:
+        typer.echo(as_diff(found), nl=False)
+    doubtful = sum(place.doubtful for one in filled for place in one.edit.places) if not output.doubtful else 0
+    for line in lines(filled, with_doubtful=output.doubtful):
+        typer.echo(line, err=True)
+    for line in todo.excluded:
+        typer.echo(f"midspan: {line}", err=True)
+    for line in todo.reached:
+        typer.echo(f"midspan: {line}; raise --max-files, --max-places or --max-seconds", err=True)
+    places, files = sum(len(one.edit.places) for one in found), sum(bool(one.edit.places) for one in found)
+    left_out = sum(len(one.edit.left_out) for one in found)
+    more = f", {doubtful} doubtful: --doubtful takes them" if doubtful else ""
+    done = "filled" if output.apply and not failures else "found"
+    typer.echo(f"{places} places in {files} files {done}, {left_out} left out{more}", err=True)
+    if failures:
+        raise typer.Exit(FAILED)
+    if left_out or doubtful or todo.reached:
+        raise typer.Exit(LEFT_OUT)
+
+
+def _filled(kind: SlotKind, todo: Todo, model: str, limits: Limits) -> list[Filled]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+        task = bar.add_task("filling", total=todo.places)
+        return asyncio.run(fill_files(kind, todo, model, limits, lambda: bar.advance(task)))
+
+
+def _save(found: list[Found]) -> int:
+    """Write the files and return how many were not written."""
+    failures = 0
+    for one in found:
+        if one.edit.edits:
+            try:
+                save(Path(one.target.folder, one.target.path), one.edit)
+            except NotSaved as error:
+                failures += 1
+                typer.echo(f"midspan: {error}", err=True)
+    return failures

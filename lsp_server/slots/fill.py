@@ -1,0 +1,125 @@
+"""Fills the slots of a file: first with what the file itself says, then with what the model is sure of."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from engine.protocol.messages import Filled
+from lsp_server.documents.source import Source
+from lsp_server.documents.store import Snapshot
+from lsp_server.languages.syntax_errors import errors
+from lsp_server.refactor.file_edit import Omission, TextEdit
+from lsp_server.refactor.syntax import PARSE_SECONDS
+from lsp_server.slots.filler import Filler
+from lsp_server.slots.judge import Judge, Verdict
+from lsp_server.slots.slot import Slot, SlotEdit, SlotPlace, slot_edit, span_of
+from lsp_server.suggest.pipeline import Plan
+
+BROKEN = "the result would have a syntax error"
+NO_MODEL = "the file does not say it, and no model was asked"
+
+
+async def fill_slots(
+    snapshot: Snapshot,
+    slots: Sequence[Slot],
+    filler: Filler | None,
+    report: Callable[[], None],
+    why_no_model: str = NO_MODEL,
+) -> SlotEdit:
+    """Return the filled slots of a text, and those that were left out with the reason. `report` is called after each.
+
+    Without a `filler` only what the file itself says is filled in, and the rest is left out. Cancelling the awaiting
+    task cancels all fills. Raises MidspanError when the engine fails; then nothing is filled.
+    """
+    known = [slot for slot in slots if slot.known]
+    places = [_known(snapshot, slot) for slot in known]
+    for _ in known:
+        report()
+    unknown = [slot for slot in slots if not slot.known]
+    left_out: list[Omission] = []
+    if filler is None:
+        left_out = [Omission(span_of(snapshot, slot), f"{slot.title}: {why_no_model}") for slot in unknown]
+    elif unknown:
+        verdicts = await _ask(snapshot, [place for place in places if not place.doubtful], unknown, filler, report)
+        for slot, verdict in zip(unknown, verdicts, strict=True):
+            span = span_of(snapshot, slot)
+            if verdict.text:
+                edit = slot.filled(snapshot, verdict.text)
+                places.append(SlotPlace(edit, span, verdict.reason, by_model=True, doubtful=verdict.doubtful))
+            else:
+                left_out.append(Omission(span, f"{slot.title}: {verdict.reason}"))
+    sound = await asyncio.to_thread(_sound, snapshot, places)
+    left_out += [Omission(place.span, BROKEN) for place in places if place not in sound]
+    return slot_edit(snapshot, sound, left_out)
+
+
+async def _ask(
+    snapshot: Snapshot,
+    known: Sequence[SlotPlace],
+    slots: Sequence[Slot],
+    filler: Filler,
+    report: Callable[[], None],
+) -> list[Verdict]:
+    """Ask the model for slots, in a text that has the edits that are known already."""
+    edits = [place.edit for place in known]
+    base = await asyncio.to_thread(_applied, snapshot, edits)
+    moved = [attrs.evolve(slot, start=_moved(slot.start, edits), end=_moved(slot.end, edits)) for slot in slots]
+    answers = await filler.fill_all(base, moved, report)
+    return await asyncio.to_thread(_judged, base, moved, answers)
+
+
+def _judged(base: Snapshot, slots: Sequence[Slot], answers: Sequence[tuple[Plan, Filled]]) -> list[Verdict]:
+    judge = Judge(base)
+    return [judge.verdict(slot, plan, filled) for slot, (plan, filled) in zip(slots, answers, strict=True)]
+
+
+def _known(snapshot: Snapshot, slot: Slot) -> SlotPlace:
+    return SlotPlace(
+        slot.filled(snapshot, slot.known), span_of(snapshot, slot), slot.why, by_model=False, doubtful=not slot.is_sure
+    )
+
+
+def _applied(snapshot: Snapshot, edits: Sequence[TextEdit]) -> Snapshot:
+    if not edits:
+        return snapshot
+    parts: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        parts += [snapshot.text[position : edit.start], edit.text]
+        position = edit.end
+    source = Source.of("".join([*parts, snapshot.text[position:]]))
+    return attrs.evolve(snapshot, source=source, tree=snapshot.language.parse(source.data, None, PARSE_SECONDS))
+
+
+def _moved(offset: int, edits: Sequence[TextEdit]) -> int:
+    return offset + sum(len(edit.text) - (edit.end - edit.start) for edit in edits if edit.end <= offset)
+
+
+def _sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[SlotPlace]:
+    """Return the places that together add no syntax error. Halves are tried: a parse for each would take long."""
+    if not places or snapshot.tree is None or _is_sound(snapshot, places):
+        return list(places)
+    kept: list[SlotPlace] = []
+    for half in _sound_halves(snapshot, places):
+        # Places that are sound alone may not be so together.
+        if _is_sound(snapshot, [*kept, *half]):
+            kept += half
+    return kept
+
+
+def _sound_halves(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[Sequence[SlotPlace]]:
+    if not places:
+        return []
+    if _is_sound(snapshot, places):
+        return [places]
+    middle = len(places) // 2
+    if not middle:
+        return []
+    return _sound_halves(snapshot, places[:middle]) + _sound_halves(snapshot, places[middle:])
+
+
+def _is_sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> bool:
+    assert snapshot.tree is not None
+    after = _applied(snapshot, [place.edit for place in places])
+    return after.tree is not None and len(errors(after.tree.root_node)) <= len(errors(snapshot.tree.root_node))

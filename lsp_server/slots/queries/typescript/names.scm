@@ -1,0 +1,12 @@
+; Names that a type may use: what is imported, and the types of the file.
+(import_specifier !alias name: (identifier) @name)
+(import_specifier alias: (identifier) @name)
+(import_clause (identifier) @name)
+(namespace_import (identifier) @name)
+(class_declaration name: (type_identifier) @name)
+(abstract_class_declaration name: (type_identifier) @name)
+(interface_declaration name: (type_identifier) @name)
+(type_alias_declaration name: (type_identifier) @name)
+(enum_declaration name: (identifier) @name)
+(type_parameter name: (type_identifier) @name)
+(type_annotation (type_identifier) @name)

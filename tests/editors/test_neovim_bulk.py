@@ -1,0 +1,171 @@
+"""Bulk edits in a real Neovim: through its own menu of code actions, and in our preview with tick boxes."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from neovim import Neovim
+from neovim_project import (
+    APP,
+    LOCAL,
+    OTHER,
+    PREVIEW_OFF,
+    buffers,
+    choose,
+    edited,
+    filetype,
+    lines,
+    open_edited,
+    preview,
+    ticks,
+    write_project,
+)
+
+Open = Callable[..., Neovim]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "project")
+
+
+@pytest.fixture
+def open_app(in_neovim: Open, project: Path) -> Open:
+    return partial(open_edited, in_neovim, project)
+
+
+def test_neovims_own_menu_changes_several_files(open_app: Open, project: Path) -> None:
+    neovim = open_app(extra=PREVIEW_OFF)
+
+    choose(neovim, "in the workspace")
+    neovim.eventually(lambda: "other.py" in buffers(neovim), "the other file is not changed")
+
+    neovim.nvim.command("wall")
+    assert (project / "app.py").read_text() == edited(APP)
+    assert (project / "other.py").read_text() == edited(OTHER)
+    assert (project / "sub" / "local.py").read_text() == LOCAL
+
+
+def test_the_preview_shows_each_place_and_what_was_left_out(open_app: Open) -> None:
+    neovim = open_app()
+
+    shown = preview(neovim)
+
+    assert shown[0] == "Repeat this edit: 3 places in 2 files"
+    at = shown.index("app.py: 2 of 2 places")
+    assert shown[at + 1].startswith("[x] app.py:6  as in app.py:3")
+    assert shown[at + 2 : at + 4] == ["  - http.get(two)", "  + http.get(two, timeout=1)"]
+    assert "other.py: 1 of 1 place" in shown
+    assert "left out: 1 place" in shown
+    assert shown[-1].startswith("    sub/local.py:2  ")
+    assert neovim.lua("return vim.fn.foldclosed('$')") == shown.index("left out: 1 place") + 1
+
+
+def test_the_preview_leaves_the_users_windows_as_they_are(open_app: Open) -> None:
+    neovim = open_app(extra="vim.o.number, vim.o.wrap, vim.o.foldmethod = true, true, 'indent'")
+    preview(neovim)
+
+    neovim.keys("q")
+
+    neovim.eventually(lambda: filetype(neovim) == "python", "the preview stays")
+    kept = neovim.lua(
+        "return { vim.wo.number, vim.wo.wrap, vim.wo.foldmethod, vim.o.number, #vim.api.nvim_list_wins() }"
+    )
+    assert kept == [True, True, "indent", True, 1]
+    neovim.nvim.command("split")
+    assert neovim.lua("return vim.wo.foldmethod") == "indent"
+
+
+def test_what_is_ticked_is_applied_and_one_undo_a_file_takes_it_back(open_app: Open, project: Path) -> None:
+    neovim = open_app()
+    by_hand = neovim.text()
+    preview(neovim)
+    assert ticks(neovim) == ["[x] app.py:6", "[x] app.py:8", "[x] other.py:5"]
+
+    neovim.keys("<Space>")
+    assert ticks(neovim)[0] == "[ ] app.py:6"
+    assert "app.py: 1 of 2 places" in lines(neovim)
+    neovim.nvim.command("write")
+    neovim.eventually(neovim.messages, "nothing is told")
+
+    assert neovim.messages() == ["Midspan: 2 places in 2 files changed"]
+    assert filetype(neovim) == "python", "the preview is closed"
+    assert buffers(neovim) == {
+        "app.py": (by_hand.replace("(three)", "(three, timeout=1)"), True, True),
+        "other.py": (edited(OTHER), True, True),
+    }
+    assert (project / "other.py").read_text() == OTHER, "the user saves"
+    neovim.keys("u")
+    assert neovim.text() == by_hand
+    neovim.nvim.command("buffer other.py")
+    neovim.keys("u")
+    assert neovim.text() == OTHER
+
+
+def test_keys_tick_all_none_or_a_file(open_app: Open) -> None:
+    neovim = open_app()
+    preview(neovim)
+
+    neovim.keys("n")
+    assert [tick[:3] for tick in ticks(neovim)] == ["[ ]"] * 3
+    neovim.keys("/^app.py:<CR>x")
+    assert [tick[:3] for tick in ticks(neovim)] == ["[x]", "[x]", "[ ]"]
+    neovim.keys("x")
+    assert [tick[:3] for tick in ticks(neovim)] == ["[ ]"] * 3
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    assert neovim.messages() == ["Midspan: nothing is ticked, so there is nothing to apply"]
+    neovim.keys("a")
+    assert [tick[:3] for tick in ticks(neovim)] == ["[x]"] * 3
+
+
+def test_return_goes_to_the_place_and_the_preview_stays(open_app: Open) -> None:
+    neovim = open_app()
+    preview(neovim)
+
+    neovim.keys("/other.py:5<CR><CR>")
+
+    neovim.eventually(lambda: neovim.nvim.current.buffer.name.endswith("other.py"), "the place is not opened")
+    assert neovim.cursor()[0] == 5
+    assert neovim.lua("return #vim.api.nvim_list_wins()") == 2
+
+
+def test_a_command_previews_too_and_a_wrong_one_is_told(open_app: Open) -> None:
+    neovim = open_app()
+    neovim.nvim.command("Midspan repeat file")
+    neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
+    assert ticks(neovim) == ["[x] app.py:6", "[x] app.py:8"]
+
+    neovim.keys("q")
+    neovim.keys(":Midspan repeat everywhere<CR>:Midspan cancel<CR>")
+
+    assert neovim.messages() == [
+        "Midspan: :Midspan repeat takes file, workspace; not everywhere",
+        "Midspan: nothing runs that could be cancelled",
+    ]
+    assert neovim.lua("return vim.fn.getcompletion('Midspan repeat ', 'cmdline')") == ["file", "workspace"]
+    assert "docstrings" in neovim.lua("return vim.fn.getcompletion('Midspan ', 'cmdline')")
+
+
+def test_of_several_answers_one_is_chosen(open_app: Open) -> None:
+    neovim = open_app()
+    edge = {"line": 5, "character": 0}
+    place = {"uri": (neovim.file).as_uri(), "path": "app.py", "range": {"start": edge, "end": edge}, "before": "x = 1"}
+    answers = [{**place, "id": number, "after": f"x = {number}", "reason": "", "doubtful": False} for number in (7, 8)]
+    lists = {"places": answers, "leftOut": [], "reached": ["only 2 answers in time"], "following": []}
+
+    neovim.lua(
+        "require('midspan.preview').show(vim.lsp.get_clients()[1], ...)",
+        {"uri": place["uri"], "range": place["range"]},
+        {"id": 1, "title": "Fill this hole", "rule": "", "exclusive": True, **lists},
+    )
+
+    def circles() -> list[str]:
+        return [line[:3] for line in lines(neovim) if line.startswith("(")]
+
+    assert circles() == ["(x)", "( )"]
+    assert "app.py: 2 answers" in lines(neovim)
+    assert "only 2 answers in time" in lines(neovim)
+    neovim.keys("/7$<CR>/x = 8<CR>x")
+    assert circles() == ["( )", "(x)"]

@@ -1,0 +1,55 @@
+"""A VS Code with the packaged extension, for the tests of one module; and what they all begin with."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from code_server import CodeServer, package_extension
+from lsp_editor import engine_home
+from workbench import Workbench
+
+OUT = Path(__file__).parent / "out"
+SETTINGS: dict[str, Any] = {
+    "midspan.server.path": str(Path(sys.executable).parent / "midspan-lsp"),
+    "midspan.model": "embedded",
+    "midspan.idleMinutes": 10,
+}
+
+
+@contextmanager
+def ready_window(
+    folders: pytest.TempPathFactory, settings: dict[str, Any], environment: dict[str, str] | None = None
+) -> Iterator[Workbench]:
+    """Open a window; `settings` go over the usual ones of the machine. At the end its engine ends too."""
+    with engine_home(folders.mktemp("run"), Path("embedded")):
+        server = CodeServer(folders.mktemp("vscode"), {**SETTINGS, **settings}, environment or {})
+        workbench = None
+        try:
+            server.start(package_extension())
+            workbench = Workbench(server)
+            workbench.open_window("first.txt")
+            workbench.wait_for_status("ready")
+            yield workbench
+        except AssertionError:
+            if workbench is not None:
+                workbench.keep(OUT / "window")
+            raise
+        finally:
+            if workbench is not None:
+                workbench.close()
+            server.stop()
+
+
+@contextmanager
+def kept_on_failure(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """Keep what the window shows at a failure in tests/editors/out. Then the settings are the first ones again."""
+    failed = request.session.testsfailed
+    try:
+        yield window
+    finally:
+        if request.session.testsfailed > failed:
+            window.keep(OUT / request.node.name)
+        window.server.configure({})
