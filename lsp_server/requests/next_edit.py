@@ -12,6 +12,7 @@ from lsprotocol import types
 
 from engine.errors import MidspanError
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
+from lsp_server.documents.recent_edits import changed_part
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, offset_at, position_in
 from lsp_server.log import describe
@@ -60,6 +61,8 @@ class NextEdits:
         self._ended: set[str] = set()
         self._undone: dict[str, int] = {}
         """The newest edit of a document when the user took a place back: up to it there is no rule."""
+        self._left: dict[str, tuple[str, int]] = {}
+        """The rule and the edit of a round that ended because the user typed something else there."""
         self._looked: set[str] = set()
         """Documents that have no rule as they are."""
         self._asking: asyncio.Task[NextEdit | None] | None = None
@@ -105,6 +108,7 @@ class NextEdits:
         self._changed.discard(uri)
         self._looked.discard(uri)
         self._undone.pop(uri, None)
+        self._left.pop(uri, None)
 
     async def close(self) -> None:
         """End the search and its worker process."""
@@ -147,7 +151,10 @@ class NextEdits:
         found = await self._worker.run(next_places, snapshot.edits.all, snapshot.language.id, snapshot.path)
         if not self._is_current(snapshot):
             return None
-        if found is None or found.recent.name in self._ended:
+        is_left = found is not None and self._left.get(snapshot.uri) == (found.recent.name, newest.serial)
+        if not is_left:
+            self._left.pop(snapshot.uri, None)
+        if found is None or is_left or found.recent.name in self._ended:
             self._looked.add(snapshot.uri)
             return None
         self._end()
@@ -179,6 +186,8 @@ class NextEdits:
                 current.taken += 1
             elif step == "undone":
                 self._note_undo(uri)
+            elif step == "other" and file is not None:
+                self._note_leave(uri, file.text, text)
             if step in ("undone", "other"):
                 self._end()
                 return
@@ -187,6 +196,14 @@ class NextEdits:
         snapshot = self._session.documents.snapshot(uri)
         if snapshot is not None and snapshot.edits.newest is not None:
             self._undone[uri] = snapshot.edits.newest.serial
+
+    def _note_leave(self, uri: str, old: str, text: str) -> None:
+        """Note what the user left for something else: a comment below the edit does not bring its rule back."""
+        start, end, new_end = changed_part(old, text)
+        snapshot = self._session.documents.snapshot(uri)
+        is_more = (old[start:end] + text[start:new_end]).strip(" \t\r\n,;")
+        if is_more and self._round is not None and snapshot is not None and snapshot.edits.newest is not None:
+            self._left[uri] = self._round.recent.name, snapshot.edits.newest.serial
 
     def _search(self, current: _Round, snapshot: Snapshot) -> None:
         if current.may_leave_file:

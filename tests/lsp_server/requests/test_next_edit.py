@@ -80,6 +80,19 @@ async def test_another_edit_ends_it(editor: NextEditEditor) -> None:
     assert await editor.next_edit() is None
 
 
+async def test_a_comment_beside_the_edit_ends_it_and_a_new_line_does_not(editor: NextEditEditor) -> None:
+    editor.replace("get(a)", "get(a, 3)")
+    assert await editor.next_edit() is not None
+    editor.type("\n")
+    assert await editor.next_edit() is not None
+    editor.type("    # so")
+    assert await editor.next_edit() is None
+    editor.type(" it is")
+    assert await editor.next_edit() is None
+    editor.replace("get(a.b)", "get(a.b, 3)")
+    assert editor.line(await editor.next_edit()) == "get(1, 3)"
+
+
 async def test_undo_ends_it(editor: NextEditEditor) -> None:
     editor.replace("get(a)", "get(a, 3)")
     await editor.accept(await editor.next_edit())
