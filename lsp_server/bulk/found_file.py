@@ -12,7 +12,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.recent import RecentRules, recent_rules
+from lsp_server.refactor.recent import RecentRules, recent_rules, touched_parts
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Target, searched
 from lsp_server.refactor.syntax import PARSE_SECONDS
@@ -63,7 +63,14 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     recent = recent_rules(edits, language)
     if recent is None:
         return None
-    return RecentPlaces(recent, places_in(recent.rules, edits[-1].after, language_id, path))
+    text, done = edits[-1].after, touched_parts(edits)
+    found = places_in(recent.rules, text, language_id, path)
+    left = {one for one in found.edit.places if not any(one.start < end and start < one.end for start, end in done)}
+    if len(left) < len(found.edit.places):
+        # Where arguments changed places, nothing in the code tells that it has the edit already.
+        edit = rewrite(recent.rules, path, text, language, left)
+        found = FoundFile.of(Target("", path), text, edit, language)
+    return RecentPlaces(recent, found)
 
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> FoundFile:

@@ -55,6 +55,8 @@ class Repeat:
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
         progress = Progress(1)
+        drafts: list[DraftFile] = []
+        current = _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason)
         if scope == "workspace":
             files = ProjectFiles(
                 self._project.memory.folders,
@@ -62,15 +64,19 @@ class Repeat:
                 self._project.configuration.settings,
             )
             found, progress = await asyncio.to_thread(_search, known.rules, files, snapshot, work)
-            drafts = [
-                _drafted(one, files.uri(one.folder, one.path), files.shown_path(one.folder, one.path), known.reason)
-                for one in found
-            ]
-        else:
-            drafts = []
-        if all(one.uri != snapshot.uri for one in drafts):
-            # The search does not see a document outside of the folders, or whose language only the editor knows.
-            drafts.insert(0, _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason))
+            for one in found:
+                if files.uri(one.folder, one.path) == snapshot.uri:
+                    # The search does not know what the user did in this document.
+                    current = _drafted(
+                        attrs.evolve(known.file, folder=one.folder, path=one.path),
+                        snapshot.uri,
+                        files.shown_path(one.folder, one.path),
+                        known.reason,
+                    )
+                else:
+                    uri, path = files.uri(one.folder, one.path), files.shown_path(one.folder, one.path)
+                    drafts.append(_drafted(one, uri, path, known.reason))
+        drafts.insert(0, current)
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"

@@ -61,7 +61,7 @@ def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> Nex
     if recent is None or not recent.is_telling:
         return None
     found = places_in(recent.rules, edits[-1].after, language_id, path)
-    done = _touched(edits)
+    done = touched_parts(edits)
     places = [one for one in found.places if not any(one.start <= end and start <= one.end for start, end in done)]
     return NextPlaces(recent, attrs.evolve(found, places=tuple(places)))
 
@@ -138,7 +138,7 @@ def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules
     return RecentRules(RuleSet(language.id, rules, own), "; ".join(map(described, rules)), examples, is_telling)
 
 
-def _touched(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
+def touched_parts(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
     """Return the parts of the text after the last edit that the edits touched. Nothing there is to be edited again."""
     parts: list[tuple[int, int]] = []
     for edit in edits:

@@ -74,6 +74,18 @@ async def test_an_editor_with_a_preview_chooses_places(editor: BulkEditor, proje
     assert change.text_document.uri.endswith("other.py")
 
 
+async def test_what_the_user_has_edited_is_not_edited_again(editor: BulkEditor, project: Path) -> None:
+    (project / "app.py").write_text("emit(name, 1)\n\n\nemit(other, 2)\n")
+    (project / "more.py").write_text("emit(third, 3)\n")
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("emit(name, 1)", "emit(1, name)")
+
+    for asked, places in ((IN_FILE, ["emit(2, other)"]), (IN_WORKSPACE, ["emit(2, other)", "emit(3, third)"])):
+        shown = await editor.bulk_edit(asked)
+        assert [one.after for one in shown.places] == places, "nothing in `emit(1, name)` tells that it has the edit"
+
+
 async def test_an_edit_is_offered_in_other_files_too(editor: BulkEditor, project: Path) -> None:
     await editor.begin(project, preview=True)
     editor.show(project / "app.py")
