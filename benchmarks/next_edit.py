@@ -184,11 +184,11 @@ class Measurement:
                 results.append(await begin_by_hand(client, self.folder / f"{examples}-{number}", edit, places))
         outcomes = Counter(one.outcome for one in results)
         shares = ", ".join(f"{name} {outcomes[name] / len(results):.1%}" for name in ("right", "wrong", "none"))
-        places = f"{sum(one.done for one in results)} of {sum(one.left for one in results)} other places"
+        done = f"{sum(one.done for one in results)} of {sum(one.left for one in results)} other places"
         for one in results:
             if self.verbose and one.outcome != "right":
                 self.console.print(one)
-        self.console.print(f"{len(results)} edits begun by hand, {examples} places: {shares}; {places} done")
+        self.console.print(f"{len(results)} edits begun by hand, {examples} places: {shares}; {done} done")
         self.console.print(
             _times("from the last key to a right offer", [o.ms for o in results if o.outcome == "right"])
         )
