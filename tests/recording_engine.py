@@ -23,10 +23,10 @@ class RecordingScheduler(Scheduler):
 
     fills: list[Fill]
 
-    def submit(self, fill: Fill, on_progress: object) -> ScheduledTicket:
+    def submit(self, fill: Fill, on_progress: object, owner: int = 0) -> ScheduledTicket:
         self.fills.append(fill)
         callback = on_progress if callable(on_progress) else None
-        return super().submit(fill, callback)
+        return super().submit(fill, callback, owner)
 
 
 class RecordingEngine:

@@ -62,10 +62,10 @@ class RemoteBackend:
         if self._connection is not None:
             await self._connection.close()
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
         """Send a fill to the server once a slot is free. The whole text is reported as one step of progress."""
         loop = asyncio.get_running_loop()
-        ticket = Ticket(fill, loop.create_future(), on_progress, loop.time())
+        ticket = Ticket(fill, loop.create_future(), on_progress, loop.time(), owner)
         task = asyncio.create_task(self._fill(ticket))
         self._tasks[ticket] = task
         task.add_done_callback(lambda done: self._settle(ticket, done))

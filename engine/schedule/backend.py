@@ -19,12 +19,13 @@ class CancelledFill(MidspanError):
 
 @attrs.define(eq=False)
 class Ticket:
-    """A submitted fill. `result` gets the answer, CancelledFill, or the error."""
+    """A submitted fill. `result` gets the answer, CancelledFill, or the error. `owner` tells who submitted it."""
 
     fill: Fill
     result: asyncio.Future[Filled]
     on_progress: Callable[[Progress], None] | None
     submitted: float
+    owner: int = 0
     cancelled: bool = False
 
 
@@ -37,8 +38,11 @@ class Backend(Protocol):
     async def stop(self) -> None:
         """Cancel all fills and release everything."""
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> Ticket:
-        """Begin a fill. `on_progress` gets its canvas after each step, if the backend can tell."""
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
+        """Begin a fill. `on_progress` gets its canvas after each step, if the backend can tell.
+
+        Owners share the backend fairly, whatever each of them submits.
+        """
         ...
 
     def cancel(self, ticket: Ticket) -> None:

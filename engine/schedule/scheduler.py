@@ -18,13 +18,13 @@ from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import CancelledFill, Ticket
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
+from engine.schedule.fill_queue import FillQueue
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.ticket import Entry, ScheduledTicket, show_progress
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
-MAX_BATCH = 16
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 256, 4096
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
@@ -58,7 +58,7 @@ class Scheduler:
         self._files = files or FileQueue(NoMemory(), lambda _: [])
         self._memories = memories
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._waiting: deque[ScheduledTicket] = deque()
+        self._waiting = FillQueue()
         self._active: list[ScheduledTicket] = []
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
@@ -91,11 +91,11 @@ class Scheduler:
             self._settle(ticket)
         self._files.close()
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None) -> ScheduledTicket:
-        """Queue a fill. It joins at the next step."""
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> ScheduledTicket:
+        """Queue a fill. It joins at the next step, if there is a place (see FillQueue)."""
         future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
-        ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter())
-        self._waiting.append(ticket)
+        ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter(), owner)
+        self._waiting.put(ticket)
         self._wake.set()
         return ticket
 
@@ -168,8 +168,8 @@ class Scheduler:
         for ticket in [ticket for ticket in (*self._waiting, *self._active) if ticket.cancelled]:
             (self._active if ticket in self._active else self._waiting).remove(ticket)
             self._settle(ticket)
-        while self._waiting and len(self._active) < MAX_BATCH:
-            self._active.append(self._waiting.popleft())
+        while (ticket := self._waiting.take(self._active, time.perf_counter())) is not None:
+            self._active.append(ticket)
 
     def _step(self, tickets: list[ScheduledTicket]) -> list[ScheduledTicket]:
         """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""

@@ -191,7 +191,7 @@ class ClientSession:
         elif len(self._tickets) >= MAX_OPEN_FILLS:
             self._send(Failed("busy", f"this client has {MAX_OPEN_FILLS} open fills already; cancel some", fill.id))
         else:
-            ticket = self._host.backend.submit(fill, self._send if fill.progress else None)
+            ticket = self._host.backend.submit(fill, self._send if fill.progress else None, self._number)
             self._tickets[fill.id] = ticket
             ticket.result.add_done_callback(lambda result: self._answer(fill.id, ticket, result))
 

@@ -1,0 +1,54 @@
+"""Which of the waiting fills is next, so that many typing editors and one with many fills do not starve each other."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from engine.schedule.ticket import ScheduledTicket
+
+MAX_BATCH = 16
+"""Fills under way at the same time."""
+OWNER_BATCH = 12
+"""Of one owner. The other places are free for somebody who types while a client has many long fills."""
+PATIENCE_S = 1.0
+"""A fill that has waited for so long goes first."""
+
+
+class FillQueue:
+    """The fills that wait for a place. An owner is the connection that asked.
+
+    The next fill is one of the owner with the fewest fills under way, and of these the newest. Under more load than the
+    engine can bear, the oldest fills belong to text that has changed since then: if they went first, all answers would
+    come too late. The others are cancelled by their editors, or go first once they have waited for PATIENCE_S.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[ScheduledTicket] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[ScheduledTicket]:
+        return iter(self._waiting)
+
+    def put(self, ticket: ScheduledTicket) -> None:
+        """Add the newest fill."""
+        self._waiting.append(ticket)
+
+    def remove(self, ticket: ScheduledTicket) -> None:
+        """Drop a waiting fill."""
+        self._waiting.remove(ticket)
+
+    def take(self, active: Sequence[ScheduledTicket], now: float) -> ScheduledTicket | None:
+        """Remove and return the fill that joins `active` now, if there is a place for one. now: seconds."""
+        if len(active) >= MAX_BATCH:
+            return None
+        counts = Counter(ticket.owner for ticket in active)
+        fit = [ticket for ticket in self._waiting if counts[ticket.owner] < OWNER_BATCH]
+        if not fit:
+            return None
+        chosen = fit[0]
+        if now - chosen.submitted <= PATIENCE_S:
+            # Equally new ones go in their order.
+            chosen = min(fit, key=lambda ticket: (counts[ticket.owner], -ticket.submitted))
+        self._waiting.remove(chosen)
+        return chosen

@@ -1,0 +1,70 @@
+"""Which waiting fill is next: no owner starves the others, and under overload the newest texts are answered."""
+
+import asyncio
+from collections.abc import Sequence
+
+import attrs
+import pytest
+from raw_client import HOLE
+
+from engine.models.embedded.model import EmbeddedModel
+from engine.schedule.fill_queue import MAX_BATCH, OWNER_BATCH, PATIENCE_S, FillQueue
+from engine.schedule.scheduler import Scheduler
+from engine.schedule.ticket import ScheduledTicket
+
+
+def ticket(owner: int, submitted: float) -> ScheduledTicket:
+    return ScheduledTicket(HOLE, asyncio.Future(), None, submitted, owner)
+
+
+def taken(queue: FillQueue, active: Sequence[ScheduledTicket], now: float) -> list[tuple[int, float]]:
+    """Return the owners and times of the fills that join, one after the other."""
+    joined = list(active)
+    while (one := queue.take(joined, now)) is not None:
+        joined.append(one)
+    return [(one.owner, one.submitted) for one in joined[len(active) :]]
+
+
+@pytest.fixture
+async def queue() -> FillQueue:
+    return FillQueue()
+
+
+async def test_owners_take_turns_and_the_newest_text_comes_first(queue: FillQueue) -> None:
+    for owner, submitted in ((1, 0.1), (1, 0.2), (2, 0.3), (3, 0.4), (2, 0.5)):
+        queue.put(ticket(owner, submitted))
+    assert taken(queue, [], 0.6) == [(2, 0.5), (3, 0.4), (1, 0.2), (2, 0.3), (1, 0.1)]
+
+
+async def test_what_has_waited_long_goes_first(queue: FillQueue) -> None:
+    for owner, submitted in ((1, 0.0), (2, PATIENCE_S), (3, PATIENCE_S + 0.2)):
+        queue.put(ticket(owner, submitted))
+    assert taken(queue, [], PATIENCE_S + 0.3)[0] == (1, 0.0)
+
+
+async def test_one_owner_never_takes_all_places(queue: FillQueue) -> None:
+    for number in range(40):
+        queue.put(ticket(1, number / 1000))
+    joined = [ticket(1, 0) for _ in range(OWNER_BATCH - 2)]
+    assert len(taken(queue, joined, 0.1)) == 2
+    queue.put(ticket(2, 0.2))
+    assert taken(queue, [*joined, ticket(1, 0), ticket(1, 0)], 0.3) == [(2, 0.2)]
+
+
+async def test_there_are_never_more_than_a_batch(queue: FillQueue) -> None:
+    for owner in range(2 * MAX_BATCH):
+        queue.put(ticket(owner, 0.0))
+    assert len(taken(queue, [], 0.1)) == MAX_BATCH
+    assert len(queue) == MAX_BATCH
+
+
+async def test_a_fill_of_another_client_does_not_wait_for_sixty_long_ones(embedded: EmbeddedModel) -> None:
+    scheduler = Scheduler(embedded)
+    await scheduler.start()
+    long = attrs.evolve(HOLE, rule="left-to-right", max_tokens=64, extent="lines", budget_ms=6e5)
+    many = [scheduler.submit(long, None, owner=1).result for _ in range(60)]
+    one = scheduler.submit(attrs.evolve(HOLE, max_tokens=4), None, owner=2).result
+    await one
+    assert sum(each.done() for each in many) <= OWNER_BATCH
+    await asyncio.gather(*many)
+    await scheduler.stop()
