@@ -15,8 +15,6 @@ from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import bulk_messages as bulk
 from lsp_server import log
 from lsp_server import messages as wire
-from lsp_server.bulk.actions import actions_of
-from lsp_server.bulk.known_rules import KnownRules
 from lsp_server.configuration import Configuration, pulled_settings
 from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
@@ -24,17 +22,12 @@ from lsp_server.engine_link.status import StatusBoard
 from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offers import Ledger, Offers
 from lsp_server.protocol import MidspanProtocol
-from lsp_server.refactor.worker import Worker
-from lsp_server.requests.bulk_edits import BulkEdits
-from lsp_server.requests.bulk_work import BulkWork
-from lsp_server.requests.code_actions import OPTIONS as ACTION_OPTIONS
-from lsp_server.requests.code_actions import CodeActions
 from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.inline_completion import InlineCompletions
-from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.late_edits import ACTION_OPTIONS, LateEdits
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
@@ -69,13 +62,7 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
         self.suggestions = Suggestions(self.session, self._tell)
-        self.worker = Worker()
-        self.next_edits = NextEdits(self.session, self.worker)
-        self.rules = KnownRules(self.session, self.worker)
-        actions = actions_of(self.session, self.rules, self.worker)
-        self.bulk_work = BulkWork(self, self.session, actions)
-        self.bulk_edits = BulkEdits(self, self.session, self.bulk_work)
-        self.code_actions = CodeActions(self.protocol, self.session, actions, self.bulk_edits)
+        self.edits = LateEdits(self, self.protocol, self.session)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
         self.file_watch = FileWatch(self)
@@ -84,7 +71,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions, self.next_edits, self.rules)
+        sync = DocumentSync(self.session, self.suggestions, self.edits)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -98,11 +85,11 @@ class MidspanServer(LanguageServer):
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
             WHY: self.suggestions.why.answer,
-            types.TEXT_DOCUMENT_CODE_ACTION: self.code_actions.offer,
-            types.CODE_ACTION_RESOLVE: self.code_actions.resolve,
-            bulk.BULK_EDIT: self.bulk_edits.show,
-            bulk.APPLY_BULK_EDIT: self.bulk_edits.apply,
-            bulk.NEXT_EDIT: self.next_edits.find,
+            types.TEXT_DOCUMENT_CODE_ACTION: self.edits.offer_actions,
+            types.CODE_ACTION_RESOLVE: self.edits.resolve_action,
+            bulk.BULK_EDIT: self.edits.show_bulk_edit,
+            bulk.APPLY_BULK_EDIT: self.edits.apply_bulk_edit,
+            bulk.NEXT_EDIT: self.edits.find_next_edit,
             bulk.NEXT_EDIT_SHOWN: _ignore,
             # Clients of Copilot say with this which document the user looks at.
             "textDocument/didFocus": _ignore,
@@ -115,7 +102,7 @@ class MidspanServer(LanguageServer):
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
-        commands = Commands(self.session, self.suggestions, self.next_edits, self.bulk_edits)
+        commands = Commands(self.session, self.suggestions, self.edits)
         for name, command in commands.handlers.items():
             self.command(name)(functools.partial(command))
 
@@ -173,6 +160,7 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
     log.log_to_client(ls.window_log_message)
     await ls.load_configuration()
+    ls.edits.begin()
     await follow_configuration(ls)
 
 
@@ -194,9 +182,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
-    ls.bulk_work.cancel_all()
-    await ls.worker.close()
-    await ls.next_edits.close()
+    await ls.edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()

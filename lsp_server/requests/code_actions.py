@@ -16,10 +16,6 @@ from lsp_server.requests.session import Session
 
 _logger = logging.getLogger(__name__)
 
-OPTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix], resolve_provider=True
-)
-
 
 class CodeActions:
     """Offers the actions in the form that the editor understands."""

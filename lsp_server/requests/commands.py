@@ -10,13 +10,12 @@ from pygls.exceptions import JsonRpcException
 
 from engine.errors import MidspanError
 from engine.protocol.messages import Status
-from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION, ApplyResult, BulkAction
+from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION
 from lsp_server.documents.store import offset_at
 from lsp_server.engine_link.status import as_log_line
 from lsp_server.messages import Dismissal, StatusReport, ToggleResult
 from lsp_server.offer_tag import ACCEPTED, read_tag
-from lsp_server.requests.bulk_edits import BulkEdits
-from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 
@@ -32,13 +31,10 @@ _STATUS_TIMEOUT_S = 2.0
 class Commands:
     """Each method is a command; its arguments are those that the editor sends."""
 
-    def __init__(
-        self, session: Session, suggestions: Suggestions, next_edits: NextEdits, bulk_edits: BulkEdits
-    ) -> None:
+    def __init__(self, session: Session, suggestions: Suggestions, edits: LateEdits) -> None:
         self._session = session
         self._suggestions = suggestions
-        self._next_edits = next_edits
-        self._bulk_edits = bulk_edits
+        self._edits = edits
 
     @property
     def handlers(self) -> Mapping[str, Callable[..., Any]]:
@@ -49,9 +45,9 @@ class Commands:
             TOGGLE: self.toggle,
             ACCEPTED: self.accepted,
             DISMISSED: self.dismissed,
-            RUN_ACTION: self.run_action,
-            NEXT_EDIT_ACCEPTED: self.next_edit_accepted,
-            NEXT_EDIT_DISMISSED: self.next_edit_dismissed,
+            RUN_ACTION: self._edits.run_action,
+            NEXT_EDIT_ACCEPTED: self._edits.next_edit_accepted,
+            NEXT_EDIT_DISMISSED: self._edits.next_edit_dismissed,
         }
 
     async def restart_engine(self) -> None:
@@ -105,15 +101,3 @@ class Commands:
         snapshot = self._session.served(dismissal.uri)
         if snapshot is not None:
             self._suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, self._session.encoding))
-
-    async def run_action(self, asked: BulkAction) -> ApplyResult:
-        """Do what a code action says, for editors that cannot ask for its edit."""
-        return await self._bulk_edits.run(asked)
-
-    def next_edit_accepted(self, *_: Any) -> None:
-        """Go on to the place after the one that the user took."""
-        self._next_edits.accepted()
-
-    def next_edit_dismissed(self, *_: Any) -> None:
-        """Offer no place of the rule again that is offered now."""
-        self._next_edits.dismiss()

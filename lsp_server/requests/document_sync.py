@@ -2,8 +2,7 @@
 
 from lsprotocol import types
 
-from lsp_server.bulk.known_rules import KnownRules
-from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 
@@ -14,11 +13,10 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithN
 class DocumentSync:
     """Keeps the session's documents as the editor has them, and cancels suggestions for text that changed."""
 
-    def __init__(self, session: Session, suggestions: Suggestions, next_edits: NextEdits, rules: KnownRules) -> None:
+    def __init__(self, session: Session, suggestions: Suggestions, edits: LateEdits) -> None:
         self._session = session
         self._suggestions = suggestions
-        self._next_edits = next_edits
-        self._rules = rules
+        self._edits = edits
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         """Keep a document, and start the engine so that it is ready when it is first needed."""
@@ -31,9 +29,8 @@ class DocumentSync:
         """Apply a change, and cancel the requests for the text before it."""
         self._suggestions.cancel(params.text_document.uri)
         self._session.change(params)
-        self._next_edits.changed(params.text_document.uri)
+        self._edits.changed(params.text_document.uri)
         self._session.memory.changed(params.text_document.uri)
-        self._rules.changed(params.text_document.uri)
 
     def saved(self, params: types.DidSaveTextDocumentParams) -> None:
         """Have the memory learn the saved text."""
@@ -42,8 +39,7 @@ class DocumentSync:
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Drop a document."""
         self._suggestions.forget(params.text_document.uri)
-        self._rules.forget(params.text_document.uri)
-        self._next_edits.closed(params.text_document.uri)
+        self._edits.closed(params.text_document.uri)
         self._session.close(params.text_document.uri)
         self._session.memory.closed(params.text_document.uri)
 

@@ -1,0 +1,42 @@
+"""Bulk edits and the next edit of one session. Their modules take a tenth of a second to load (see late_edits.py)."""
+
+from pygls.lsp.server import LanguageServer
+
+from lsp_server.bulk.actions import actions_of
+from lsp_server.bulk.known_rules import KnownRules
+from lsp_server.protocol import MidspanProtocol
+from lsp_server.refactor.worker import Worker
+from lsp_server.requests.bulk_edits import BulkEdits
+from lsp_server.requests.bulk_work import BulkWork
+from lsp_server.requests.code_actions import CodeActions
+from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.session import Session
+
+
+class EditFeatures:
+    """What follows the user's edits: code actions with their previews, and the next edit."""
+
+    def __init__(self, server: LanguageServer, protocol: MidspanProtocol, session: Session) -> None:
+        self._worker = Worker()
+        self._rules = KnownRules(session, self._worker)
+        actions = actions_of(session, self._rules, self._worker)
+        self._work = BulkWork(server, session, actions)
+        self.next_edits = NextEdits(session, self._worker)
+        self.bulk_edits = BulkEdits(server, session, self._work)
+        self.code_actions = CodeActions(protocol, session, actions, self.bulk_edits)
+
+    def changed(self, uri: str) -> None:
+        """Note that a document changed."""
+        self.next_edits.changed(uri)
+        self._rules.changed(uri)
+
+    def closed(self, uri: str) -> None:
+        """Drop a closed document."""
+        self._rules.forget(uri)
+        self.next_edits.closed(uri)
+
+    async def close(self) -> None:
+        """Cancel all work, and end the worker processes."""
+        self._work.cancel_all()
+        await self._worker.close()
+        await self.next_edits.close()
