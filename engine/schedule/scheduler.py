@@ -25,6 +25,9 @@ from engine.schedule.ticket import Entry, ScheduledTicket, show_progress
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
+SMALL_CACHE_BYTES = 48 * 1024 * 1024
+"""Of a model with fewer than SMALL parameters: some twenty contexts. It reads one again in a hundredth of a second."""
+SMALL = 100_000_000
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 256, 4096
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
@@ -46,13 +49,15 @@ class Scheduler:
     def __init__(
         self,
         model: Model,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int | None = None,
         on_stage: Callable[[str], None] | None = None,
         files: FileQueue | None = None,
         memories: Memories | None = None,
     ) -> None:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
+        if cache_bytes is None:
+            cache_bytes = SMALL_CACHE_BYTES if model.info.parameters < SMALL else CACHE_BYTES
         self._cache = ContextCache(model, cache_bytes)
         self._timer = PassTimer()
         self._files = files or FileQueue(NoMemory(), lambda _: [])
