@@ -1,11 +1,16 @@
-"""What a model fills in, previewed and applied in a real Neovim: missing annotations, and another answer."""
+"""The other actions, previewed and applied in a real Neovim: what a model fills in, another answer, pasted code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import pytest
 from neovim import Neovim
-from neovim_project import filetype, lines
+from neovim_project import choose, filetype, lines, offered
+from remote_server import ModelServer, serving
+from scripted_model import writes
 
 Open = Callable[..., Neovim]
+ADAPT = "Adapt the pasted code to this file"
 
 
 def test_missing_annotations_are_previewed_and_added(in_neovim: Open) -> None:
@@ -38,5 +43,66 @@ def test_of_the_models_answers_one_is_applied(in_neovim: Open) -> None:
     neovim.eventually(neovim.messages, "nothing is told")
 
     assert neovim.text() == by_hand.replace("    return 3 * radius", answer)
+    neovim.keys("u")
+    assert neovim.text() == by_hand
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "written", "filled"),
+    [
+        ("stubs", "def one():\n    pass\n", "return 1", "def one():\n    return 1\n"),
+        (
+            "docstrings",
+            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    return 2\n",
+            "Do g.",
+            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    '''Do g.'''\n    return 2\n",
+        ),
+    ],
+)
+def test_what_a_larger_model_writes_is_previewed_applied_and_undone(
+    command: str,
+    text: str,
+    written: str,
+    filled: str,
+    in_neovim: Open,
+    neovim_settings: dict[str, Any],
+    model_server: ModelServer,
+) -> None:
+    model_server.behaviour = writes([(written, 0.99)])
+    settings = {**neovim_settings, "model": model_server.model("openai")}
+    neovim = in_neovim(text, "app.py", setup={"settings": settings})
+    neovim.until_ready()
+
+    neovim.nvim.command(f"Midspan {command}")
+    neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    assert neovim.text() == filled
+    neovim.keys("u")
+    assert neovim.text() == text
+
+
+def test_pasted_code_is_adapted_from_the_menu(in_neovim: Open) -> None:
+    text = "def load(session, url):\n    first = session.get(url)\n    other = 1\n    return first\n"
+    neovim = in_neovim(text, "load.py", setup={"settings": {"enabled": False}})
+    neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "no server")
+    neovim.lua("vim.api.nvim_win_set_cursor(0, { 3, 0 })")
+    neovim.lua("vim.api.nvim_put({ '    again = self.client.get(uri)', '    again.close()' }, 'l', true, true)")
+    by_hand = neovim.text()
+    neovim.keys("4G")
+
+    neovim.eventually(lambda: ADAPT in offered(neovim), "the action is not offered")
+    choose(neovim, ADAPT)
+    neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+
+    assert neovim.text() == by_hand.replace("self.client.get(uri)", "session.get(url)")
     neovim.keys("u")
     assert neovim.text() == by_hand

@@ -207,3 +207,35 @@ def test_one_of_several_answers_is_chosen_for_the_selection(vscode: Workbench) -
     vscode.press("Control+Z")
     eventually(lambda: saved(vscode)["answers.py"] == f"{before}    return value + value\n", "the selection as before")
     (vscode.server.folder / "answers.py").unlink()
+
+
+def test_missing_annotations_are_added_from_the_menu(vscode: Workbench) -> None:
+    text = "def first(a: int) -> int:\n    return a\n\n\ndef second(b=True):\n    print(b)\n"
+    vscode.open("typed.py", text.replace("second", "sec|ond"))
+    assert "Add 2 annotations" in vscode.menu_of_actions()
+    vscode.choose_action("Add 2 annotations")
+    eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
+    vscode.press("Control+Enter")
+    filled = text.replace("second(b=True):", "second(b: bool = True) -> None:")
+    eventually(lambda: saved(vscode)["typed.py"] == filled, "the annotations")
+    vscode.press("Control+Z")
+    eventually(lambda: saved(vscode)["typed.py"] == text, "the file as before")
+    (vscode.server.folder / "typed.py").unlink()
+
+
+def test_pasted_code_is_adapted_from_the_menu(vscode: Workbench) -> None:
+    vscode.open("source.py", "    again = self.client.get(uri)\n    again.close()\n")
+    for key in ("Control+A", "Control+C"):
+        vscode.press(key)
+    vscode.open("load.py", "def load(session, url):\n    first = session.get(url)\n    other = 1\n|    return first\n")
+    vscode.press("Control+V")
+    pasted = eventually(lambda: "again" in saved(vscode)["load.py"] and saved(vscode)["load.py"], "the paste")
+    vscode.press("ArrowUp")
+    assert "Adapt the pasted code to this file" in vscode.menu_of_actions()
+    vscode.choose_action("Adapt the pasted code to this file")
+    eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
+    vscode.press("Control+Enter")
+    adapted = str(pasted).replace("self.client.get(uri)", "session.get(url)")
+    eventually(lambda: saved(vscode)["load.py"] == adapted, "the names of the file")
+    for name in ("source.py", "load.py"):
+        (vscode.server.folder / name).unlink()
