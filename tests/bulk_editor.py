@@ -94,13 +94,18 @@ class BulkEditor(Editor):
         self.offset = start + len(old)
         self._change(start, new)
 
-    async def actions(self, at: str = "", only: list[str] | None = None) -> list[Any]:
+    async def actions(
+        self,
+        at: str = "",
+        only: list[str] | None = None,
+        trigger: types.CodeActionTriggerKind = types.CodeActionTriggerKind.Invoked,
+    ) -> list[Any]:
         """Return the code actions at the first `at`, or at the cursor."""
         position = self.position(self.text.index(at)) if at else self.position()
         params = types.CodeActionParams(
             types.TextDocumentIdentifier(self.uri),
             types.Range(position, position),
-            types.CodeActionContext([], only=list(only) if only is not None else None),
+            types.CodeActionContext([], list(only) if only is not None else None, trigger),
         )
         return list(await self.client.text_document_code_action_async(params) or [])
 

@@ -78,7 +78,11 @@ class Offer:
 
 
 class Action(Protocol):
-    """A code action. `kind` is its LSP kind; `by_model` says that a model writes the text."""
+    """A code action. `kind` is its LSP kind; `by_model` says that a model writes the text.
+
+    An action that fits nearly everywhere is `only_invoked`: it is offered to a user who opens the menu. Else the light
+    that editors show beside a line with actions would always be on.
+    """
 
     @property
     def name(self) -> ActionName: ...
@@ -88,6 +92,9 @@ class Action(Protocol):
 
     @property
     def by_model(self) -> bool: ...
+
+    @property
+    def only_invoked(self) -> bool: ...
 
     async def offers(self, selection: Selection) -> Sequence[Offer]:
         """Return what is offered there. It takes milliseconds and searches nothing."""

@@ -54,6 +54,7 @@ class FillSlots:
     _project: Project
     name: SlotKind
     by_model: bool = True
+    only_invoked: bool = False
     _last: _Found | None = None
 
     @property

@@ -27,6 +27,7 @@ class Paste:
     name: ActionName = "paste"
     kind: str = "refactor.rewrite.midspan.paste"
     by_model: bool = False
+    only_invoked: bool = False
     _known: tuple[Snapshot, asyncio.Task[FileEdit]] | None = None
 
     async def offers(self, selection: Selection) -> Sequence[Offer]:

@@ -22,13 +22,17 @@ class Refill:
     name: ActionName = "refill"
     kind: str = "refactor.rewrite.midspan.refill"
     by_model: bool = True
+    only_invoked: bool = True
 
     async def offers(self, selection: Selection) -> Sequence[Offer]:
-        """Offer it for a selection with text, and at a cursor in a blank line or before closing brackets."""
+        """Offer it for a selection with text, and at a cursor in a blank line or before closing brackets.
+
+        In some editors the character under the cursor is always selected.
+        """
         snapshot = selection.snapshot
         if not self._project.configuration.is_on(snapshot.language.id):
             return []
-        if snapshot.text[selection.start : selection.end].strip():
+        if selection.end - selection.start > 1 and snapshot.text[selection.start : selection.end].strip():
             return [Offer("selection", "Refill the selection")]
         source = snapshot.source
         line = source.lines.at(selection.start)

@@ -22,7 +22,8 @@ from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Caps, Progress, search_elsewhere
 
-_PATIENCE_S = 0.02
+_PATIENCE_S = 0.25
+"""A menu waits so long for the rule of an edit that was just made: its process may have to start."""
 
 
 @attrs.frozen
@@ -34,6 +35,7 @@ class Repeat:
     name: ActionName = "repeat"
     kind: str = "refactor.rewrite.midspan.repeat"
     by_model: bool = False
+    only_invoked: bool = False
 
     async def offers(self, selection: Selection) -> Sequence[Offer]:
         """Offer it on the lines of the edit, and on those of each place that fits."""

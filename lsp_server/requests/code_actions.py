@@ -34,7 +34,12 @@ class CodeActions:
         if snapshot is None or self._session.why_excluded(snapshot) is not None:
             return []
         selection = selection_of(snapshot, params.range, self._session)
-        wanted = [action for action in self._actions if _is_wanted(action.kind, params.context.only)]
+        automatic = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
+        wanted = [
+            action
+            for action in self._actions
+            if _is_wanted(action.kind, params.context.only) and not (automatic and action.only_invoked)
+        ]
         offers = await asyncio.gather(*(_offers(action, selection) for action in wanted))
         return [
             self._item(

@@ -52,7 +52,6 @@ def summary(folder: str, Path: type) -> object:
 
 
 def preview(window: Workbench) -> None:
-    assert "Repeat this edit in the workspace" in window.menu_of_actions()
     window.choose_action("Repeat this edit in the workspace")
     eventually(lambda: window.texts_in_webview(".place"), "the preview")
     window.press("ArrowDown")

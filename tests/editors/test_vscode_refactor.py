@@ -74,7 +74,6 @@ def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbe
 
 def previewed(vscode: Workbench) -> list[str]:
     """Repeat the edit in the workspace; return the places of the preview."""
-    assert "Repeat this edit in the workspace" in vscode.menu_of_actions()
     vscode.choose_action("Repeat this edit in the workspace")
     return eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
 
@@ -192,7 +191,6 @@ def test_one_of_several_answers_is_chosen_for_the_selection(vscode: Workbench) -
     before = "def area(radius: float) -> float:\n    return 3.14 * radius\n\n\ndef double(value: float) -> float:\n"
     vscode.open("answers.py", f"{before}    return |value + value\n")
     vscode.press("Shift+End")
-    assert "Refill the selection" in vscode.menu_of_actions()
     vscode.choose_action("Refill the selection")
     places = eventually(lambda: vscode.texts_in_webview(PLACE), "the answers")
     assert vscode.texts_in_webview(f"{PLACE}:has(:checked)") == places[:1]
@@ -212,7 +210,6 @@ def test_one_of_several_answers_is_chosen_for_the_selection(vscode: Workbench) -
 def test_missing_annotations_are_added_from_the_menu(vscode: Workbench) -> None:
     text = "def first(a: int) -> int:\n    return a\n\n\ndef second(b=True):\n    print(b)\n"
     vscode.open("typed.py", text.replace("second", "sec|ond"))
-    assert "Add 2 annotations" in vscode.menu_of_actions()
     vscode.choose_action("Add 2 annotations")
     eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
     vscode.press("Control+Enter")
@@ -231,7 +228,6 @@ def test_pasted_code_is_adapted_from_the_menu(vscode: Workbench) -> None:
     vscode.press("Control+V")
     pasted = eventually(lambda: "again" in saved(vscode)["load.py"] and saved(vscode)["load.py"], "the paste")
     vscode.press("ArrowUp")
-    assert "Adapt the pasted code to this file" in vscode.menu_of_actions()
     vscode.choose_action("Adapt the pasted code to this file")
     eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
     vscode.press("Control+Enter")

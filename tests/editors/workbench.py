@@ -100,21 +100,20 @@ class Workbench:
         """Return the texts of the elements in webviews that match and are shown."""
         return [plain(text) for text in self.ask("webviewTexts", selector=selector)]
 
-    def menu_of_actions(self) -> list[str]:
-        """Open the menu of code actions at the cursor; return its titles."""
+    def choose_action(self, title: str) -> None:
+        """Open the menu of code actions at the cursor, as often as it takes until it has this one, and choose it."""
 
-        def opened() -> list[str]:
-            # A menu without actions closes by itself: the server may not have looked at the text yet.
+        def opened() -> bool:
+            # The server may not have looked at the text yet. A menu without actions closes by itself.
             self.press("Control+.")
             until_s = time.monotonic() + 1.0
             while not (rows := self.texts(f"{ACTION}.action")) and time.monotonic() < until_s:
                 time.sleep(0.03)
-            return rows
+            if rows and title not in rows:
+                self.press("Escape")
+            return title in rows
 
-        return eventually(opened, "the actions")
-
-    def choose_action(self, title: str) -> None:
-        """Choose from the menu of code actions."""
+        eventually(opened, f"the action {title!r}")
         self.ask("click", selector=f'{ACTION}:has-text("{title}")')
 
     def line(self) -> str:

@@ -83,6 +83,16 @@ async def test_stubs_are_offered_where_there_are_some_and_filled(
     assert [len(change.edits) for change in changes_of(answer.edit)] == [2, 1]
 
 
+async def test_what_fits_nearly_everywhere_is_only_offered_in_a_menu_that_the_user_opens(
+    editor: BulkEditor, server: ModelServer, project: Path
+) -> None:
+    await begin(editor, server, project, STUBS)
+    at, automatic = "\n\nprint", types.CodeActionTriggerKind.Automatic
+    assert [one.title for one in await editor.actions(at)] == ["Fill this hole"]
+    assert await editor.actions(at, trigger=automatic) == [], "no light at each blank line"
+    assert [one.title for one in await editor.actions("def f", trigger=automatic)][:1] == ["Fill 1 stub"]
+
+
 async def test_places_have_a_reason_and_what_is_not_sure_is_left_out(
     editor: BulkEditor, server: ModelServer, project: Path
 ) -> None:
