@@ -8,6 +8,8 @@ from typing import Any
 from lsp_editor import Editor
 from lsprotocol import types
 
+IN_FILE = "Repeat this edit in this file"
+IN_WORKSPACE = "Repeat this edit in the workspace"
 RESOLVES = types.CodeActionClientCapabilities(
     code_action_literal_support=types.ClientCodeActionLiteralOptions(types.ClientCodeActionKindOptions([])),
     data_support=True,

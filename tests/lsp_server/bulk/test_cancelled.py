@@ -8,22 +8,13 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
-from bulk_editor import BulkEditor
+from bulk_editor import IN_WORKSPACE, BulkEditor
 from lsp_editor import eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-IN_WORKSPACE = "Repeat this edit in the workspace"
 LONG = "import http\n\n" + "http.get(two, [x for x in range(3)])\n" * 4000
 """A file whose search takes seconds."""
-
-
-@pytest_asyncio.fixture
-async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BulkEditor]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    editor = BulkEditor()
-    yield editor
-    await editor.stop()
 
 
 def long_project(folder: Path) -> Path:

@@ -1,26 +1,14 @@
 """What can go wrong with a bulk edit is told in one line, and then nothing at all is applied."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from bulk_editor import BulkEditor, changes_of, edited
+from bulk_editor import IN_WORKSPACE, BulkEditor, changes_of, edited
 from lsp_editor import eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-IN_FILE = "Repeat this edit in this file"
-IN_WORKSPACE = "Repeat this edit in the workspace"
 CALL = "import http\n\nhttp.get(two)\n"
-
-
-@pytest_asyncio.fixture
-async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BulkEditor]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    editor = BulkEditor()
-    yield editor
-    await editor.stop()
 
 
 @pytest.fixture

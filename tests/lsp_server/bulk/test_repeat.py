@@ -1,22 +1,9 @@
 """Repeat this edit, over stdio: offered, shown, chosen, applied."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from bulk_editor import BulkEditor, changes_of, edited
-
-IN_FILE = "Repeat this edit in this file"
-IN_WORKSPACE = "Repeat this edit in the workspace"
-
-
-@pytest_asyncio.fixture
-async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BulkEditor]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    editor = BulkEditor()
-    yield editor
-    await editor.stop()
+from bulk_editor import IN_FILE, IN_WORKSPACE, BulkEditor, changes_of, edited
 
 
 @pytest.fixture
