@@ -31,7 +31,7 @@ async def eventually(condition: Callable[[], Any]) -> None:
 
 
 @contextmanager
-def engine_home(directory: Path, model: Path) -> Iterator[None]:
+def engine_home(directory: Path, model: Path | str) -> Iterator[None]:
     """Keep the engine's runtime files in `directory`, and stop the engine of `model` there at the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_RUNTIME_DIR", str(directory))

@@ -1,9 +1,12 @@
 """The other actions, previewed and applied in a real Neovim: what a model fills in, another answer, pasted code."""
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from lsp_editor import engine_home
 from neovim import Neovim
 from neovim_project import choose, filetype, lines, offered
 from remote_server import ModelServer, serving
@@ -48,8 +51,8 @@ def test_of_the_models_answers_one_is_applied(in_neovim: Open) -> None:
 
 
 @pytest.fixture
-def model_server() -> Iterator[ModelServer]:
-    with serving() as running:
+def model_server(neovim_settings: dict[str, Any]) -> Iterator[ModelServer]:
+    with serving() as running, engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), running.model("openai")):
         yield running
 
 

@@ -1,13 +1,18 @@
 """An edit made by hand in a real VS Code: repeated through the preview, and place by place with Tab."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 from code_server import what_is_missing
+from lsp_editor import engine_home
+from remote_server import serving
+from scripted_model import writes
 from vscode_window import kept_on_failure, ready_window
-from workbench import Workbench, eventually
+from workbench import STATUS, Workbench, eventually
 
 MISSING = what_is_missing()
 QUIET = {"editor.inlineSuggest.enabled": False}
@@ -235,3 +240,33 @@ def test_pasted_code_is_adapted_from_the_menu(vscode: Workbench) -> None:
     eventually(lambda: saved(vscode)["load.py"] == adapted, "the names of the file")
     for name in ("source.py", "load.py"):
         (vscode.server.folder / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "written", "filled"),
+    [
+        ("Fill 1 stub", "def o|ne():\n    pass\n", "return 1", "def one():\n    return 1\n"),
+        (
+            "Add 1 docstring",
+            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g|():\n    return 2\n",
+            "Do g.",
+            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    '''Do g.'''\n    return 2\n",
+        ),
+    ],
+)
+def test_what_a_larger_model_writes_is_previewed_applied_and_undone(
+    action: str, text: str, written: str, filled: str, vscode: Workbench
+) -> None:
+    home = Path(os.environ["MIDSPAN_RUNTIME_DIR"])
+    with serving() as model, engine_home(home, model.model("openai")):
+        model.behaviour = writes([(written, 0.99)])
+        vscode.server.configure({**QUIET, "midspan.model": model.model("openai")})
+        eventually(lambda: any("qwen" in shown for shown in vscode.texts(STATUS)), "the other model")
+        vscode.open("empty.py", text)
+        vscode.choose_action(action)
+        eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
+        vscode.press("Control+Enter")
+        eventually(lambda: saved(vscode)["empty.py"] == filled, "what the model wrote")
+        vscode.press("Control+Z")
+        eventually(lambda: saved(vscode)["empty.py"] == text.replace("|", ""), "the file as before")
+    (vscode.server.folder / "empty.py").unlink()

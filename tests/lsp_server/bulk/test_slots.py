@@ -31,7 +31,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest_asyncio.fixture
 async def editor(server: ModelServer, tmp_path: Path) -> AsyncIterator[BulkEditor]:
-    with engine_home(tmp_path / "runtime", Path(server.model("openai"))):
+    with engine_home(tmp_path / "runtime", server.model("openai")):
         editor = BulkEditor()
         yield editor
         await editor.stop()

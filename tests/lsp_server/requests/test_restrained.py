@@ -4,7 +4,6 @@ The engine asks a real HTTP server on loopback, which returns the tokens and pro
 """
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture(scope="module")
 def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     model = server.model("openai")
-    with engine_home(tmp_path_factory.mktemp("runtime"), Path(model)):
+    with engine_home(tmp_path_factory.mktemp("runtime"), model):
         yield {"model": model, "gate": 0.6, "budgetMs": 5000}
 
 

@@ -36,7 +36,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def model(server: ModelServer, tmp_path: Path) -> Iterator[str]:
     name = server.model("openai")
-    with engine_home(tmp_path / "runtime", Path(name)):
+    with engine_home(tmp_path / "runtime", name):
         yield name
 
 
