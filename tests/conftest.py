@@ -43,7 +43,9 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
-    return _save_random(tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=128, context_tokens=2048))
+    return _save_random(
+        tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=768, layers=4, context_tokens=2048)
+    )
 
 
 def _save_random(folder: Path, shape: Shape) -> Path:
