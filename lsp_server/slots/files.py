@@ -11,10 +11,9 @@ from engine.client.launcher import connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
-from lsp_server.documents.credentials import without_credentials
 from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.hole import normalize_newlines
+from lsp_server.hole.context_text import context_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
@@ -153,17 +152,12 @@ def _filler(client: EngineClient, settings: Settings, target: Target, room: asyn
     return Filler(plan_of, client.fill, settings, room)
 
 
-def _readable(text: str) -> str:
-    """Return what the engine may learn of a text, as in an editor."""
-    return without_credentials(normalize_newlines(text))
-
-
 async def _learn(client: EngineClient, todo: Todo) -> None:
     """Have the engine read the files, as it does for an editor."""
     texts = todo.texts[:_LEARNED]
     await side_by_side(
         [
-            client.learn(Learn(target.folder, target.path, _readable(text), language_for("", target.path).id))
+            client.learn(Learn(target.folder, target.path, context_text(text), language_for("", target.path).id))
             for target, text in texts
         ]
     )
