@@ -10,8 +10,9 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
+from lsp_server.documents.changed_part import changed_part
 from lsp_server.documents.deletions import Deletions
-from lsp_server.documents.recent_edits import RecentEdits, changed_part
+from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.documents.source import Source, spliced
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -123,8 +124,8 @@ class Documents:
                 _edit(document, change.range, change.text, encoding)
             else:
                 old = document.source.text
-                document.deletions = document.deletions.replaced(old, change.text)
                 start, end, new_end = changed_part(old, change.text)
+                document.deletions = document.deletions.replaced(old, change.text, start)
                 document.edits = document.edits.changed(old, start, end, change.text, new_end)
                 document.source = Source.of(change.text)
                 document.edited = None
