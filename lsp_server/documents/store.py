@@ -46,6 +46,11 @@ class Snapshot:
     def text(self) -> str:
         return self.source.text
 
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
+
     def replaced(self, start: int, end: int, text: str) -> "Snapshot":
         """Return this version with `text` in place of the characters from `start` to `end`, parsed incrementally."""
         source = self.source.replaced(start, end, text)
@@ -64,6 +69,11 @@ class OpenDocument:
     version: int
     language: Language
     text: str
+
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
 
 
 @attrs.define
@@ -183,6 +193,11 @@ def position_in(source: Source, offset: int, encoding: types.PositionEncodingKin
     line = source.lines.at(offset)
     before = source.text[source.lines.start(line) : min(offset, source.line_end(line))]
     return types.Position(line, _units(before, encoding))
+
+
+def is_file(uri: str) -> bool:
+    """Tell whether a URI names a file. An editor shows old versions of a file with a scheme of its own."""
+    return uri.startswith("file:")
 
 
 def path_of(uri: str) -> str:
