@@ -53,7 +53,7 @@ def _ready(choice: Choice, narrow: Narrow, document: OpenDocument | None) -> Rea
     file = choice.file
     if document is not None:
         text = document.text
-        _check_writable(file, document.path if document.uri.startswith("file:") else "")
+        _check_writable(file, document.full)
     else:
         text = _read(file)
         _check_writable(file, file.full)

@@ -104,8 +104,7 @@ class FillSlots:
 
     async def _todo(self, selection: Selection, scope: ScopeName, work: Work) -> tuple[list[_Work], list[str]]:
         snapshot, most = selection.snapshot, self._project.configuration.settings.refactor_max_places
-        full = snapshot.path if snapshot.uri.startswith("file:") else ""
-        own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, full)
+        own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, snapshot.full)
         slots = await asyncio.to_thread(find_slots, snapshot, self.name)
         if scope == "selection":
             return [attrs.evolve(own, slots=touching(snapshot, slots, selection.lines))], []

@@ -59,8 +59,7 @@ class Paste:
             raise NotApplied("nothing in the pasted code can be adapted without a doubt; it stays as it is")
         path = self._project.memory.folders.place_of(snapshot.path)
         shown = path.path if path is not None else PurePath(snapshot.path).name
-        full = snapshot.path if snapshot.uri.startswith("file:") else ""
-        file = DraftFile.of(snapshot.uri, shown, full, snapshot.text, edit, "as the code around it")
+        file = DraftFile.of(snapshot, shown, edit, "as the code around it")
         return Draft("Adapt the pasted code", "", (file,))
 
     def _find(self, snapshot: Snapshot, pasted: RecentEdit) -> "asyncio.Task[FileEdit]":

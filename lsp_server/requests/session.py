@@ -11,7 +11,7 @@ from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot, path_of
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
@@ -47,7 +47,7 @@ class Session:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self.close(document.uri)
         self._language_ids[document.uri] = document.language_id
-        if document.uri.startswith("file:"):
+        if is_file(document.uri):
             path = path_of(document.uri)
             if (real := os.path.realpath(path)) != path:
                 self._real_paths[document.uri] = real
