@@ -121,7 +121,7 @@ class NextEdits:
         uri = params.text_document.uri
         self._follow_changes()
         snapshot = self._session.served(uri)
-        if snapshot is None or not self._session.configuration.settings.next_edits:
+        if snapshot is None or not self._session.configuration.settings.next_edits or self._session.snooze.holds():
             return None
         current = self._round or await self._begin(snapshot)
         if current is None:
