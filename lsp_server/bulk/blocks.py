@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.documents.source import Source
-from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit
+from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit, edited
 
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
@@ -106,12 +106,7 @@ def _block(source: Source, group: _Group) -> Block:
     edits = sorted(group.edits, key=lambda edit: (edit.start, edit.end))
     top, bottom = source.lines.start(group.first), source.line_stop(group.last)
     line_end = source.text[source.line_end(group.last) : bottom]
-    parts: list[str] = []
-    position = top
-    for edit in edits:
-        parts += [source.text[position : edit.start], edit.text]
-        position = edit.end
-    after = "".join([*parts, source.text[position:bottom]])
+    after = edited(source.text, edits, top, bottom)
     starts = [span.start for span in group.spans] or [edits[0].start]
     ends = [span.end for span in group.spans] or [edits[-1].end]
     return Block(

@@ -2,7 +2,7 @@
 
 import attrs
 
-from lsp_server.refactor.file_edit import FileEdit, Span
+from lsp_server.refactor.file_edit import FileEdit, Span, edited
 
 
 @attrs.frozen
@@ -46,9 +46,6 @@ def by_place(edit: FileEdit, text: str) -> Places:
         own = [one for one in left if one.start <= span.end and span.start <= one.end]
         left = [one for one in left if one not in own]
         if own:
-            parts, position = list[str](), own[0].start
-            for one in own:
-                parts += [text[position : one.start], one.text]
-                position = one.end
-            places.append(Replacement(own[0].start, position, "".join(parts)))
+            start, end = own[0].start, own[-1].end
+            places.append(Replacement(start, end, edited(text, own, start, end)))
     return Places(tuple(places), tuple(Replacement(one.start, one.end, one.text) for one in left))
