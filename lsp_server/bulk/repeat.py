@@ -106,8 +106,7 @@ class Narrowing:
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
     blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
-    touched = selection.lines
-    return any(lines and lines[0] <= touched[-1] and touched[0] <= lines[-1] for lines in (known.lines, *blocks))
+    return selection.touches(known.lines, *blocks)
 
 
 def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:
