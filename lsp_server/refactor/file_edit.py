@@ -38,7 +38,8 @@ class Omission:
 class FileEdit:
     """The edits of one file, in their order and apart from each other, with its places and what was left out.
 
-    `digest` names the text that the edits are for, see `digest_of`.
+    `digest` names the text that the edits are for, see `digest_of`. `has_errors` says that a rule was applied to a text
+    with syntax errors.
     """
 
     path: str
@@ -46,6 +47,7 @@ class FileEdit:
     edits: tuple[TextEdit, ...] = ()
     places: tuple[Span, ...] = ()
     left_out: tuple[Omission, ...] = ()
+    has_errors: bool = False
 
     def applied(self, text: str) -> str:
         """Return the text after the edits."""

@@ -91,7 +91,12 @@ class _Rewriting:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
         spans = tuple(self._span(place.match.start, place.match.end) for place in done)
         return FileEdit(
-            path, self._digest, tuple(edit.in_text(self._source) for edit in edits), spans, self._omissions()
+            path,
+            self._digest,
+            tuple(edit.in_text(self._source) for edit in edits),
+            spans,
+            self._omissions(),
+            has_errors=self._syntax.errors > 0,
         )
 
     def _places(self) -> list[Place]:
