@@ -17,6 +17,7 @@ from lsp_server.refactor.layout import layout_of
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
+from lsp_server.refactor.ranges import Ranges
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.sound import is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
@@ -102,6 +103,7 @@ class _Rewriting:
     def _places(self) -> list[Place]:
         """Return the places to edit, in their order, without those that overlap."""
         found: list[Place] = []
+        taken = Ranges[Match]()
         for rule in self._fitting:
             done = done_spans(rule, self._syntax)
             layout = layout_of(rule)
@@ -112,8 +114,9 @@ class _Rewriting:
                 reason = why_not(place, self._scopes, self._rules.imports.added)
                 if reason is not None:
                     self._leave_out(place, reason)
-                elif not any(_clash(match, other.match) for other in found):
+                elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
                     found.append(place)
+                    taken.add(match)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
 
