@@ -37,8 +37,7 @@ class Paste:
         if pasted is None or self._project.why_excluded(snapshot) is not None:
             return []
         lines = snapshot.source.lines
-        touched = selection.lines
-        if touched[-1] < lines.at(pasted.start) or lines.at(pasted.end) < touched[0]:
+        if not selection.touches(range(lines.at(pasted.start), lines.at(pasted.end) + 1)):
             return []
         finding = self._find(snapshot, pasted)
         await asyncio.wait({finding}, timeout=_PATIENCE_S)

@@ -19,7 +19,7 @@ from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Caps, Target
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import NO_MODEL, fill_slots
-from lsp_server.slots.filler import TOGETHER, Filler, side_by_side, why_unable
+from lsp_server.slots.filler import TOGETHER, Filler, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.suggest.pipeline import Plan, plan
@@ -128,7 +128,7 @@ async def _fill(
         filler = _filler(*engine, file.target, room) if engine is not None else None
         return Filled(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
 
-    return await side_by_side([fill(file) for file in todo.files])
+    return await gathered([fill(file) for file in todo.files])
 
 
 def _filler(client: EngineClient, settings: Settings, target: Target, room: asyncio.Semaphore) -> Filler:
@@ -144,7 +144,7 @@ def _filler(client: EngineClient, settings: Settings, target: Target, room: asyn
 async def _learn(client: EngineClient, todo: Todo) -> None:
     """Have the engine read the files, as it does for an editor."""
     texts = todo.texts[:_LEARNED]
-    await side_by_side(
+    await gathered(
         [
             client.learn(Learn(target.folder, target.path, context_text(text), language_for("", target.path).id))
             for target, text in texts
