@@ -18,12 +18,19 @@ OnCanvas = Callable[[lsp.FillProgress], None]
 class LspSession:
     """A running language server. Use it as an async context manager; its exit ends the server.
 
-    Positions count code points (utf-32), like Python and like the LINE:COL that a person types. `workspace` is the
-    folder that the server may learn, and to which paths are relative; by default the current one.
+    Positions count code points (utf-32), like Python and like the LINE:COL that a person types; with another
+    `encoding`, which editors have, they are right where no character has two units. `workspace` is the folder that the
+    server may learn, and to which paths are relative; by default the current one.
     """
 
-    def __init__(self, model: str | None = None, precision: str | None = None, workspace: Path | None = None) -> None:
-        self._workspace = workspace or Path.cwd()
+    def __init__(
+        self,
+        model: str | None = None,
+        precision: str | None = None,
+        workspace: Path | None = None,
+        encoding: str = "utf-32",
+    ) -> None:
+        self._workspace, self._encoding = workspace or Path.cwd(), encoding
         self._options = lsp.InitializationOptions(model, precision)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
@@ -34,13 +41,13 @@ class LspSession:
         begin = time.perf_counter()
         # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
         self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
-        capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities(["utf-32"]))
+        capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities([self._encoding]))
         params = lsp.Initialize(os.getpid(), capabilities, self._workspace.as_uri(), self._options)
         try:
             result = await self._rpc.request("initialize", params, lsp.InitializeResult)
             self.initialize_ms = (time.perf_counter() - begin) * 1000
-            if result.capabilities.position_encoding != "utf-32":
-                raise LanguageServerError("the language server does not count code points; is it midspan-lsp?")
+            if result.capabilities.position_encoding != self._encoding:
+                raise LanguageServerError(f"the language server does not count in {self._encoding}; is it midspan-lsp?")
             await self._rpc.notify("initialized", lsp.Initialized())
         except LanguageServerError:
             await self._rpc.close()

@@ -10,6 +10,7 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
+from lsp_server.documents.columns import Encoding, offset_in, position_in
 from lsp_server.documents.deletions import Deletions
 from lsp_server.documents.recent_edits import RecentEdits, changed_part
 from lsp_server.documents.source import Source, spliced
@@ -111,7 +112,7 @@ class Documents:
         uri: str,
         version: int,
         changes: Sequence[types.TextDocumentContentChangeEvent],
-        encoding: types.PositionEncodingKind | str,
+        encoding: Encoding,
     ) -> None:
         """Apply `changes` in order. A change of a document that is not open is logged and ignored."""
         document = self._open.get(uri)
@@ -166,22 +167,14 @@ class Documents:
         return document.snapshot
 
 
-def offset_at(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> int:
-    """Return the index of `position` in the text. A position past the end of a line or the text is clamped to it."""
-    return _offset(snapshot.source, position, encoding)
+def offset_at(snapshot: Snapshot, position: types.Position, encoding: Encoding) -> int:
+    """Return the index of `position` in the text, as `offset_in` does."""
+    return offset_in(snapshot.source, position, encoding)
 
 
-def position_at(snapshot: Snapshot, offset: int, encoding: types.PositionEncodingKind | str) -> types.Position:
-    """Return the position of `offset`. It is clamped to the text and, between "\\r" and "\\n", to the line's end."""
+def position_at(snapshot: Snapshot, offset: int, encoding: Encoding) -> types.Position:
+    """Return the position of `offset`, as `position_in` does."""
     return position_in(snapshot.source, offset, encoding)
-
-
-def position_in(source: Source, offset: int, encoding: types.PositionEncodingKind | str) -> types.Position:
-    """Return the position of `offset` in a text, as position_at does."""
-    offset = min(max(offset, 0), len(source.text))
-    line = source.lines.at(offset)
-    before = source.text[source.lines.start(line) : min(offset, source.line_end(line))]
-    return types.Position(line, _units(before, encoding))
 
 
 def path_of(uri: str) -> str:
@@ -195,36 +188,12 @@ def path_of(uri: str) -> str:
     return str(PurePath(path)) if path else ""
 
 
-def _edit(document: _Document, replaced: types.Range, text: str, encoding: types.PositionEncodingKind | str) -> None:
+def _edit(document: _Document, replaced: types.Range, text: str, encoding: Encoding) -> None:
     old = document.source
-    start, end = sorted((_offset(old, replaced.start, encoding), _offset(old, replaced.end, encoding)))
+    start, end = sorted((offset_in(old, replaced.start, encoding), offset_in(old, replaced.end, encoding)))
     new = old.replaced(start, end, text)
     if document.edited is not None:
         document.edited = spliced(document.edited, old, new, start, end, start + len(text))
     document.deletions = document.deletions.edited(old.text, start, end, text)
     document.edits = document.edits.changed(old.text, start, end, new.text, start + len(text))
     document.source = new
-
-
-def _offset(source: Source, position: types.Position, encoding: types.PositionEncodingKind | str) -> int:
-    if position.line >= len(source.lines):
-        return len(source.text)
-    start = source.lines.start(position.line)
-    line = source.line_text(position.line)
-    if line.isascii() or encoding == types.PositionEncodingKind.Utf32:
-        return start + min(position.character, len(line))
-    units = 0
-    for index, char in enumerate(line):
-        units += _units(char, encoding)
-        if units > position.character:
-            return start + index
-    return start + len(line)
-
-
-def _units(text: str, encoding: types.PositionEncodingKind | str) -> int:
-    """Return the length of `text` in the code units of `encoding`."""
-    if text.isascii() or encoding == types.PositionEncodingKind.Utf32:
-        return len(text)
-    if encoding == types.PositionEncodingKind.Utf8:
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text) + sum(char > "\uffff" for char in text)
