@@ -1,12 +1,12 @@
-"""How long does one key keep the language server from answering anything else, in files that are hard to parse?
+"""How long does one key keep the language server from anything else, in files that are hard to parse?
 
-Keys are typed into the middle of each file in a real midspan-lsp. While a key is answered, requests of a method that
-does not exist are sent one after the other: the longest time until such an answer is how long the event loop was busy
-at a stretch. Run `python benchmarks/slow_keys.py`; no key should keep it for more than 20 ms.
+Keys are typed into the middle of each file in a real midspan-lsp whose event loop is measured (loop_probe.py), in
+processor time. Run `python benchmarks/slow_keys.py`; no step of the loop should take more than 20 ms.
 """
 
 import asyncio
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,8 +26,9 @@ from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillOptions
 
 _NOTHING = "midspan/nothing"
-_CALM_MS = 4.0
-"""The loop is calm again when three answers in a row came within this time."""
+_PROBE = Path(__file__).resolve().parent / "loop_probe.py"
+_CALM_S = 0.15
+"""The server has done all that a key brings when its loop took no long step for this time."""
 _MOST_S = 20.0
 
 
@@ -44,12 +45,15 @@ class HardFile:
 
 @attrs.frozen
 class KeyFigures:
-    """Milliseconds: the longest the loop was busy at a stretch for a key, the time to its answer, processor time."""
+    """Milliseconds: the longest step of the event loop for each key, its processor time, and the time to the answer.
 
-    busy: list[float]
-    answered: list[float]
-    processor: list[float]
-    opened: float
+    `opened` is the longest step for the opening of the file.
+    """
+
+    longest: list[float] = attrs.field(factory=list)
+    processor: list[float] = attrs.field(factory=list)
+    answered: list[float] = attrs.field(factory=list)
+    opened: float = 0.0
 
 
 def hard_files() -> list[HardFile]:
@@ -88,60 +92,82 @@ def _in_middle(name: str, what: str, text: str, typed: str) -> HardFile:
 
 
 async def _measure(files: Sequence[HardFile], keys: int, model: str, folder: Path) -> None:
-    columns = ("file", "busy at a stretch, ms: median, most", "to the answer, ms: median", "processor, ms", "open, ms")
+    columns = (
+        "file",
+        "longest step, ms: median, most",
+        "all steps, ms: median",
+        "to the answer, ms: median",
+        "open, ms",
+    )
     table = Table(*columns, title="One key in a file that is hard to parse")
     workspace = folder / "project"
     workspace.mkdir()
     try:
-        for file in files:
-            async with LspSession(model, workspace=workspace, encoding="utf-16") as session:
+        for number, file in enumerate(files):
+            steps = Steps(folder / f"steps{number}")
+            command = sys.executable, "-P", str(_PROBE), str(steps.path)
+            async with LspSession(model, workspace=workspace, encoding="utf-16", command=command) as session:
                 small = workspace / "warm.py"
                 await session.open(small, "x = 1\n")
                 await session.fill(Cursor(small, "x = 1\n", 1, 0), FillOptions())
-                figures = await _typed(session, file, workspace / file.name, keys)
-            busy = f"{_median(figures.busy):.1f}, {max(figures.busy):.1f}"
-            parts = f"{_median(figures.answered):.1f}", f"{_median(figures.processor):.1f}", f"{figures.opened:.1f}"
-            table.add_row(file.what, busy, *parts)
+                figures = await _typed(session, file, workspace / file.name, keys, steps)
+            longest = f"{_median(figures.longest):.1f}, {max(figures.longest):.1f}"
+            parts = f"{_median(figures.processor):.1f}", f"{_median(figures.answered):.1f}", f"{figures.opened:.1f}"
+            table.add_row(file.what, longest, *parts)
     finally:
         await stop_engine(model)
     Console(highlight=False, width=140).print(table)
 
 
-async def _typed(session: LspSession, file: HardFile, path: Path, keys: int) -> KeyFigures:
-    text, figures = file.text, KeyFigures([], [], [], 0.0)
-    await session.open(path, text)
-    figures = attrs.evolve(figures, opened=await _longest(session.rpc, None))
-    cursor = Cursor.at_offset(path, text, file.offset)
+class Steps:
+    """The long steps of the server's event loop, as the probe writes them down."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read = 0
+
+    def new(self) -> list[float]:
+        """Return the milliseconds of the steps since the last call."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        new, self._read = lines[self._read :], len(lines)
+        return [float(line) for line in new]
+
+    async def until_calm(self) -> list[float]:
+        """Return the steps until there is none for a moment."""
+        all_steps: list[float] = []
+        until = time.perf_counter() + _MOST_S
+        while time.perf_counter() < until:
+            await asyncio.sleep(_CALM_S)
+            if not (new := self.new()):
+                break
+            all_steps += new
+        return all_steps
+
+
+async def _typed(session: LspSession, file: HardFile, path: Path, keys: int, steps: Steps) -> KeyFigures:
+    figures = KeyFigures()
+    await steps.until_calm()
+    await session.open(path, file.text)
+    await _answered(session.rpc)
+    figures = attrs.evolve(figures, opened=max(await steps.until_calm(), default=0.0))
+    cursor = Cursor.at_offset(path, file.text, file.offset)
     for char in (file.typed * keys)[:keys]:
-        before, began = _processor_ms(session.pid), time.perf_counter()
+        began = time.perf_counter()
         await session.type_text(cursor, char)
         line_ends = char == "\n"
-        after = Cursor(path, "", cursor.line + line_ends, 0 if line_ends else cursor.character + 1)
-        asked = asyncio.create_task(session.suggest(after))
-        asked.add_done_callback(lambda _, began=began: figures.answered.append((time.perf_counter() - began) * 1000))
-        figures.busy.append(await _longest(session.rpc, asked))
-        await asked
-        figures.processor.append(_processor_ms(session.pid) - before)
-        cursor = after
+        cursor = Cursor(path, "", cursor.line + line_ends, 0 if line_ends else cursor.character + 1)
+        await session.suggest(cursor)
+        figures.answered.append((time.perf_counter() - began) * 1000)
+        taken = await steps.until_calm()
+        figures.longest.append(max(taken, default=0.0))
+        figures.processor.append(sum(taken))
     return figures
 
 
-async def _longest(rpc: JsonRpc, asked: asyncio.Task[object] | None) -> float:
-    """Return the longest time in ms to an answer, until `asked` is done and the loop is calm."""
-    longest, calm, until = 0.0, 0, time.perf_counter() + _MOST_S
-    while (calm < 3 or (asked is not None and not asked.done())) and time.perf_counter() < until:
-        began = time.perf_counter()
-        with suppress(LanguageServerError):
-            await rpc.request(_NOTHING, None, NoneType)
-        took = (time.perf_counter() - began) * 1000
-        longest, calm = max(longest, took), calm + 1 if took < _CALM_MS else 0
-        await asyncio.sleep(0.002)
-    return longest
-
-
-def _processor_ms(pid: int) -> float:
-    """Return how long the main thread of a process has run."""
-    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e6
+async def _answered(rpc: JsonRpc) -> None:
+    """Wait until the server has read all that was sent to it."""
+    with suppress(LanguageServerError):
+        await rpc.request(_NOTHING, None, NoneType)
 
 
 def _median(values: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType
 
@@ -29,8 +29,10 @@ class LspSession:
         precision: str | None = None,
         workspace: Path | None = None,
         encoding: str = "utf-32",
+        # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
+        command: Sequence[str] = (sys.executable, "-P", "-m", "lsp_server", "--stdio"),
     ) -> None:
-        self._workspace, self._encoding = workspace or Path.cwd(), encoding
+        self._workspace, self._encoding, self._command = workspace or Path.cwd(), encoding, command
         self._options = lsp.InitializationOptions(model, precision)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
@@ -39,8 +41,7 @@ class LspSession:
     async def __aenter__(self) -> "LspSession":
         """Start the server. Raises LanguageServerError when it does not start or does not answer."""
         begin = time.perf_counter()
-        # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
-        self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
+        self._rpc = await JsonRpc.spawn(list(self._command))
         capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities([self._encoding]))
         params = lsp.Initialize(os.getpid(), capabilities, self._workspace.as_uri(), self._options)
         try:

@@ -109,20 +109,33 @@ class Source:
         return first if first == "\r\n" else "\n"
 
 
-def spliced(
-    tree: tree_sitter.Tree, old: Source, new: Source, start: int, old_end: int, new_end: int
-) -> tree_sitter.Tree:
-    """Return a copy of `tree` with the edit of `old[start:old_end]` to `new[start:new_end]` noted, but not parsed."""
-    copy = tree.copy()
-    copy.edit(
-        old.byte_at(start),
-        old.byte_at(old_end),
-        new.byte_at(new_end),
-        old.point_at(start),
-        old.point_at(old_end),
-        new.point_at(new_end),
-    )
-    return copy
+@attrs.frozen
+class SourceEdit:
+    """An edit as tree-sitter notes it in a tree: where the text differs, in bytes, and in rows and columns."""
+
+    start: int
+    old_end: int
+    new_end: int
+    start_point: tree_sitter.Point
+    old_end_point: tree_sitter.Point
+    new_end_point: tree_sitter.Point
+
+    @classmethod
+    def between(cls, old: Source, new: Source, start: int, old_end: int, new_end: int) -> "SourceEdit":
+        """Return the edit of the characters `old[start:old_end]` to `new[start:new_end]`."""
+        return cls(
+            old.byte_at(start),
+            old.byte_at(old_end),
+            new.byte_at(new_end),
+            old.point_at(start),
+            old.point_at(old_end),
+            new.point_at(new_end),
+        )
+
+    def note_in(self, tree: tree_sitter.Tree) -> None:
+        """Note the edit in a tree, which changes it; nothing is parsed."""
+        points = self.start_point, self.old_end_point, self.new_end_point
+        tree.edit(self.start, self.old_end, self.new_end, *points)
 
 
 def _is_wide(text: str) -> bool:

@@ -43,6 +43,7 @@ class StatusBoard:
         self._filling = 0
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
         self._memory: str | None = None
+        self._by_lines = ""
 
     @property
     def median_ms(self) -> float | None:
@@ -72,6 +73,12 @@ class StatusBoard:
         """Show how much is known of the workspace."""
         self._memory = f"memory: {memory.readable}"
         self.refresh()
+
+    def cut(self, file: str) -> None:
+        """Show that a file is cut by its lines, because to parse it takes too long; "" when none is."""
+        if file != self._by_lines:
+            self._by_lines = file
+            self.refresh()
 
     def took(self, milliseconds: float) -> None:
         """Note the time of a fill, from request to answer."""
@@ -117,9 +124,11 @@ class StatusBoard:
     def _current(self) -> StatusParams:
         if not self._enabled:
             return StatusParams("off", "Suggestions are off.")
+        by_lines = f" {self._by_lines} takes too long to parse: suggestions go by its lines." if self._by_lines else ""
         if self._state == "ready" and self._filling:
-            return StatusParams("busy", self._busy, self._model, self.median_ms, self._memory)
-        return StatusParams(self._state, self._message, self._model, self.median_ms, self._memory)
+            return StatusParams("busy", self._busy + by_lines, self._model, self.median_ms, self._memory)
+        message = self._message + by_lines if self._state == "ready" else self._message
+        return StatusParams(self._state, message, self._model, self.median_ms, self._memory)
 
 
 def leaves_machine(model: ModelInfo) -> bool:

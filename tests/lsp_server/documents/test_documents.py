@@ -128,11 +128,14 @@ def test_every_offset_becomes_a_byte_and_back(text: str, offset: int) -> None:
 
 
 def units(text: str, encoding: types.PositionEncodingKind) -> int:
-    return len(text.encode({UTF8: "utf-8", UTF16: "utf-16-le", UTF32: "utf-32-le"}[encoding])) // {
-        UTF8: 1,
-        UTF16: 2,
-        UTF32: 4,
-    }[encoding]
+    return (
+        len(text.encode({UTF8: "utf-8", UTF16: "utf-16-le", UTF32: "utf-32-le"}[encoding]))
+        // {
+            UTF8: 1,
+            UTF16: 2,
+            UTF32: 4,
+        }[encoding]
+    )
 
 
 @given(st.text("aé🙂", max_size=12), st.integers(0, 40), st.sampled_from(ENCODINGS))
