@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 from git_folder import write
-from lsp_editor import Editor, eventually
+from lsp_editor import INVOKED, Editor, eventually
 from lsprotocol import types
 from recording_engine import RecordingEngine
 from workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
