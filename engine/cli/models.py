@@ -15,7 +15,8 @@ from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullView
 from engine.client.address import resolve_model
-from engine.client.launcher import EngineOptions, stop_running
+from engine.client.launcher import EngineOptions
+from engine.client.stopping import stop_running
 from engine.errors import MidspanError, ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
