@@ -47,6 +47,7 @@ def test_a_filetype_can_be_off_from_the_start_and_another_be_switched(in_neovim:
 
 
 def test_a_buffer_can_be_switched(neovim: Neovim) -> None:
+    neovim.settled()
     neovim.nvim.command("Midspan toggle buffer")
     asked = neovim.report()["asked"]
     for char in "abc":

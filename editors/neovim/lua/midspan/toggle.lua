@@ -38,7 +38,7 @@ end
 --- Turn suggestions off, or on again.
 ---@param scope 'all'|'filetype'|'buffer'
 function M.toggle(scope)
-  require('midspan.ghost').put_away()
+  require('midspan.ghost').hide(vim.api.nvim_get_current_buf())
   require('midspan.next_edit_offer').hide()
   if scope == 'buffer' then
     local off = M.is_off_in(0)
