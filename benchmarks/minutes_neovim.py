@@ -13,9 +13,8 @@ from typing import Any
 import neovim_editor
 from minutes_pieces import Piece, write_project
 from minutes_typing import Screen
-from neovim_editor import missing as missing
-
 from neovim import Neovim, Setup
+from neovim_editor import missing as missing
 
 _COLUMNS, _ROWS = 160, 50
 _PLAIN = """

@@ -141,7 +141,7 @@ class Suggestions:
         if request.automatic and restraint.is_silent(*here):
             return []
         followed = self._reuse.follow(*here) if request.automatic else None
-        rest = next((each for each in followed.texts if restraint.allows(*here, each)), "") if followed else ""
+        rest = next((each for each in followed.texts if restraint.keeps(*here, each)), "") if followed else ""
         if followed is not None and rest and not followed.offer.may_grow(rest, *here):
             session.board.counts.reused += 1
             if is_typed:

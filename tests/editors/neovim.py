@@ -29,8 +29,8 @@ KEYMAPS = {
     "dismiss": "<C-e>",
     "trigger": "<C-g>",
 }
-# Counts the answers to inline completion, and notes the text and cursor of the last one, so that a test knows when there
-# is nothing more to wait for.
+# Counts the answers to inline completion, and notes the text and cursor of the last one, so that a test knows when
+# there is nothing more to wait for.
 _INIT = """
 vim.opt.runtimepath:prepend({plugin})
 vim.g.loaded_python3_provider = 0
