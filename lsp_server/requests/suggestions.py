@@ -129,8 +129,10 @@ class Suggestions:
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         started = time.perf_counter()
         session, settings = self._session, self._session.configuration.settings
-        snapshot = session.served(request.uri)
-        if snapshot is None or (request.automatic and not session.is_automatic):
+        if request.automatic and not session.is_automatic:
+            return []
+        snapshot = await session.parsed(request.uri)
+        if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
         here, restraint = (cursor.snapshot, cursor.offset), self._restraint
@@ -153,7 +155,7 @@ class Suggestions:
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = await self._newest(request, client, plan.fill)
-        current = session.documents.snapshot(request.uri)
+        current = session.documents.find(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
         session.board.took((time.perf_counter() - started) * 1000)
