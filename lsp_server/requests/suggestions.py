@@ -6,7 +6,7 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -148,7 +148,7 @@ class Suggestions:
             session.board.counts.reused += 1
             if is_typed:
                 restraint.showed(*here, rest)
-            return _tagged([rest], cursor, followed.offer)
+            return _tagged([rest], cursor, followed.offer, [None])
         client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
@@ -175,7 +175,7 @@ class Suggestions:
         offer = self._reuse.remember(*here, presented, session.offers.make)
         if texts[0] != rest:
             self.why.note(plan, texts[0])
-        return _tagged(texts, cursor, offer)
+        return _tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
 
     async def _awaited_client(self) -> EngineClient:
         """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""
@@ -218,8 +218,13 @@ def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
     return list(shown.values())[:MAX_SUGGESTIONS]
 
 
-def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:
+def _tagged(
+    texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]
+) -> list[Suggestion]:
     start = cursor.offset - offer.offset
     language = cursor.snapshot.language.id
-    tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+    tags = [
+        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
+        for text, confidence in zip(texts, confidences, strict=True)
+    ]
     return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

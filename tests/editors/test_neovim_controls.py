@@ -54,8 +54,9 @@ def test_a_buffer_can_be_switched(neovim: Neovim) -> None:
         neovim.type(char)
     assert neovim.lua("return require('midspan').statusline()") == "Midspan off"
 
-    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.report()["asked"] == asked
+
+    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.offered()
 
 

@@ -90,6 +90,12 @@ function M.config()
         require('midspan.bulk').preview(command, context)
       end,
     },
+    -- The server reads the settings from us only after its start, when the first request may be there already: then it
+    -- has to know which files to leave alone.
+    before_init = function(params, config)
+      local settings = vim.tbl_get(config.settings or {}, 'midspan')
+      params.initializationOptions = settings and next(settings) and settings or nil
+    end,
     on_init = ask_alone,
     on_attach = attached,
     -- If a server crashes, Neovim itself tells the user, and says where its log is.

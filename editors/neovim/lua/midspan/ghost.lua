@@ -79,16 +79,21 @@ local function without_tabs(text, column, buf)
   return drawn
 end
 
+--- Return what is shown after a suggestion that the user asked for: how sure the model is, and which of how many it is.
 ---@param answer midspan.Answer
----@return string? hint nil unless the user asked
+---@return string?
 local function hint_of(answer)
-  local sure = answer.items[answer.number].confidence
+  if not answer.is_asked then
+    return nil
+  end
+  local command = answer.items[answer.number].command
+  local tag = command and command.arguments and command.arguments[1] or {}
   local parts = {} ---@type string[]
-  if answer.is_asked and type(sure) == 'number' then
-    table.insert(parts, ('%d %%'):format(math.floor(sure * 100 + 0.5)))
+  if type(tag.confidence) == 'number' then
+    table.insert(parts, ('%d %% sure'):format(math.floor(tag.confidence * 100 + 0.5)))
   end
   if #answer.items > 1 then
-    table.insert(parts, ('%d/%d'):format(answer.number, #answer.items))
+    table.insert(parts, ('%d of %d'):format(answer.number, #answer.items))
   end
   return #parts > 0 and ('  ' .. table.concat(parts, ', ')) or nil
 end
