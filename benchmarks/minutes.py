@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated
 
 import attrs
+import minutes_neovim
 import minutes_server
 import minutes_vscode
 import typer
@@ -48,7 +49,11 @@ class Measured:
     started: Callable[[Path], AbstractContextManager[Editor]]
 
 
-_EDITORS = {"vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode)}
+_EDITORS = {
+    "vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode),
+    "neovim": Measured("Neovim", minutes_neovim.missing, minutes_neovim.neovim),
+    "neovim-menu": Measured("Neovim, autocomplete on", minutes_neovim.missing, minutes_neovim.neovim_with_menu),
+}
 
 
 def main(
