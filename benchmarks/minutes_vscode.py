@@ -16,6 +16,7 @@ from code_server import QUIET, CodeServer, package_extension, what_is_missing
 from workbench import Workbench, eventually, plain
 
 _MENU = ".suggest-widget.visible .monaco-list-row"
+_ENTRY = f"{_MENU}.focused .label-name"
 # The tests switch the completion menu off; a user has it.
 _DEFAULTS = {name: value for name, value in QUIET.items() if not name.startswith("editor.")}
 _USER = {**_DEFAULTS, "editor.minimap.enabled": False}
@@ -53,8 +54,8 @@ class VSCode:
         self._unit = 4
         self._line = ""
         self._menu = False
-        selectors = {"inline": ".ghost-text-decoration", "lines": ".suggest-preview-text .view-line", "menu": _MENU}
-        workbench.ask("watch", **selectors)
+        ghost = {"inline": ".ghost-text-decoration", "lines": ".suggest-preview-text .view-line"}
+        workbench.ask("watch", **ghost, menu=_MENU, entry=_ENTRY)
 
     def open(self, piece: Piece) -> None:
         """Open the piece's file with the cursor at the place; close the one that was open."""
@@ -94,7 +95,7 @@ class VSCode:
         time.sleep(max(until / 1000 - time.time(), 0))
         seen = self._workbench.ask("screens")
         self._menu = bool(seen[-1]["menu"])
-        return [Screen(each["at"], plain(each["ghost"]), each["menu"]) for each in seen]
+        return [Screen(each["at"], plain(each["ghost"]), each["menu"], plain(each["entry"])) for each in seen]
 
     def text(self) -> str:
         """Save the file and return what is on the disk."""
