@@ -10,8 +10,9 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
+from lsp_server.documents.changed_part import changed_part
 from lsp_server.documents.deletions import Deletions
-from lsp_server.documents.recent_edits import RecentEdits, changed_part
+from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.documents.source import Source, spliced
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -45,6 +46,11 @@ class Snapshot:
     def text(self) -> str:
         return self.source.text
 
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
+
     def replaced(self, start: int, end: int, text: str) -> "Snapshot":
         """Return this version with `text` in place of the characters from `start` to `end`, parsed incrementally."""
         source = self.source.replaced(start, end, text)
@@ -63,6 +69,11 @@ class OpenDocument:
     version: int
     language: Language
     text: str
+
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
 
 
 @attrs.define
@@ -123,8 +134,8 @@ class Documents:
                 _edit(document, change.range, change.text, encoding)
             else:
                 old = document.source.text
-                document.deletions = document.deletions.replaced(old, change.text)
                 start, end, new_end = changed_part(old, change.text)
+                document.deletions = document.deletions.replaced(old, change.text, start)
                 document.edits = document.edits.changed(old, start, end, change.text, new_end)
                 document.source = Source.of(change.text)
                 document.edited = None
@@ -182,6 +193,11 @@ def position_in(source: Source, offset: int, encoding: types.PositionEncodingKin
     line = source.lines.at(offset)
     before = source.text[source.lines.start(line) : min(offset, source.line_end(line))]
     return types.Position(line, _units(before, encoding))
+
+
+def is_file(uri: str) -> bool:
+    """Tell whether a URI names a file. An editor shows old versions of a file with a scheme of its own."""
+    return uri.startswith("file:")
 
 
 def path_of(uri: str) -> str:

@@ -130,7 +130,7 @@ class Suggestions:
         started = time.perf_counter()
         session, settings = self._session, self._session.configuration.settings
         snapshot = session.served(request.uri)
-        if snapshot is None:
+        if snapshot is None or (request.automatic and not session.is_automatic):
             return []
         cursor = request.cursor(snapshot)
         here, restraint = (cursor.snapshot, cursor.offset), self._restraint
