@@ -31,7 +31,7 @@ from minutes_figures import (
     typing_table,
 )
 from minutes_pieces import Piece, pieces, write_project
-from minutes_typing import Editor, Moment, Taken, type_along, type_and_take
+from minutes_typing import Editor, Moment, type_along, type_and_take
 from rich.console import Console
 from startup import stop_engine
 
@@ -75,21 +75,21 @@ def main(
             moments = [moment for piece in typed for moment in type_along(opened, piece, pace)]
         rows = _by_kind(moments, alone)
         console.print(typing_table(measured.name, rows))
-        taken: list[Taken] = []
+        document: dict[str, object] = {
+            "machine": attrs.asdict(machine),
+            "typing": [attrs.asdict(row) for row in rows],
+            "moments": [attrs.asdict(moment) for moment in moments],
+            "alone": alone,
+        }
+        path = out / f"minutes-{name}.json"
+        path.write_text(json.dumps(document, indent=1), "utf-8")
         if taking:
             with _engine() as folder, measured.started(folder) as opened:
                 taken = [each for piece in typed for each in type_and_take(opened, piece, pace)]
             console.print(taking_table(measured.name, taking_figures(taken)))
-        document = {
-            "machine": attrs.asdict(machine),
-            "typing": [attrs.asdict(row) for row in rows],
-            "taking": attrs.asdict(taking_figures(taken)),
-            "moments": [attrs.asdict(moment) for moment in moments],
-            "alone": alone,
-            "taken": [attrs.asdict(each) for each in taken],
-        }
-        path = out / f"minutes-{name}.json"
-        path.write_text(json.dumps(document, indent=1), "utf-8")
+            document["taking"] = attrs.asdict(taking_figures(taken))
+            document["taken"] = [attrs.asdict(each) for each in taken]
+            path.write_text(json.dumps(document, indent=1), "utf-8")
         console.print(f"wrote {path}", soft_wrap=True)
 
 
