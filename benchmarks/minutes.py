@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,14 @@ class Measured:
     started: Callable[[Path], AbstractContextManager[Editor]]
 
 
-_EDITORS = {"vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode)}
+_EDITORS = {
+    "vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode),
+    "vscode-beside": Measured(
+        "VS Code, suggestions beside the menu",
+        minutes_vscode.missing,
+        partial(minutes_vscode.vscode, user=minutes_vscode.BESIDE_MENU),
+    ),
+}
 
 
 def main(

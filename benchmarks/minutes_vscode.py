@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from keystroke import ROOT
 from minutes_pieces import Piece, write_project
@@ -19,6 +20,8 @@ _MENU = ".suggest-widget.visible .monaco-list-row"
 _ENTRY = f"{_MENU}.focused .label-name"
 # The tests switch the completion menu off; a user has it.
 _DEFAULTS = {name: value for name, value in QUIET.items() if not name.startswith("editor.")}
+# What the walkthrough offers: the menu opens with nothing selected, and the suggestion is shown beside it.
+BESIDE_MENU = {"editor.suggest.selectionMode": "never"}
 _USER = {**_DEFAULTS, "editor.minimap.enabled": False}
 
 
@@ -28,10 +31,10 @@ def missing() -> str | None:
 
 
 @contextmanager
-def vscode(folder: Path) -> Iterator["VSCode"]:
-    """Open the project in a window of its own profile; `folder` keeps both."""
+def vscode(folder: Path, user: Mapping[str, object] = MappingProxyType({})) -> Iterator["VSCode"]:
+    """Open the project in a window of its own profile; `folder` keeps both. `user` are settings that the user made."""
     settings = {"midspan.server.path": str(Path(sys.executable).parent / "midspan-lsp")}
-    server = CodeServer(folder / "vscode", settings, user=_USER)
+    server = CodeServer(folder / "vscode", settings, user={**_USER, **user})
     workbench = None
     try:
         write_project(server.folder)
