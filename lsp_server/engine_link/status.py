@@ -45,6 +45,7 @@ class StatusBoard:
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
         self._memory: str | None = None
         self._snoozed_until: float | None = None
+        self._by_lines = ""
 
     @property
     def median_ms(self) -> float | None:
@@ -79,6 +80,12 @@ class StatusBoard:
         """Show how much is known of the workspace."""
         self._memory = f"memory: {memory.readable}"
         self.refresh()
+
+    def cut(self, file: str) -> None:
+        """Show that a file is cut by its lines, because to parse it takes too long; "" when none is."""
+        if file != self._by_lines:
+            self._by_lines = file
+            self.refresh()
 
     def took(self, milliseconds: float) -> None:
         """Note the time of a fill, from request to answer."""
@@ -131,6 +138,8 @@ class StatusBoard:
             state, message = "busy", self._busy
         elif state == "ready" and until is not None:
             state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
+        if state in ("ready", "busy") and self._by_lines:
+            message = f"{message} {self._by_lines} takes too long to parse: suggestions go by its lines."
         return StatusParams(state, message, self._model, self.median_ms, self._memory, until)
 
 

@@ -13,8 +13,9 @@ from lsprotocol import types
 from engine.errors import MidspanError
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 from lsp_server.documents.changed_part import changed_part
+from lsp_server.documents.columns import position_in
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Snapshot, offset_at, position_in
+from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile

@@ -12,6 +12,7 @@ from engine.protocol.messages import ModelInfo
 from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.hole.hole import context_budget_of
 from lsp_server.workspace.folders import Folders, Place
 from lsp_server.workspace.learner import Bar, FolderLearner, Surroundings
 from lsp_server.workspace.pace import Pace
@@ -133,7 +134,10 @@ class WorkspaceMemory:
 
     def _is_allowed(self, model: ModelInfo) -> bool:
         settings = self._configuration.settings
-        return settings.memory == "workspace" and (not model.server or settings.related_files == "always")
+        # A model with room for other files reads parts of them. The others only look up what followed a few tokens.
+        reads_files = bool(model.server) or context_budget_of(model).related > 0
+        allowed = settings.related_files == "always" or (settings.related_files == "local" and not model.server)
+        return settings.memory == "workspace" and (allowed or not reads_files)
 
     def _connected(self, client: EngineClient) -> None:
         """Learn everything again: this may be a new engine, which knows nothing."""

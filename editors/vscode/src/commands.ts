@@ -1,6 +1,6 @@
 import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window } from 'vscode';
 import { SHOW_LOG, tellFailure } from './failure';
-import { installServer } from './install';
+import { chooseServer, installServer, mendServer } from './install';
 import { onOrOff, showMenu } from './menu';
 import { chooseModel } from './models';
 import type { Session } from './session';
@@ -54,6 +54,12 @@ export function registerCommands(
     register('installServer', async () => {
       await installServer(context, log);
       await session.restart();
+    }),
+    register('chooseServer', () => chooseServer(context)),
+    register('mendServer', async () => {
+      if (await mendServer(context, log)) {
+        await session.restart();
+      }
     }),
   ];
 }

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from git_folder import write
-from lsp_editor import Editor, eventually
+from lsp_editor import INVOKED, Editor, eventually
 from lsprotocol import types
 from recording_engine import RecordingEngine
 from workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
@@ -58,6 +59,35 @@ async def test_nothing_is_learned_when_the_memory_is_not_the_workspaces(
     assert (engine.fills[-1].workspace, engine.fills[-1].memory) == ("", memory)
     assert engine.memory.learned == []
     assert editor.registered == []
+    await editor.stop()
+
+
+async def test_with_related_files_never_a_model_that_only_looks_up_tokens_still_has_its_workspace(
+    settings: dict[str, Any], project: Path, engine: RecordingEngine
+) -> None:
+    editor = Editor()
+    await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
+    await work_on(editor, project / "main.py")
+    assert engine.fills[-1].workspace == name_of(project)
+    await editor.stop()
+
+
+async def test_with_related_files_never_a_model_that_reads_other_files_learns_none(
+    settings: dict[str, Any], project: Path, engine: RecordingEngine
+) -> None:
+    engine.model_info = attrs.evolve(engine.model_info, context_tokens=32_000)
+    await engine.stop()
+    await engine.start()
+    editor = Editor()
+    await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
+    await work_on(editor, project / "main.py")
+    assert engine.fills[-1].workspace == ""
+    assert engine.memory.learned == []
+    use_settings(editor, {**settings, "relatedFiles": "local"})
+    await editor.suggest(INVOKED)
+    await eventually(learned(engine, project, LEARNED))
+    use_settings(editor, {**settings, "relatedFiles": "never"})
+    await eventually(lambda: not engine.memory.texts[name_of(project)])
     await editor.stop()
 
 

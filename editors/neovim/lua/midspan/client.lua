@@ -47,7 +47,7 @@ function M.why_missing(cmd)
   if vim.fn.executable(cmd[1]) == 1 then
     return nil
   end
-  return ('%s is not found; `pip install midspan` brings it, or name its path as cmd in setup()'):format(cmd[1])
+  return ('%s is not found; `pip install .` in a clone of Midspan brings it, or name its path as cmd in setup()'):format(cmd[1])
 end
 
 --- Let the next request of a buffer ask for several candidates.
