@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EDITORS = ROOT / ".editors" / "debian" / "root" / "usr" / "bin"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these homes are shell scripts")
 
 
 @attrs.frozen
@@ -39,7 +40,8 @@ class Home:
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run `midspan setup` and return what it says on both outputs."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MIDSPAN_"))}
-        environment = {**kept, "HOME": str(self.folder), "PATH": f"{self.programs}:/usr/bin:/bin"}
+        places = {"HOME": str(self.folder), "MIDSPAN_DATA_DIR": str(self.folder / "data")}
+        environment = {**kept, **places, "PATH": f"{self.programs}:/usr/bin:/bin"}
         command = [sys.executable, "-m", "engine.cli", "setup", *arguments]
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
         assert done.returncode == status, done.stdout + done.stderr
@@ -148,7 +150,7 @@ def test_an_editor_that_is_not_here_is_said(home: Home) -> None:
 
 
 def test_a_damaged_receipt_is_one_line(home: Home) -> None:
-    receipt = home.folder / ".local/share/midspan/setup.json"
+    receipt = home.folder / "data" / "setup.json"
     receipt.parent.mkdir(parents=True)
     receipt.write_text(json.dumps({"editors": 3}))
     (line,) = home.run("--remove", status=1).splitlines()
