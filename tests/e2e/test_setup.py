@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -88,6 +89,30 @@ def test_neovims_plugin_is_written_and_taken_back(home: Home) -> None:
     assert not plugin.parents[1].exists()
 
 
+def test_a_plugin_that_the_user_put_there_is_never_touched(home: Home) -> None:
+    home.has_real("nvim")
+    clone = home.folder / "clone"
+    shutil.copytree(ROOT / "editors" / "neovim", clone)
+    pack = home.folder / ".local/share/nvim/site/pack/midspan/start"
+    pack.mkdir(parents=True)
+    (pack / "midspan").symlink_to(clone)
+    before = home.files()
+    assert "is not as setup wrote it; move it away" in home.run("neovim", status=1)
+    home.run("--remove", "neovim")
+    assert home.files() == before
+
+
+def test_a_plugin_that_cannot_be_written_is_one_line_and_leaves_nothing(home: Home) -> None:
+    home.has_real("nvim")
+    in_the_way = home.folder / ".local/share/nvim/site/pack/midspan/start/midspan/plugin"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("a file, where the plugin has a folder")
+    said = home.run("neovim", status=1)
+    assert said.startswith("Neovim      not done: ")
+    assert len(said.splitlines()) == 1
+    assert list(home.files()) == [str(in_the_way.relative_to(home.folder))]
+
+
 def test_a_file_that_was_changed_is_left_and_said(home: Home) -> None:
     home.has_real("nvim")
     home.run("neovim")
@@ -115,6 +140,10 @@ def test_helix_keeps_its_servers_and_the_users_lines(home: Home) -> None:
     assert tomllib.loads(languages.read_text()) == configured
     home.run("--remove", "helix")
     assert languages.read_text() == mine
+    home.run("helix")
+    languages.write_text(mine)  # The user has taken the lines out by hand.
+    home.run("helix")
+    assert tomllib.loads(languages.read_text()) == configured
 
 
 def test_lines_of_helix_that_were_changed_are_left_and_said(home: Home) -> None:
