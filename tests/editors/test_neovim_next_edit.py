@@ -127,10 +127,11 @@ def test_escape_ends_it_for_good_and_does_what_it_did_before(open_app: Callable[
     eventually_drawn(neovim)
 
 
-def test_tab_in_insert_mode_goes_on_if_nothing_is_suggested(open_app: Callable[..., Neovim]) -> None:
-    neovim = open_app()
+def test_tab_in_insert_mode_goes_on_if_nothing_is_suggested(
+    open_app: Callable[..., Neovim], neovim_settings: dict[str, Any]
+) -> None:
+    neovim = open_app(settings={**neovim_settings, "gate": 1})
     eventually_drawn(neovim, (6, 12, ADDED))
-    neovim.lua("vim.lsp.inline_completion.enable(false)")
 
     neovim.keys("i<Tab>")
     neovim.eventually(lambda: neovim.cursor() == (6, 12), "the cursor is not there")

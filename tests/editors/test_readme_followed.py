@@ -27,7 +27,7 @@ pynvim = pytest.importorskip("pynvim", reason="pynvim is not installed: make set
 
 NVIM = Path(__file__).parents[2] / ".editors" / "debian" / "root" / "usr" / "bin" / "nvim"
 GHOST = """
-local namespace = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
+local namespace = vim.api.nvim_create_namespace('midspan.ghost')
 local mark = vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })[1]
 return mark and mark[4].virt_text[1][1] or vim.NIL
 """

@@ -77,7 +77,7 @@ end
 --- Ask for suggestions at the cursor now; there may be several.
 ---@return boolean
 function M.trigger()
-  return require('midspan.choose').trigger()
+  return require('midspan.ask').by_hand()
 end
 
 --- Turn Midspan off, or on again: everywhere, for this buffer's filetype, or for this buffer.
