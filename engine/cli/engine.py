@@ -11,7 +11,8 @@ from engine.cli.console import FAILED, err, leave, out
 from engine.cli.options import AsJson, Model, Precision
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.stopping import stop_running
 from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status

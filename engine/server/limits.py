@@ -25,6 +25,8 @@ _MAX_CHARACTERS = {
     "workspace": _MAX_PATH,
 }
 _MAX_SNIPPETS = 64
+MAX_SNIPPET_CHARACTERS = 200_000
+"""Of all snippets of a fill together. The language server sends at most 48,000."""
 MAX_LEARNED_CHARACTERS = 200_000
 MAX_FORGOTTEN_PATHS = 10_000
 
@@ -41,6 +43,11 @@ def limit_error(fill: Fill) -> str | None:
             return f"{name} has {length} characters; at most {maximum} are allowed"
     if len(fill.snippets) > _MAX_SNIPPETS:
         return f"there are {len(fill.snippets)} snippets; at most {_MAX_SNIPPETS} are allowed"
+    if any(len(snippet.path) > _MAX_PATH for snippet in fill.snippets):
+        return f"the path of a snippet has more than {_MAX_PATH} characters"
+    length = sum(len(snippet.text) for snippet in fill.snippets)
+    if length > MAX_SNIPPET_CHARACTERS:
+        return f"the snippets have {length} characters; at most {MAX_SNIPPET_CHARACTERS} are allowed"
     return None
 
 

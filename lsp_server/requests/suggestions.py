@@ -236,9 +236,7 @@ def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
     return list(shown.values())[:MAX_SUGGESTIONS]
 
 
-def _tagged(
-    texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]
-) -> list[Suggestion]:
+def _tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
     start = cursor.offset - offer.offset
     language = cursor.snapshot.language.id
     tags = [

@@ -1,7 +1,6 @@
 """Keys in a real Neovim: one that is ours does what it did before, where nothing is shown or the menu has it."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from neovim import KEYMAPS, NOTES, Neovim

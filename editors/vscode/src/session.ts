@@ -29,6 +29,14 @@ export class Session implements Disposable {
     return this.client?.state === State.Running;
   }
 
+  /** Where the server comes from that was started last. Throws a one-line Error if none was found. */
+  get origin(): Server {
+    if (!this.server) {
+      throw new Error('the language server was not found; see the log');
+    }
+    return this.server;
+  }
+
   /** The running client. Throws a one-line Error if there is none. */
   get running(): LanguageClient {
     if (!this.client || !this.isRunning) {

@@ -49,6 +49,19 @@ def test_path_and_snippets_come_before_the_prefix() -> None:
     assert short_path("C:\\a\\b\\c\\d.py") == "b/c/d.py"
 
 
+def test_a_snippet_that_cannot_fit_is_not_tokenized() -> None:
+    read: list[str] = []
+
+    def recorded(text: str) -> list[int]:
+        read.append(text)
+        return characters(text)
+
+    snippets = [Snippet("small.py", "S"), Snippet("large.py", "y" * 4_000_000)]
+    stream = lay_out(recorded, MARKS, Limits(200, 20, 10), "x", "", "q.py", snippets)
+    assert characters("S")[0] in stream.tokens
+    assert max(map(len, read)) < 100
+
+
 def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
     limits = Limits(120, below=20, tail=10)
     streams = [lay_out(characters, MARKS, limits, "y" * length, "", "", []).tokens for length in range(300, 400)]
