@@ -92,8 +92,6 @@ class CodeServer:
         """Install the extension and serve; returns when the server answers."""
         self.configure({})
         _write(self.root / "data" / "User" / "settings.json", QUIET)
-        # VS Code takes a path for this machine from the machine's own settings only, in a remote window.
-        _write(self.root / "data" / "Machine" / "settings.json", self.base)
         self._run("--install-extension", str(vsix))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -121,8 +119,14 @@ class CodeServer:
                 self._process.wait()
 
     def configure(self, settings: dict[str, Any]) -> None:
-        """Write the workspace's settings, which go over the user's. A window that is open sees these change."""
-        _write(self.folder / ".vscode" / "settings.json", settings)
+        """Write the workspace's settings, which go over the user's. A window that is open sees these change.
+
+        A workspace cannot set what is run and where code is sent; that goes to the machine's settings.
+        """
+        of_machine = {name: value for name, value in settings.items() if name in self.base}
+        _write(self.root / "data" / "Machine" / "settings.json", {**self.base, **of_machine})
+        rest = {name: value for name, value in settings.items() if name not in self.base}
+        _write(self.folder / ".vscode" / "settings.json", rest)
 
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/?folder={self.folder}"

@@ -23,6 +23,11 @@ def test_the_names_are_the_same() -> None:
     assert set(CONTRIBUTED) - EXTENSION_ONLY == set(FIELDS)
 
 
+@pytest.mark.parametrize("name", ["midspan.model", "midspan.server.path", "midspan.server.package"])
+def test_no_workspace_says_what_is_run_or_where_code_is_sent(name: str) -> None:
+    assert CONTRIBUTED[name]["scope"] == "machine"
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_default_and_description_are_the_same(name: str) -> None:
     field, contributed = FIELDS[name], CONTRIBUTED[name]
