@@ -61,9 +61,7 @@ def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     return None
 
 
-def _without_done(
-    repeated: RepeatedEdit, edits: Sequence[RecentEdit], language_id: str, path: str
-) -> RecentPlaces:
+def _without_done(repeated: RepeatedEdit, edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces:
     """Return the places of an edit, without those that the user has edited."""
     recent, edit = repeated.recent, repeated.edit
     text, done = edits[-1].after, touched_parts(edits)
