@@ -46,9 +46,8 @@ async def test_an_editor_without_previews_resolves_the_edit(editor: BulkEditor, 
 async def test_who_searches_again_after_an_edit_elsewhere_still_means_the_same_edit(
     editor: BulkEditor, project: Path
 ) -> None:
-    (project / "app.py").write_text(
-        "import http\n\nhttp.get(one)\n\n\nhttp.get(two)\n\n\nprint(3)\n\n\nhttp.get(four)\n"
-    )
+    text = "import http\n\nhttp.get(one)\n\n\nhttp.get(two)\n\n\nprint(3)\n\n\nhttp.get(four)\n"
+    (project / "app.py").write_text(text)
     await editor.begin(project, preview=True)
     editor.show(project / "app.py")
     editor.replace("get(one)", "get(one, timeout=10)")
