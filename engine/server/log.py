@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
+import os
 import sys
 import threading
 import traceback
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 LEVELS = ("debug", "info", "warning", "error")
 _MAX_BYTES = 1_000_000
@@ -31,7 +33,14 @@ class _CodelessFormatter(logging.Formatter):
 
 
 class _QuietFile(RotatingFileHandler):
-    """Drops a record that cannot be written. The base class would print it to stderr, with the user's code."""
+    """Only its user can read it. A record that cannot be written is dropped; the base class would print it."""
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        opened = open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=private)
+        return cast(TextIOWrapper, opened)
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
