@@ -36,11 +36,8 @@ class _QuietFile(RotatingFileHandler):
     """Only its user can read it. A record that cannot be written is dropped; the base class would print it."""
 
     def _open(self) -> TextIOWrapper:
-        def private(path: str, flags: int) -> int:
-            return os.open(path, flags, 0o600)
-
-        opened = open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=private)
-        return cast(TextIOWrapper, opened)
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return cast(TextIOWrapper, os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors))
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
