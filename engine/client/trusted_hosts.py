@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from engine.client.address import is_loopback
 from engine.errors import ModelError
 from engine.folders import config_folder
+from engine.json_file import read_json
 
 VARIABLE = "MIDSPAN_TRUSTED_HOSTS"
 _FILE = "trusted-hosts.json"
@@ -62,8 +63,8 @@ def trust_for_now(model: str) -> None:
 
 def _kept() -> frozenset[str]:
     try:
-        hosts = json.loads(_path().read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        hosts = read_json(_path())
+    except (OSError, ValueError):
         return frozenset()
     return frozenset(host for host in hosts if isinstance(host, str)) if isinstance(hosts, list) else frozenset()
 
