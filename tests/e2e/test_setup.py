@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -40,11 +41,18 @@ class Home:
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run `midspan setup` and return what it says on both outputs."""
+        return self.ask(sys.executable, "-m", "engine.cli", "setup", *arguments, status=status)
+
+    def ask(self, *command: str, status: int = 0) -> str:
+        """Run a program as this home's user and return what it says on both outputs."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MIDSPAN_"))}
         places = {"HOME": str(self.folder), "MIDSPAN_DATA_DIR": str(self.folder / "data")}
         environment = {**kept, **places, "PATH": f"{self.programs}:/usr/bin:/bin"}
-        command = [sys.executable, "-m", "engine.cli", "setup", *arguments]
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        program = shutil.which(command[0], path=environment["PATH"])
+        assert program, command
+        done = subprocess.run(
+            [program, *command[1:]], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -138,6 +146,7 @@ def test_helix_keeps_its_servers_and_the_users_lines(home: Home) -> None:
     assert configured["language-server"]["midspan"]["command"].endswith("midspan-lsp")
     home.run("helix")
     assert tomllib.loads(languages.read_text()) == configured
+    assert re.search(r"✓.* midspan: ", home.ask("hx", "--health", "python"))
     home.run("--remove", "helix")
     assert languages.read_text() == mine
     home.run("helix")

@@ -58,7 +58,7 @@ export function registerCommands(
     register('chooseServer', () => chooseServer(context)),
     register('mendServer', async () => {
       if (session.isRunning) {
-        await showMenu(); // The engine has failed, not the server.
+        await showMenu(status.status); // The engine has failed, not the server.
       } else if (await mendServer(context, log)) {
         await session.restart();
       }
