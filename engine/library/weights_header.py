@@ -79,7 +79,7 @@ def read_safetensors(path: Path) -> WeightsHeader:
         tensors.pop("__metadata__", None)
         end = 8 + length + max(tensor["data_offsets"][1] for tensor in tensors.values())
         counts = [(name, tensor["shape"], math.prod(tensor["shape"])) for name, tensor in tensors.items()]
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError):
+    except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ModelError(
             f"the weights in {path} are damaged, or the file is a Git LFS pointer; install the model again"
         ) from None
