@@ -27,7 +27,8 @@ SETTINGS: dict[str, Any] = {
 _SEEDS = {"python": "for index in range(", "json": '{"a": 1, "b": ', "go": "if err != ", "plaintext": "import os\nos."}
 """What a quoted document is replaced by: here the model always has something to suggest."""
 LANGUAGES = tuple(_SEEDS)
-_ECHO_TRIES = 40
+_ASKED, _AUTOMATIC = 1, 2
+_TRIES = (_AUTOMATIC, *[_ASKED] * 40)
 _MOST_PENDING = 12
 _CELL = "x = 1\n"
 
@@ -151,13 +152,13 @@ class Editing:
         """Compare the server's text with ours. While the engine starts there is nothing to compare with."""
         document = self.documents[uri]
         if not self.engine.is_stopped and not document.binary:
-            self._compare(document)
+            self._compare(document, _AUTOMATIC)
 
     def compare_all(self) -> None:
         """Compare each text; wait for the engine."""
         for document in self.documents.values():
-            if not document.binary and not any(self._compare(document) for _ in range(_ECHO_TRIES)):
-                raise Broken(f"no text of {document.uri} within {_ECHO_TRIES} requests of the user")
+            if not document.binary and not any(self._compare(document, kind) for kind in _TRIES):
+                raise Broken(f"no text of {document.uri} within {len(_TRIES)} requests")
 
     def restart_engine(self) -> None:
         """Restart the engine by the user's command."""
@@ -198,10 +199,10 @@ class Editing:
         else:
             self.server.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
 
-    def _compare(self, document: Document) -> bool:
+    def _compare(self, document: Document, trigger: int) -> bool:
         whole = {"start": {"line": 0, "character": 0}, "end": END}
         seed = _SEEDS[document.language]
-        context = {"triggerKind": 1, "selectedCompletionInfo": {"range": whole, "text": seed}}
+        context = {"triggerKind": trigger, "selectedCompletionInfo": {"range": whole, "text": seed}}
         params = {"textDocument": {"uri": document.uri}, "position": whole["start"], "context": context}
         answer = self.server.ask("textDocument/inlineCompletion", params)
         for item in items_of(answer):

@@ -174,7 +174,7 @@ class EditingMachine(RuleBasedStateMachine):
         self.editing.ask("textDocument/inlineCompletion", uri, at, context={"triggerKind": 2})
 
     @precondition(lambda self: self.disasters < _MOST_DISASTERS)
-    @rule(kind=st.sampled_from(("killed", "stopped", "restarted")), really=edits.SOMETIMES)
+    @rule(kind=st.sampled_from(("killed", "stopped", "restarted")), really=edits.RARELY)
     def disaster(self, kind: str, really: bool) -> None:
         if not really:
             return

@@ -25,7 +25,6 @@ LINES = st.one_of(st.integers(0, 12), st.integers(0, 2**31 - 1))
 POSITIONS = st.builds(Position, LINES, st.one_of(st.integers(0, 20), st.integers(0, 2**31 - 1)))
 DOCUMENTS = st.sampled_from(URIS)
 RARELY = st.integers(0, 39).map(lambda number: number == 17)
-SOMETIMES = st.integers(0, 9).map(lambda number: number == 7)
 GARBAGE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -9,27 +9,26 @@ from hardening.running_engine import engine_of
 from hardening.work import Row, Work
 
 _STEPS = 400
+_SHORT_EXAMPLES = 2
+"""Hypothesis begins with the shortest examples."""
 _BATCH = 4_000
 _MILLION = 1_000_000
 _MOST_LOST = 5
 
 
 def run(bench: Bench, operations: int, number: int) -> None:
-    """Do so many operations with the seed `number`. Raises the shrunk failure, with the steps that lead to it."""
+    """Do about so many operations with the seed `number`. Raises the shrunk failure, with the steps that lead to it."""
     machine = type("Machine", (EditingMachine,), {"bench": bench})
-    end = bench.counts.operations + operations
-    while (left := end - bench.counts.operations) > 0:
-        chosen = settings(
-            max_examples=max(2, left // _STEPS),
-            stateful_step_count=_STEPS,
-            deadline=None,
-            database=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-        )
-        seed(number)(machine)
-        run_state_machine_as_test(machine, settings=chosen)
-        number += 1
+    chosen = settings(
+        max_examples=operations // _STEPS + _SHORT_EXAMPLES,
+        stateful_step_count=_STEPS,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    seed(number)(machine)
+    run_state_machine_as_test(machine, settings=chosen)
 
 
 def soak(work: Work) -> list[Row]:
