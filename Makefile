@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test test-avx2 check lint types bench quality editors clean
+.PHONY: help setup run dist test test-avx2 check lint types bench quality editors clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
 	@echo "make run     type in four sample files with suggestions, and tell how to hook up an editor"
+	@echo "make dist    build what people install into dist: wheel, source archive, VS Code's extension, Neovim's plugin"
 	@echo "make test    linter, types, import rules and all tests"
 	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
@@ -31,6 +32,18 @@ $(STAMP): pyproject.toml setup.py constraints.txt $(KERNEL)
 
 run: setup
 	@$(BIN)/midspan demo
+
+# What people install, and nothing that `make setup` brings. The wheel is built from the source archive, so that one is complete.
+DIST_TOOLS := build/dist-tools
+dist:
+	@command -v npm >/dev/null || { echo "make dist needs npm for VS Code's extension: install Node.js 20 or newer" >&2; exit 1; }
+	rm -rf dist editors/vscode/server
+	test -x $(DIST_TOOLS)/bin/python || $(PYTHON) -m venv $(DIST_TOOLS)
+	$(DIST_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check build==1.5.0
+	$(DIST_TOOLS)/bin/python -m build --outdir dist > build/dist.log 2>&1 || { tail -n 20 build/dist.log >&2; exit 1; }
+	@$(MAKE) --no-print-directory vscode-dist
+	cp -R editors/neovim build/midspan.nvim && tar -czf dist/midspan.nvim.tar.gz -C build midspan.nvim; rm -rf build/midspan.nvim
+	@ls -sh dist
 
 types: setup
 	$(BIN)/mypy

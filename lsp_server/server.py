@@ -16,6 +16,7 @@ from lsp_server import bulk_messages as bulk
 from lsp_server import log
 from lsp_server import messages as wire
 from lsp_server.configuration import Configuration, pulled_settings
+from lsp_server.documents.background_parse import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard
@@ -56,11 +57,14 @@ class MidspanServer(LanguageServer):
         board = StatusBoard(self._show_state)
         self._reported_errors = {DIED}
         link = EngineLink(board, lambda: WorkProgress(self, "Starting the Midspan engine"))
-        configuration, documents = Configuration(), Documents()
+        configuration = Configuration()
+        parsing = BackgroundParse(lambda uri, seconds: documents.parse_on(uri, seconds))
+        documents = Documents(KEY_PARSE_S, parsing.begin)
         reading = functools.partial(WorkProgress, self, "Reading the workspace", cancellable=True)
         memory = WorkspaceMemory(configuration, documents, link, reading, board.know)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
-        self.session = Session(configuration, documents, board, link, Offers(board.counts, self.ledger), memory)
+        offers = Offers(board.counts, self.ledger)
+        self.session = Session(configuration, documents, parsing, board, link, offers, memory)
         self.suggestions = Suggestions(self.session, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)
         completion = CompletionItems(self.session, self.suggestions)
@@ -182,6 +186,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
+    ls.session.parsing.close()
     await ls.edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()

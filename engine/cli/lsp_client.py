@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType
 
@@ -18,12 +18,21 @@ OnCanvas = Callable[[lsp.FillProgress], None]
 class LspSession:
     """A running language server. Use it as an async context manager; its exit ends the server.
 
-    Positions count code points (utf-32), like Python and like the LINE:COL that a person types. `workspace` is the
-    folder that the server may learn, and to which paths are relative; by default the current one.
+    Positions count code points (utf-32), like Python and like the LINE:COL that a person types; with another
+    `encoding`, which editors have, they are right where no character has two units. `workspace` is the folder that the
+    server may learn, and to which paths are relative; by default the current one.
     """
 
-    def __init__(self, model: str | None = None, precision: str | None = None, workspace: Path | None = None) -> None:
-        self._workspace = workspace or Path.cwd()
+    def __init__(
+        self,
+        model: str | None = None,
+        precision: str | None = None,
+        workspace: Path | None = None,
+        encoding: str = "utf-32",
+        # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
+        command: Sequence[str] = (sys.executable, "-P", "-m", "lsp_server", "--stdio"),
+    ) -> None:
+        self._workspace, self._encoding, self._command = workspace or Path.cwd(), encoding, command
         self._options = lsp.InitializationOptions(model, precision)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
@@ -32,15 +41,14 @@ class LspSession:
     async def __aenter__(self) -> "LspSession":
         """Start the server. Raises LanguageServerError when it does not start or does not answer."""
         begin = time.perf_counter()
-        # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
-        self._rpc = await JsonRpc.spawn([sys.executable, "-P", "-m", "lsp_server", "--stdio"])
-        capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities(["utf-32"]))
+        self._rpc = await JsonRpc.spawn(list(self._command))
+        capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities([self._encoding]))
         params = lsp.Initialize(os.getpid(), capabilities, self._workspace.as_uri(), self._options)
         try:
             result = await self._rpc.request("initialize", params, lsp.InitializeResult)
             self.initialize_ms = (time.perf_counter() - begin) * 1000
-            if result.capabilities.position_encoding != "utf-32":
-                raise LanguageServerError("the language server does not count code points; is it midspan-lsp?")
+            if result.capabilities.position_encoding != self._encoding:
+                raise LanguageServerError(f"the language server does not count in {self._encoding}; is it midspan-lsp?")
             await self._rpc.notify("initialized", lsp.Initialized())
         except LanguageServerError:
             await self._rpc.close()

@@ -67,6 +67,9 @@ class EngineMemories:
     def status(self, workspace: str) -> Status:
         return self._workspaces.status(workspace)
 
+    def settle(self) -> bool:
+        return self._workspaces.settle()
+
     def related(self, fill: Fill) -> list[Snippet]:
         return [] if self._related is None else self._related.snippets(fill)
 

@@ -93,6 +93,10 @@ class WorkspaceMemories:
             return Status(0, 0, 0)
         return Status(len(known.index), known.index.tokens, known.index.bytes)
 
+    def settle(self) -> bool:
+        """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
+        return any(known.index.settle() for known in self._workspaces.values())
+
     def rows(self, workspace: str, path: str, above: Sequence[int], below: Sequence[int]) -> RowMemory:
         """Return the memory for one fill.
 

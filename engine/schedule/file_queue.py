@@ -39,6 +39,10 @@ class FileMemory(Protocol):
         """Count what is known of a workspace; of all together for ""."""
         ...
 
+    def settle(self) -> bool:
+        """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
+        ...
+
 
 class NoMemory:
     """A FileMemory that keeps nothing."""
@@ -51,6 +55,9 @@ class NoMemory:
 
     def status(self, workspace: str) -> MemorySize:
         return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
+
+    def settle(self) -> bool:
+        return False
 
 
 @attrs.define(eq=False)
@@ -66,8 +73,8 @@ class _Waiting:
 class FileQueue:
     """Files wait in the order in which they came. A newer text of a file takes the place of the older one.
 
-    `work`, `work_forgets` and `status` run on the worker thread, all other methods on the event loop. A Forget
-    goes before all files that wait: those that came before it, and that it names, leave the queue with it.
+    `work`, `work_forgets`, `tighten` and `status` run on the worker thread, all other methods on the event loop. A
+    Forget goes before all files that wait: those that came before it, and that it names, leave the queue with it.
     """
 
     def __init__(self, memory: FileMemory, tokenize: Tokenize) -> None:
@@ -77,6 +84,8 @@ class FileQueue:
         self._files: dict[tuple[str, str], _Waiting] = {}
         self._forgets: list[_Waiting] = []
         self._done: list[_Waiting] = []
+        self.is_loose = False
+        """Whether the memory can be made faster."""
 
     @property
     def has_work(self) -> bool:
@@ -135,6 +144,10 @@ class FileQueue:
         for forget in forgets:
             self._do(forget)
 
+    def tighten(self) -> None:
+        """Make the memory's lookups faster for a few milliseconds."""
+        self.is_loose = self.memory.settle()
+
     def status(self, workspace: str) -> MemoryStatus:
         """Count what the memory of a workspace has, on the worker thread."""
         size = self.memory.status(workspace)
@@ -175,6 +188,7 @@ class FileQueue:
                 # Fills read newlines in this form too.
                 tokens = np.asarray(self._tokenize(message.text.replace("\r\n", "\n")), dtype=np.int32)
                 self.memory.learn(message.workspace, message.path, tokens)
+                self.is_loose = True
         except Exception as error:  # one file must not keep the others out
             waiting.error = error
         self._done.append(waiting)

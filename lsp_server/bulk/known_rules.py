@@ -10,7 +10,7 @@ import attrs
 
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Project
-from lsp_server.bulk.found_file import FoundFile, places_in, recent_places
+from lsp_server.bulk.found_file import FoundFile, found_in_document, recent_places
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import may_be_example
@@ -125,7 +125,7 @@ class KnownRules:
     async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
         try:
             arguments = known.rules, snapshot.text, snapshot.language.id, snapshot.path
-            file = await self._worker.run(places_in, *arguments)
+            file = await self._worker.run(found_in_document, *arguments)
         except MidspanError as error:
             _logger.warning("no places of the recent edits: %s", error)
             return

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
+_TOO_LARGE = f"has more than {MAX_DOCUMENT_BYTES // 1024 // 1024} MB"
 
 
 def why_secret(path: str, patterns: Sequence[str]) -> str | None:
@@ -24,15 +25,14 @@ def why_secret(path: str, patterns: Sequence[str]) -> str | None:
 
 def why_unfit(text: str) -> str | None:
     """Return why a text is not for the model, as a phrase that follows "the file", or None."""
-    if _is_too_large(text):
-        return f"has more than {MAX_DOCUMENT_BYTES // 1024 // 1024} MB"
-    if "\0" in text:
-        return "is binary: it has NUL bytes"
-    return None
-
-
-def _is_too_large(text: str) -> bool:
+    # Nothing is encoded that is too large by its characters alone.
     if len(text) > MAX_DOCUMENT_BYTES:
-        return True
-    is_possible = not text.isascii() and len(text) * 4 > MAX_DOCUMENT_BYTES
-    return is_possible and len(text.encode(errors="replace")) > MAX_DOCUMENT_BYTES
+        return _TOO_LARGE
+    return why_data_unfit(text.encode(errors="replace"))
+
+
+def why_data_unfit(data: bytes) -> str | None:
+    """Return the same for a text in UTF-8, at once for a large one too."""
+    if len(data) > MAX_DOCUMENT_BYTES:
+        return _TOO_LARGE
+    return "is binary: it has NUL bytes" if b"\0" in data else None

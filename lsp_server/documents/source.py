@@ -1,113 +1,21 @@
 """The immutable contents of one version of a document: its text, bytes and line table."""
 
-import re
-from array import array
-from bisect import bisect_right
-
 import attrs
 import tree_sitter
 
-_LINE_END = re.compile("\r\n|\r|\n")
+from lsp_server.documents.lines import Lines
+from lsp_server.documents.utf8 import characters_in, encoded, utf8_length
 
 
 @attrs.frozen
-class Lines:
-    """An immutable table of a text's line starts, in characters and in UTF-8 bytes.
+class Place:
+    """A place between two characters, counted in characters and in UTF-8 bytes."""
 
-    Lines end with "\\n", "\\r\\n" or "\\r", as in LSP. Each key press moves all lines below it. To avoid rewriting
-    thousands of entries, the lines after `pivot` have a pending shift. While the edits stay on one line, all versions
-    share the arrays.
-    """
+    offset: int
+    byte: int
 
-    _chars: "array[int]"
-    _bytes: "array[int]"
-    _pivot: int = 0
-    _char_shift: int = 0
-    _byte_shift: int = 0
-    rows_differ: bool = False
-    """Whether the text ever had a lone "\\r". Then tree-sitter's rows, which end only with "\\n", are not our lines."""
 
-    @classmethod
-    def of(cls, text: str) -> "Lines":
-        """Return the table of a text."""
-        chars, has_lone_cr = _line_starts(text)
-        if text.isascii():
-            return cls(chars, chars, rows_differ=has_lone_cr)
-        byte_starts = array("q", [0])
-        for first, end in zip(chars, [*chars[1:], len(text)], strict=True):
-            byte_starts.append(byte_starts[-1] + _utf8_length(text[first:end]))
-        return cls(chars, byte_starts[:-1], rows_differ=has_lone_cr)
-
-    def __len__(self) -> int:
-        return len(self._chars)
-
-    def start(self, line: int) -> int:
-        """Return the character at which `line` starts."""
-        return self._chars[line] + (self._char_shift if line > self._pivot else 0)
-
-    def byte_start(self, line: int) -> int:
-        """Return the byte at which `line` starts."""
-        return self._bytes[line] + (self._byte_shift if line > self._pivot else 0)
-
-    def at(self, offset: int) -> int:
-        """Return the line that contains the character `offset`. The end of the text is on the last line."""
-        return self._search(self._chars, self._char_shift, offset)
-
-    def at_byte(self, byte: int) -> int:
-        """Return the line that contains `byte`."""
-        return self._search(self._bytes, self._byte_shift, byte)
-
-    def _search(self, starts: "array[int]", shift: int, value: int) -> int:
-        below = self._pivot + 1
-        if below < len(starts) and value >= starts[below] + shift:
-            return bisect_right(starts, value - shift, lo=below) - 1
-        return bisect_right(starts, value, hi=min(below, len(starts))) - 1
-
-    def replaced(self, old: str, start: int, end: int, new: str) -> "Lines":
-        """Return the table after `old[start:end]` became `new`."""
-        first, last = self.at(start), self.at(end)
-        removed = old[start:end]
-        char_growth = len(new) - len(removed)
-        byte_growth = _utf8_length(new) - _utf8_length(removed)
-        # With one character on each side: an edit between "\r" and "\n" makes or breaks a line end.
-        touched = removed + new + old[start - 1 : start] + old[end : end + 1]
-        if first == last and "\n" not in touched and "\r" not in touched:
-            return self._moved_to(first)._shifted(char_growth, byte_growth)
-        top, bottom = max(first - 1, 0), last + 2
-        char_top, byte_top = self.start(top), self.byte_start(top)
-        char_end = self.start(bottom) if bottom < len(self) else len(old)
-        piece = old[char_top:start] + new + old[end:char_end]
-        new_lines = Lines.of(piece)
-        # If the piece ends with a line end, its table has one entry too many: the start of the line below.
-        keep = len(new_lines) if bottom >= len(self) else len(new_lines) - 1
-        settled = self._moved_to(top)
-        chars = settled._chars[: top + 1]
-        byte_starts = settled._bytes[: top + 1]
-        chars.extend(char_top + value for value in new_lines._chars[1:keep])
-        byte_starts.extend(byte_top + value for value in new_lines._bytes[1:keep])
-        pivot = len(chars) - 1
-        settled = settled._moved_to(bottom - 1) if bottom < len(self) else settled
-        chars.extend(settled._chars[bottom:])
-        byte_starts.extend(settled._bytes[bottom:])
-        return Lines(
-            chars,
-            byte_starts,
-            pivot,
-            settled._char_shift + char_growth,
-            settled._byte_shift + byte_growth,
-            self.rows_differ or new_lines.rows_differ,
-        )
-
-    def _shifted(self, char_growth: int, byte_growth: int) -> "Lines":
-        return attrs.evolve(self, char_shift=self._char_shift + char_growth, byte_shift=self._byte_shift + byte_growth)
-
-    def _moved_to(self, pivot: int) -> "Lines":
-        """Return an equal table whose pending shift starts after `pivot`."""
-        if pivot == self._pivot:
-            return self
-        chars = _settled(self._chars, self._pivot, pivot, self._char_shift)
-        byte_starts = _settled(self._bytes, self._pivot, pivot, self._byte_shift)
-        return attrs.evolve(self, chars=chars, bytes=byte_starts, pivot=pivot)
+_START = Place(0, 0)
 
 
 @attrs.frozen
@@ -115,24 +23,31 @@ class Source:
     """One version of a document. Offsets count Python characters, and bytes count UTF-8, from the start of the text.
 
     `data` is the text in UTF-8, for the parser. Each edit splices it: that is faster than encoding a long text again.
+    `edited` is the place of the last edit: what is asked about is mostly near it, and far from the start of a line that
+    has a million characters. `is_wide` says that a character of the text may need two units of UTF-16.
     """
 
     text: str
     data: bytes
     lines: Lines
+    edited: Place = _START
+    is_wide: bool = False
 
     @classmethod
     def of(cls, text: str) -> "Source":
         """Return the source of a text."""
-        return cls(text, _encode(text), Lines.of(text))
+        return cls(text, encoded(text), Lines.of(text), is_wide=_is_wide(text))
 
     def replaced(self, start: int, end: int, new: str) -> "Source":
         """Return the source after `text[start:end]` became `new`."""
-        first, last = self.byte_at(start), self.byte_at(end)
+        first = self.byte_at(start)
+        last = first + utf8_length(self.text[start:end])
         return Source(
             self.text[:start] + new + self.text[end:],
-            self.data[:first] + _encode(new) + self.data[last:],
+            self.data[:first] + encoded(new) + self.data[last:],
             self.lines.replaced(self.text, start, end, new),
+            Place(start, first),
+            self.is_wide or _is_wide(new),
         )
 
     def line_end(self, line: int) -> int:
@@ -158,24 +73,34 @@ class Source:
         if self.text.isascii():
             return offset
         line = self.lines.at(offset)
-        return self.lines.byte_start(line) + _utf8_length(self.text[self.lines.start(line) : offset])
+        near, edited = Place(self.lines.start(line), self.lines.byte_start(line)), self.edited
+        if abs(edited.offset - offset) < offset - near.offset:
+            near = edited
+        if offset < near.offset:
+            return near.byte - utf8_length(self.text[offset : near.offset])
+        return near.byte + utf8_length(self.text[near.offset : offset])
 
     def offset_of_byte(self, byte: int) -> int:
         """Return the offset of the character that contains `byte`."""
         if self.text.isascii():
             return byte
         line = self.lines.at_byte(byte)
-        before = self.data[self.lines.byte_start(line) : byte + 1]
-        return self.lines.start(line) + sum(unit & 0xC0 != 0x80 for unit in before) - (byte < len(self.data))
+        near, edited = Place(self.lines.start(line), self.lines.byte_start(line)), self.edited
+        if abs(edited.byte - byte) < byte - near.byte:
+            near = edited
+        if byte < near.byte:
+            begun = characters_in(self.data[byte + 1 : near.byte])
+            return near.offset - begun - 1
+        return near.offset + characters_in(self.data[near.byte : byte + 1]) - (byte < len(self.data))
 
     def point_at(self, offset: int) -> tree_sitter.Point:
         """Return tree-sitter's row and column in bytes. Its rows end only with "\\n"."""
         if self.lines.rows_differ:
             row_start = self.text.rfind("\n", 0, offset) + 1
             row = self.text.count("\n", 0, offset)
-            return tree_sitter.Point(row, _utf8_length(self.text[row_start:offset]))
+            return tree_sitter.Point(row, utf8_length(self.text[row_start:offset]))
         line = self.lines.at(offset)
-        return tree_sitter.Point(line, _utf8_length(self.text[self.lines.start(line) : offset]))
+        return tree_sitter.Point(line, self.byte_at(offset) - self.lines.byte_start(line))
 
     @property
     def newline(self) -> str:
@@ -184,46 +109,34 @@ class Source:
         return first if first == "\r\n" else "\n"
 
 
-def spliced(
-    tree: tree_sitter.Tree, old: Source, new: Source, start: int, old_end: int, new_end: int
-) -> tree_sitter.Tree:
-    """Return a copy of `tree` with the edit of `old[start:old_end]` to `new[start:new_end]` noted, but not parsed."""
-    copy = tree.copy()
-    copy.edit(
-        old.byte_at(start),
-        old.byte_at(old_end),
-        new.byte_at(new_end),
-        old.point_at(start),
-        old.point_at(old_end),
-        new.point_at(new_end),
-    )
-    return copy
+@attrs.frozen
+class SourceEdit:
+    """An edit as tree-sitter notes it in a tree: where the text differs, in bytes, and in rows and columns."""
+
+    start: int
+    old_end: int
+    new_end: int
+    start_point: tree_sitter.Point
+    old_end_point: tree_sitter.Point
+    new_end_point: tree_sitter.Point
+
+    @classmethod
+    def between(cls, old: Source, new: Source, start: int, old_end: int, new_end: int) -> "SourceEdit":
+        """Return the edit of the characters `old[start:old_end]` to `new[start:new_end]`."""
+        return cls(
+            old.byte_at(start),
+            old.byte_at(old_end),
+            new.byte_at(new_end),
+            old.point_at(start),
+            old.point_at(old_end),
+            new.point_at(new_end),
+        )
+
+    def note_in(self, tree: tree_sitter.Tree) -> None:
+        """Note the edit in a tree, which changes it; nothing is parsed."""
+        points = self.start_point, self.old_end_point, self.new_end_point
+        tree.edit(self.start, self.old_end, self.new_end, *points)
 
 
-def _utf8_length(text: str) -> int:
-    """Return the length of `text` in UTF-8 bytes. Half a surrogate pair, which an editor may send, has three."""
-    return len(text) if text.isascii() else len(_encode(text))
-
-
-def _encode(text: str) -> bytes:
-    """Return `text` in UTF-8, halves of surrogate pairs included."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _line_starts(text: str) -> tuple["array[int]", bool]:
-    """Return the characters at which lines start, and whether one of the line ends is a lone "\\r"."""
-    starts = array("q", [0])
-    has_lone_cr = False
-    for match in _LINE_END.finditer(text):
-        starts.append(match.end())
-        has_lone_cr = has_lone_cr or match.group() == "\r"
-    return starts, has_lone_cr
-
-
-def _settled(starts: "array[int]", old_pivot: int, new_pivot: int, shift: int) -> "array[int]":
-    """Return a copy of `starts` for another pivot: the shift of the entries between the pivots is added, or undone."""
-    low, high = min(old_pivot, new_pivot) + 1, max(old_pivot, new_pivot) + 1
-    change = shift if new_pivot > old_pivot else -shift
-    settled = starts[:]
-    settled[low:high] = array("q", [value + change for value in starts[low:high]])
-    return settled
+def _is_wide(text: str) -> bool:
+    return not text.isascii() and len(text.encode("utf-16-le", "surrogatepass")) != 2 * len(text)

@@ -8,7 +8,7 @@ from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Extent, ModelInfo
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.scope import empty_body, indent_of, surrounding
+from lsp_server.hole.scope import MAX_LINE, empty_body, indent_of, line_before, surrounding
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
 
@@ -63,9 +63,9 @@ class Hole:
     """A place to fill.
 
     `prefix` and `suffix` are what the model sees, with "\\n" line ends; `suffix` begins with the rest of the line.
-    `line_before` and `line_after` are the two sides of the hole's own line. `indent` is the least indentation of the
-    fill's lines: the white space before the cursor, or the indentation of an empty body. `offset` counts characters of
-    the document.
+    `line_before` and `line_after` are the two sides of the hole's own line; of a very long one, what is near. `indent`
+    is the least indentation of the fill's lines: the white space before the cursor, or the indentation of an empty
+    body. `offset` counts characters of the document.
     """
 
     prefix: str
@@ -86,8 +86,8 @@ def cut_hole(snapshot: Snapshot, offset: int, budget: ContextBudget = NEAR, code
     """
     source = snapshot.source
     line = source.lines.at(offset)
-    before = source.text[source.lines.start(line) : offset].removeprefix("\ufeff")
-    after = source.text[offset : source.line_end(line)]
+    before = line_before(source, offset).removeprefix("\ufeff")
+    after = source.text[offset : min(source.line_end(line), offset + MAX_LINE)]
     extent, cursor_context, indent = _extent(snapshot, offset, before, after)
     prefix, suffix = _prefix_of(source, offset, code_above, budget), _suffix_of(source, offset, budget)
     return Hole(prefix, suffix, extent, cursor_context, offset, before, after, indent)

@@ -5,6 +5,7 @@ from typing import Literal
 import attrs
 import tree_sitter
 
+from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.brackets import balance
 
@@ -24,6 +25,10 @@ _INTERPOLATIONS = frozenset(
 )
 _BLOCK_COMMENT_ENDS = ("*/", "-->", "]]")
 _MAX_LINES = 200
+MAX_LINE = 2000
+"""Characters on each side of the cursor. Minified code has a million in a line, and brackets are counted in Python."""
+_MAX_DEPTH = 1000
+"""Of nested nodes. What is nested deeper is cut by lines."""
 
 
 @attrs.frozen
@@ -40,20 +45,16 @@ def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
         return "code"
     language = snapshot.language
     byte = snapshot.source.byte_at(offset)
-    node = snapshot.tree.root_node.descendant_for_byte_range(byte - 1, byte)
-    while node is not None and node.type not in _INTERPOLATIONS:
+    for node in _around(snapshot.tree, byte - 1, byte):
+        if node.type in _INTERPOLATIONS:
+            break
         if node.type in language.comments and node.start_byte < byte and not _has_ended(snapshot, node, byte):
             return "comment"
         if node.type in language.strings and node.start_byte < byte and (byte < node.end_byte or _is_open(node)):
             return "string"
-        node = node.parent
     # The string may be the part that does not parse, and some grammars have no node for strings.
-    if snapshot.tree.root_node.has_error or not language.strings:
-        line = snapshot.source.lines.at(offset)
-        before = snapshot.text[snapshot.source.lines.start(line) : offset]
-        if balance(before, language).quote:
-            return "string"
-    return "code"
+    may_be_string = snapshot.tree.root_node.has_error or not language.strings
+    return "string" if may_be_string and balance(line_before(snapshot.source, offset), language).quote else "code"
 
 
 def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
@@ -66,8 +67,7 @@ def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
     header = _last_code(snapshot, offset)
     if header < 0:
         return None
-    line = source.lines.at(header)
-    opens = language.opener_of(source.text[source.lines.start(line) : header + 1]) is not None
+    opens = language.opener_of(line_before(source, header + 1)) is not None
     indent = _header_indent(snapshot, header)
     below = _indent_below(snapshot, offset)
     is_empty = opens and (
@@ -96,9 +96,33 @@ def indent_unit(snapshot: Snapshot, offset: int) -> str:
     return " " * snapshot.language.indent_width
 
 
+def line_before(source: Source, offset: int) -> str:
+    """Return the text of the line before `offset`; of a very long line only the end, which decides what is shown."""
+    return source.text[max(source.lines.start(source.lines.at(offset)), offset - MAX_LINE) : offset]
+
+
 def indent_of(line: str) -> str:
     """Return the spaces and tabs at the start of `line`."""
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _around(tree: tree_sitter.Tree, start: int, end: int) -> list[tree_sitter.Node]:
+    """Return the nodes that contain these bytes, the smallest first, the whole file last; none where they are too many.
+
+    One way down from the root: `Node.parent` goes that way for each single step, which takes seconds where brackets are
+    nested 10,000 times.
+    """
+    leaf = tree.root_node.descendant_for_byte_range(start, end)
+    nodes: list[tree_sitter.Node] = []
+    node: tree_sitter.Node | None = tree.root_node
+    while node is not None and leaf is not None:
+        nodes.append(node)
+        if node == leaf:
+            return nodes[::-1]
+        if len(nodes) > _MAX_DEPTH:
+            break
+        node = node.child_with_descendant(leaf)
+    return []
 
 
 def _width(indent: str, tab: int) -> int:
@@ -121,23 +145,17 @@ def _is_open(string: tree_sitter.Node) -> bool:
 def _last_code(snapshot: Snapshot, offset: int) -> int:
     """Return the offset of the last code character before `offset`, skipping white space and comments; -1 for none."""
     source, language = snapshot.source, snapshot.language
-    while True:
-        last = _last_visible(source.text, offset)
-        if last < 0 or snapshot.tree is None:
-            return last
+    for skipped in range(_MAX_LINES + 1):
+        last = len(source.text[:offset].rstrip()) - 1
+        if last < 0 or snapshot.tree is None or skipped == _MAX_LINES:
+            break
         byte = source.byte_at(last)
-        node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte + 1)
-        while node is not None and node.type not in language.comments:
-            node = node.parent
+        comments = (node for node in _around(snapshot.tree, byte, byte + 1) if node.type in language.comments)
+        node = next(comments, None)
         if node is None:
-            return last
+            break
         offset = source.offset_of_byte(node.start_byte)
-
-
-def _last_visible(text: str, offset: int) -> int:
-    while offset > 0 and text[offset - 1].isspace():
-        offset -= 1
-    return offset - 1
+    return last
 
 
 def _header_indent(snapshot: Snapshot, last: int) -> str:
@@ -146,11 +164,11 @@ def _header_indent(snapshot: Snapshot, last: int) -> str:
     line = source.lines.at(last)
     if snapshot.tree is not None:
         byte = source.byte_at(last)
-        node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte + 1)
-        owner = node.parent if node is not None else None
-        if owner is not None and owner.type in snapshot.language.blocks:
-            owner = owner.parent
-        if owner is not None and owner.parent is not None and not owner.is_error and owner.start_byte <= byte:
+        owners = _around(snapshot.tree, byte, byte + 1)[1:]
+        if owners and owners[0].type in snapshot.language.blocks:
+            del owners[0]
+        # The last one is the whole file.
+        if len(owners) > 1 and not (owner := owners[0]).is_error and owner.start_byte <= byte:
             line = source.lines.at_byte(owner.start_byte)
     return indent_of(source.line_text(line))
 
@@ -173,9 +191,7 @@ def _in_empty_block(snapshot: Snapshot, offset: int) -> bool:
         return False
     language = snapshot.language
     byte = snapshot.source.byte_at(offset)
-    node = snapshot.tree.root_node.descendant_for_byte_range(byte, byte)
-    while node is not None and node.type not in language.blocks:
-        node = node.parent
+    node = next((node for node in _around(snapshot.tree, byte, byte) if node.type in language.blocks), None)
     if node is None or not node.start_byte < byte < node.end_byte:
         return False
     return all(child.type in language.comments for child in node.named_children)

@@ -4,13 +4,11 @@ import functools
 import importlib
 import logging
 import re
-import threading
-import time
 
 import attrs
 import tree_sitter
 
-from lsp_server.languages.chunks import reader
+from lsp_server.languages.parse import Parse
 
 log = logging.getLogger("midspan.syntax")
 
@@ -60,40 +58,19 @@ class Language:
     def parse(self, source: bytes, edited: tree_sitter.Tree | None, seconds: float) -> tree_sitter.Tree | None:
         """Parse UTF-8 `source`, incrementally if there is an earlier tree with its edits noted.
 
-        Returns None without a grammar, and when parsing takes longer than `seconds`: on some broken texts, such as an
-        unclosed comment in TSX, a grammar's error recovery never ends, and the server would hang.
+        Returns None without a grammar, and when parsing takes longer than `seconds`.
         """
-        parser = _parser(self.grammar) if self.grammar is not None else None
-        if parser is None:
-            return None
-        deadline, read = time.perf_counter() + seconds, reader(source)
+        parse = self.begin_parse(source, edited)
+        return parse.run(seconds) if parse is not None else None
 
-        def give_up(_: int, __: bool) -> bool:
-            return time.perf_counter() > deadline
-
-        try:
-            if edited is None:
-                return parser.parse(read, progress_callback=give_up)
-            return parser.parse(read, edited, progress_callback=give_up)
-        except ValueError:
-            parser.reset()
-            return None
+    def begin_parse(self, source: bytes, edited: tree_sitter.Tree | None) -> Parse | None:
+        """Return a parse that has not run yet; None without a grammar."""
+        grammar = _loaded(self.grammar) if self.grammar is not None else None
+        return Parse(grammar, source, edited) if grammar is not None else None
 
     def opener_of(self, line: str) -> Opener | None:
         """Return how `line`, without its comment and trailing white space, opens a body, or None."""
         return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
-
-
-_of_thread = threading.local()
-
-
-def _parser(grammar: Grammar) -> tree_sitter.Parser | None:
-    """Return this thread's parser: a parser that two threads use at once crashes the process."""
-    parsers: dict[Grammar, tree_sitter.Parser | None] = _of_thread.__dict__.setdefault("parsers", {})
-    if grammar not in parsers:
-        loaded = _loaded(grammar)
-        parsers[grammar] = tree_sitter.Parser(loaded) if loaded is not None else None
-    return parsers[grammar]
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from lsp_server.bulk.draft import Draft
 from lsp_server.bulk_messages import BulkAction
 from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.engine_link.work_progress import WorkProgress
-from lsp_server.requests.session import Session
+from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 
 _LOOK_S = 0.05
 """How often the progress bar is looked at: whether the user cancelled."""
@@ -69,6 +69,7 @@ class BulkWork:
         action = self._actions.get(asked.action)
         if action is None:
             raise refusal(f"there is no action {asked.action!r}")
+        await self._session.settle(asked.uri, PARSE_PATIENCE_S)
         selection = self._selection(asked)
         with WorkProgress(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
             work = BarWork(bar)

@@ -12,7 +12,7 @@ from lsp_server.log import describe
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.bulk_edits import BulkEdits
 from lsp_server.requests.bulk_work import selection_of
-from lsp_server.requests.session import Session
+from lsp_server.requests.session import SHORT_PATIENCE_S, Session
 
 _logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ class CodeActions:
 
     async def offer(self, params: types.CodeActionParams) -> list[types.Command | types.CodeAction]:
         """Return the actions for a selection. Nothing is searched for them."""
+        await self._session.settle(params.text_document.uri, SHORT_PATIENCE_S)
         snapshot = self._session.documents.snapshot(params.text_document.uri)
         if snapshot is None or self._session.why_excluded(snapshot) is not None:
             return []

@@ -12,7 +12,7 @@ from engine.protocol.confidence import first_line_confidence
 from engine.protocol.messages import Progress, RuleName
 from lsp_server.documents.store import Snapshot, offset_at, position_at
 from lsp_server.messages import FillParams, FillProgress, FillResult
-from lsp_server.requests.session import Session
+from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present
 
 
@@ -23,7 +23,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     engine is not available, or the text changed meanwhile.
     """
     uri = params.text_document.uri
-    snapshot = _open_snapshot(session, uri)
+    snapshot = await _open_snapshot(session, uri)
     rule = _rule(params.rule)
     try:
         client = await session.link.client()
@@ -45,7 +45,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         filled = await session.link.fill(client, plan.fill, on_progress)
     except MidspanError as error:
         raise _refusal(str(error)) from None
-    current = session.documents.snapshot(uri)
+    current = session.documents.find(uri)
     if current is None or current.version != snapshot.version:
         raise JsonRpcContentModified(f"{uri} changed while its hole was filled; ask again")
     candidate, presented = filled.candidates[0], present(plan, filled)
@@ -67,7 +67,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     )
 
 
-def _open_snapshot(session: Session, uri: str) -> Snapshot:
+async def _open_snapshot(session: Session, uri: str) -> Snapshot:
+    await session.settle(uri, PARSE_PATIENCE_S)
     snapshot = session.documents.snapshot(uri)
     reason = session.why_unfit(uri) if snapshot is None else session.why_excluded(snapshot)
     if reason is not None:

@@ -12,9 +12,10 @@ from lsprotocol import types
 
 from engine.errors import MidspanError
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
-from lsp_server.documents.recent_edits import changed_part
+from lsp_server.documents.changed_part import changed_part
+from lsp_server.documents.columns import position_in
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Snapshot, offset_at, position_in
+from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile
@@ -121,7 +122,7 @@ class NextEdits:
         uri = params.text_document.uri
         self._follow_changes()
         snapshot = self._session.served(uri)
-        if snapshot is None or not self._session.configuration.settings.next_edits:
+        if snapshot is None or not self._session.configuration.settings.next_edits or self._session.snooze.holds():
             return None
         current = self._round or await self._begin(snapshot)
         if current is None:

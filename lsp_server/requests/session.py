@@ -9,10 +9,12 @@ from lsprotocol import types
 
 from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.configuration import Configuration
-from lsp_server.documents.exclusion import why_secret, why_unfit
+from lsp_server.documents.background_parse import BackgroundParse
+from lsp_server.documents.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot, path_of
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.snooze import Snooze
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
@@ -21,6 +23,11 @@ from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import Plan, plan
 from lsp_server.workspace.memory import WorkspaceMemory
 
+PARSE_PATIENCE_S = 3.0
+"""Who asks for something waits so long for the syntax tree of a long file."""
+SHORT_PATIENCE_S = 0.04
+"""A suggestion waits so long for the syntax tree, then it goes by the lines around the cursor."""
+
 
 @attrs.define
 class Session:
@@ -28,12 +35,14 @@ class Session:
 
     configuration: Configuration
     documents: Documents
+    parsing: BackgroundParse
     board: StatusBoard
     link: EngineLink
     offers: Offers
     memory: WorkspaceMemory
     notebooks: Notebooks = attrs.field(factory=Notebooks)
     related: RelatedFiles = attrs.field(init=False)
+    snooze: Snooze = attrs.field(init=False)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
@@ -42,12 +51,13 @@ class Session:
 
     def __attrs_post_init__(self) -> None:
         self.related = RelatedFiles(self.documents)
+        self.snooze = Snooze(self.board)
 
     def open(self, document: types.TextDocumentItem) -> None:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self.close(document.uri)
         self._language_ids[document.uri] = document.language_id
-        if document.uri.startswith("file:"):
+        if is_file(document.uri):
             path = path_of(document.uri)
             if (real := os.path.realpath(path)) != path:
                 self._real_paths[document.uri] = real
@@ -79,20 +89,43 @@ class Session:
         """Return the current snapshot of a document, or None when the settings allow no suggestions for it."""
         return self.documents.snapshot(uri) if self.why_not_served(uri) is None else None
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether anything is suggested that the user did not ask for."""
+        return self.configuration.settings.automatic and not self.snooze.holds()
+
+    async def parsed(self, uri: str, seconds: float = SHORT_PATIENCE_S) -> Snapshot | None:
+        """Return what `served` does, with its tree if that is there within `seconds`; None if the text changed then."""
+        snapshot = self.served(uri)
+        if snapshot is None or snapshot.tree is not None or snapshot.language.grammar is None:
+            self.board.cut("")
+            return snapshot
+        await self.settle(uri, seconds)
+        later = self.served(uri)
+        if later is None or later.version != snapshot.version:
+            return None
+        self.board.cut("" if later.tree is not None else PurePath(later.path).name)
+        return later
+
+    async def settle(self, uri: str, seconds: float) -> None:
+        """Wait until a document has its tree, or will have none; for `seconds` at the latest."""
+        self.documents.snapshot(uri)  # which begins the parse
+        await self.parsing.wait(uri, seconds)
+
     def why_not_served(self, uri: str) -> str | None:
         """Return why there are no suggestions for a document, as a sentence without its end; None if there are."""
         if not self.configuration.is_on():
             return "suggestions are switched off; the command midspan.toggle switches them on"
         if (unfit := self._unfit.get(uri)) is not None:
             return f"this file is left alone: it {unfit}"
-        snapshot = self.documents.snapshot(uri)
-        if snapshot is None:
+        document = self.documents.find(uri)
+        if document is None:
             return "this file is not known to the server; open it again"
         # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
-        for language in (self._language_ids.get(uri), snapshot.language.id):
+        for language in (self._language_ids.get(uri), document.language.id):
             if not self.configuration.is_on(language):
                 return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
-        excluded = self.why_excluded(snapshot)
+        excluded = self.why_excluded(document)
         return f"this file is left alone: it {excluded}" if excluded is not None else None
 
     def why_unfit(self, uri: str) -> str | None:
@@ -103,7 +136,7 @@ class Session:
         """Return why the model must not see a document, or None."""
         exclude = self.configuration.settings.exclude
         real = self._real_paths.get(document.uri, document.path)
-        return why_secret(document.path, exclude) or why_secret(real, exclude) or why_unfit(document.text)
+        return why_secret(document.path, exclude) or why_secret(real, exclude) or why_data_unfit(document.source.data)
 
     def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
         """Return the plan for a hole, with what the session knows besides the document: its folders and other files.

@@ -18,6 +18,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.offer_tag import OfferTag
+from lsp_server.requests.ahead import Ahead
 from lsp_server.requests.session import Session
 from lsp_server.requests.why import Why
 from lsp_server.settings import Settings
@@ -31,6 +32,8 @@ _logger = logging.getLogger(__name__)
 MAX_SUGGESTIONS = 3
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
+_PLAUSIBLE = 0.02
+"""A further guess must be at least this many times as likely as the best one: drawn tokens may not fit together."""
 
 
 @attrs.frozen
@@ -70,6 +73,7 @@ class Suggestions:
         self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
+        self._ahead = Ahead(session, self._restraint)
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
         self.why = Why(session)
 
@@ -118,18 +122,21 @@ class Suggestions:
         for key in list(self._running):
             self._cancel(key)
         self._reuse.forget_all()
+        self._ahead.forget_all()
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
         self._restraint.forget(uri)
+        self._ahead.forget(uri)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
-        started = time.perf_counter()
         session, settings = self._session, self._session.configuration.settings
-        snapshot = session.served(request.uri)
+        if request.automatic and not session.is_automatic:
+            return []
+        snapshot = await session.parsed(request.uri)
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
@@ -146,22 +153,18 @@ class Suggestions:
             session.board.counts.reused += 1
             if is_typed:
                 restraint.showed(*here, rest)
+                self._ahead.aim(*here, rest)
             return _tagged([rest], cursor, followed.offer)
         client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
-        filled = await self._newest(request, client, plan.fill)
-        current = session.documents.snapshot(request.uri)
+        filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
+        current = session.documents.find(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
-        session.board.took((time.perf_counter() - started) * 1000)
-        if request.automatic:
-            presented = present(plan, filled)
-            presented = [each for each in presented if restraint.allows(*here, each.text)]
-        else:
-            presented = _asked(plan, filled, session.configuration.settings)
+        presented = self._presented(request, plan, filled, here)
         if followed is not None and rest:
             presented = longer(presented, rest, followed.offer.source)
         texts = [each.text for each in presented]
@@ -169,11 +172,21 @@ class Suggestions:
             # Who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
         if not texts:
+            self._ahead.forget(request.uri)
             return []
         offer = self._reuse.remember(*here, presented, session.offers.make)
         if texts[0] != rest:
             self.why.note(plan, texts[0])
+        if is_typed and request.automatic:
+            self._ahead.aim(*here, texts[0])
         return _tagged(texts, cursor, offer)
+
+    def _presented(
+        self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
+    ) -> list[Presented]:
+        if not request.automatic:
+            return _asked(plan, filled, self._session.configuration.settings)
+        return [each for each in present(plan, filled) if self._restraint.allows(*here, each.text)]
 
     async def _awaited_client(self) -> EngineClient:
         """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""
@@ -185,11 +198,14 @@ class Suggestions:
 
     async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
+        started = time.perf_counter()
         running = asyncio.create_task(self._session.link.fill(client, fill))
         key = (request.uri, request.asker)
         self._running[key] = running
         try:
-            return await running
+            filled = await running
+            self._session.board.took((time.perf_counter() - started) * 1000)
+            return filled
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -211,7 +227,11 @@ def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
     Of a guess there is the first line only: what is below it is hardly ever right.
     """
     sure = present(attrs.evolve(plan, settings=settings), filled)
-    guesses = [attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in present(plan, filled)]
+    ungated = present(plan, filled)
+    least = _PLAUSIBLE * max((each.confidence for each in ungated), default=0.0)
+    guesses = [
+        attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least
+    ]
     shown = {each.text: each for each in (*sure, *guesses) if each.text}
     return list(shown.values())[:MAX_SUGGESTIONS]
 

@@ -59,7 +59,7 @@ class Why:
             uri = Path(plan.fill.workspace, origin.path).as_uri()
             return WhyPlace(origin_line(origin), uri, origin.line - 1)
         # The lines below have moved if the user took several lines.
-        uri, current = plan.snapshot.uri, self._session.documents.snapshot(plan.snapshot.uri)
+        uri, current = plan.snapshot.uri, self._session.documents.find(plan.snapshot.uri)
         if current is not None and origin.line > plan.fill.line:
             moved = current.text.count("\n") - plan.snapshot.text.count("\n")
             origin = attrs.evolve(origin, line=max(1, origin.line + moved))

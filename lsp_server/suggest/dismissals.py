@@ -67,7 +67,9 @@ class Dismissals:
         dismissed, ignored = self._dismissed.get(snapshot.uri, {}), self._ignored.get(snapshot.uri, Counter())
         texts = {text for _, text in ignored}.union(*dismissed.values())
         line_start = snapshot.source.lines.start(snapshot.source.lines.at(offset))
-        for start in range(line_start, offset + 1) if texts else ():
+        # In a line of a million characters most of the starts are too far away for any of the texts.
+        first = max(line_start, offset + len(text) - max(map(len, texts), default=0))
+        for start in range(first, offset + 1):
             whole = snapshot.text[start:offset] + text
             # The text is compared first: the surroundings of each start would take most of a millisecond.
             if whole in texts:

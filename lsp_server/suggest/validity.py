@@ -14,7 +14,8 @@ from lsp_server.languages.syntax_errors import errors
 _MAX_TRIES = 10
 # A try takes one or two incremental parses. Each takes far less than a millisecond, except below an unclosed bracket in
 # a very long file, where the parser visits everything that follows.
-_MAX_SECONDS = 0.02
+_MAX_SECONDS = 0.012
+"""For all tries together: nothing else is answered meanwhile."""
 _TOKEN_END = re.compile(r"\w+|[^\w\s]")
 
 
@@ -29,7 +30,9 @@ class Damage:
     local: tuple[int, ...]
 
 
+_CLEAN = Damage(0, ())
 _UNREADABLE = Damage(sys.maxsize, (0,))
+"""Of a text for whose parse there was no time."""
 
 
 class SyntaxJudge:
@@ -43,22 +46,23 @@ class SyntaxJudge:
         self._snapshot = snapshot
         self._hole = hole
         self._before: int | None = None
+        self._until = 0.0
 
     def cleanest(self, fill: str) -> str | None:
         """Return the longest start of `fill` that adds no syntax error, or None.
 
         Whole lines are dropped from the end first, then tokens of the only line left. Without a grammar nothing is
-        dropped.
+        dropped, and if there is no time to judge the whole fill.
         """
         if self._snapshot.tree is None:
             return fill
+        self._until = time.perf_counter() + _MAX_SECONDS
         damage = self._damage(fill)
-        if damage.total == 0 or (not damage.local and damage.total <= self._allowed()):
+        if damage in (_CLEAN, _UNREADABLE) or (not damage.local and damage.total <= self._allowed()):
             return fill
         fallback = fill if damage.total <= self._allowed() else None
-        until = time.perf_counter() + _MAX_SECONDS
         for part in _parts(fill, damage):
-            if time.perf_counter() > until:
+            if time.perf_counter() > self._until:
                 break
             after = self._damage(part)
             if after.total <= self._allowed():
@@ -97,11 +101,12 @@ class SyntaxJudge:
 
     def _parse(self, fill: str, closing: str) -> Damage:
         snapshot, start = self._snapshot, self._hole.offset
-        filled = snapshot.replaced(start, start, fill + closing)
+        left = self._until - time.perf_counter()
+        filled = snapshot.replaced(start, start, fill + closing, left)
         if filled.tree is None:
             return _UNREADABLE
         if not filled.tree.root_node.has_error:
-            return Damage(0, ())
+            return _CLEAN
         source = filled.source
         first = source.byte_at(start - len(self._hole.line_before))
         last = source.byte_at(source.line_end(source.lines.at(start + len(fill) + len(closing))))

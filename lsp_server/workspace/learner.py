@@ -13,8 +13,7 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.memory_messages import Forget, Learn
-from lsp_server.documents.credentials import without_credentials
-from lsp_server.hole.hole import normalize_newlines
+from lsp_server.hole.context_text import context_text
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
 from lsp_server.workspace.folders import Place
@@ -193,7 +192,7 @@ class FolderLearner:
         if text is None or language is None or not is_learnable(text):
             await self._forget([path])
             return
-        text = without_credentials(normalize_newlines(text))
+        text = context_text(text)
         digest = hash(text)
         if self._known.get(path) == digest:
             return

@@ -72,11 +72,12 @@ def package_extension() -> Path:
 
 @attrs.define
 class CodeServer:
-    """A running server. `folder` is the workspace; `base` are the machine's settings."""
+    """A running server. `folder` is the workspace; `base` are the machine's settings, and `user` the user's."""
 
     root: Path
     base: dict[str, Any]
     environment: dict[str, str] = attrs.field(factory=dict)
+    user: dict[str, Any] = attrs.field(factory=lambda: QUIET)
     port: int = 0
     _process: subprocess.Popen[bytes] | None = None
 
@@ -91,7 +92,7 @@ class CodeServer:
     def start(self, vsix: Path) -> None:
         """Install the extension and serve; returns when the server answers."""
         self.configure({})
-        _write(self.root / "data" / "User" / "settings.json", QUIET)
+        _write(self.root / "data" / "User" / "settings.json", self.user)
         # VS Code takes a path for this machine from the machine's own settings only, in a remote window.
         _write(self.root / "data" / "Machine" / "settings.json", self.base)
         self._run("--install-extension", str(vsix))

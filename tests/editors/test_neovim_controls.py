@@ -140,10 +140,10 @@ def test_a_missing_server_is_told_of_with_what_to_do(in_neovim: Open) -> None:
     neovim = in_neovim(path="/usr/bin:/bin")
 
     (line,) = neovim.messages()
-    assert line.startswith("Midspan: midspan-lsp is not found; `pip install midspan` brings it")
+    assert line.startswith("Midspan: midspan-lsp is not found; `pip install .` in a clone of Midspan brings it")
     neovim.nvim.command("checkhealth midspan")
     assert "ERROR" in neovim.text()
-    assert "pip install midspan" in neovim.text()
+    assert "midspan setup neovim" in neovim.text()
 
 
 def test_status_and_log_can_be_read(neovim: Neovim, ready_line: str) -> None:

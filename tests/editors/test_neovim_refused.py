@@ -1,24 +1,12 @@
 """Bulk edits in a real Neovim that are stale, refused or cancelled: told, and nothing is changed."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-import pytest
 from neovim import Neovim
-from neovim_project import OTHER, buffers, lines, offered, open_edited, preview, write_project
+from neovim_project import OTHER, buffers, lines, offered, preview
 
 Open = Callable[..., Neovim]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return write_project(tmp_path / "project")
-
-
-@pytest.fixture
-def open_app(in_neovim: Open, project: Path) -> Open:
-    return partial(open_edited, in_neovim, project)
 
 
 def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Open, project: Path) -> None:

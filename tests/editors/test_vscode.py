@@ -1,16 +1,11 @@
 """The packaged extension in a real VS Code: what a user types, and what is on the screen and on the disk then."""
 
 import os
-import shutil
 import signal
-import subprocess
-import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from code_server import ROOT, what_is_missing
+from code_server import what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
 from vscode_window import kept_on_failure, ready_window
 from workbench import POSITION, Workbench, eventually
@@ -26,27 +21,13 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return Midspan as a wheel; built from a copy, as setuptools leaves its marks where it builds."""
-    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
-    for name in ("engine", "lsp_server"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    building = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels)]
-    subprocess.run([sys.executable, *building, str(source)], check=True)
-    return next(wheels.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     settings = {
-        "midspan.server.package": str(wheel),
         "midspan.gate": 0,
         "midspan.budgetMs": 5000,
         "midspan.maxTokens": 8,  # A ghost that fits on the screen.
     }
-    with ready_window(tmp_path_factory, settings, _for_installing()) as workbench:
+    with ready_window(tmp_path_factory, settings) as workbench:
         yield workbench
 
 
@@ -222,18 +203,3 @@ def test_a_wrong_server_path_is_messages_and_can_be_mended(vscode: Workbench) ->
     ]
     vscode.server.configure({})
     vscode.wait_for_status("ready")
-
-
-def test_a_server_that_is_missing_is_installed_when_the_user_says_so(vscode: Workbench) -> None:
-    vscode.server.configure({"midspan.server.path": ""})
-    vscode.wait_for_status("error")
-    vscode.press_button("Install")
-    vscode.wait_for_status("ready")
-    vscode.open("installed.txt", "The quick brown fox jumps over|\n")
-    type_until_ghost(vscode, SENTENCE)
-
-
-def _for_installing() -> dict[str, str]:
-    """The installation is real, but for the gigabytes that this environment has already."""
-    environment = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PYTHONPATH": sysconfig.get_path("purelib")}
-    return {**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

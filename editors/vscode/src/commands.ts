@@ -8,7 +8,7 @@ import {
 } from 'vscode';
 import { SHOW_LOG, tellFailure } from './failure';
 import { fillSelection } from './fill';
-import { installServer } from './install';
+import { chooseServer, installServer, mendServer } from './install';
 import type { Session } from './session';
 import { isOn, toggle, toggleLanguage } from './settings';
 import { readable } from './status_text';
@@ -52,6 +52,12 @@ export function registerCommands(
     register('installServer', async () => {
       await installServer(context, log);
       await session.restart();
+    }),
+    register('chooseServer', () => chooseServer(context)),
+    register('mendServer', async () => {
+      if (await mendServer(context, log)) {
+        await session.restart();
+      }
     }),
   ];
 }

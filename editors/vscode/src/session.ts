@@ -48,7 +48,7 @@ export class Session implements Disposable {
   restartSoon(): void {
     clearTimeout(this.restarting);
     this.restarting = setTimeout(async () => {
-      const found = await findServer(this.context).catch(() => undefined);
+      const found = await findServer(this.context, this.log).catch(() => undefined);
       if (JSON.stringify(found) !== JSON.stringify(this.server) || !found) {
         await this.restart();
       }
@@ -73,7 +73,7 @@ export class Session implements Disposable {
   private async start(): Promise<void> {
     this.status.show({ state: 'starting', message: 'Looking for the language server.' });
     try {
-      this.server = await findServer(this.context);
+      this.server = await findServer(this.context, this.log);
       if (!this.server) {
         this.status.show({ state: 'error', message: MISSING });
         this.onMissing();

@@ -39,6 +39,6 @@ export class StatusItem implements Disposable {
     this.item.text = text;
     this.item.tooltip = tooltip;
     this.item.backgroundColor = severity === 'error' ? new ThemeColor('statusBarItem.errorBackground') : undefined;
-    this.item.command = severity === 'error' ? 'midspan.showLog' : 'midspan.showMenu';
+    this.item.command = severity === 'error' ? 'midspan.mendServer' : 'midspan.showMenu';
   }
 }

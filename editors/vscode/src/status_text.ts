@@ -11,7 +11,11 @@ export interface Shown {
 export function shown(status: Status, language: { id: string; on: boolean } | undefined): Shown {
   const { state, message } = status;
   if (state === 'error') {
-    return { text: '$(error) Midspan', tooltip: `${message}\n\nClick to show the log.`, severity: 'error' };
+    return {
+      text: '$(error) Midspan',
+      tooltip: `${message}\n\nClick to install or choose a server, or to show the log.`,
+      severity: 'error',
+    };
   }
   if (language && !language.on && state !== 'starting') {
     const tooltip = state === 'off' ? message : `Suggestions are off for ${language.id}.`;

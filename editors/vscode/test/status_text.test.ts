@@ -32,7 +32,7 @@ test('a language that is off is named', () => {
 test('an error is shown whatever the language', () => {
   const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, { id: 'python', on: false });
   assert.equal(severity, 'error');
-  assert.match(tooltip, /No engine\.\n\nClick to show the log/);
+  assert.match(tooltip, /No engine\.\n\nClick to install or choose/);
 });
 
 test('a start shows a spinner', () => {

@@ -77,6 +77,19 @@ async def test_a_workspace_is_forgotten_whole_and_can_be_learned_again(
     assert memory.texts == {"/a": {"y.py": "new"}, "/b": {"x.py": "kept"}}
 
 
+async def test_an_idle_scheduler_settles_what_it_learned_and_then_rests(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    memory.to_settle = 3
+    await scheduler.learn(Learn("/a", "x.py", "text"))
+    deadline = time.monotonic() + 60
+    while memory.to_settle:
+        assert time.monotonic() < deadline, "nothing was settled"
+        await asyncio.sleep(0.01)
+    assert memory.threads == {"model_0"}
+    await scheduler.submit(HOLE, None).result
+
+
 async def test_a_file_that_cannot_be_learned_harms_no_other(model: Model, memory: RecordingMemory) -> None:
     def refuse_bad_text(text: str) -> list[int]:
         if text == "bad":

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lsp_server.documents.source import Lines
+from lsp_server.documents.lines import Lines
 from lsp_server.documents.store import Documents, Snapshot, offset_at, path_of, position_at
 
 URI = "file:///project/a.py"
@@ -81,6 +81,11 @@ def test_random_edits_give_the_same_text_as_naive_replacing(
         assert [kept.byte_start(line) for line in range(len(kept))] == [
             len(text[: fresh.start(line)].encode()) for line in range(len(fresh))
         ]
+        for offset, char in enumerate(text):
+            byte = len(text[:offset].encode())
+            assert after.source.byte_at(offset) == byte
+            inside = {after.source.offset_of_byte(byte + more) for more in range(len(char.encode()))}
+            assert inside == {offset}
 
 
 WORDS = ["x = 1\n", "def f(a):\n    return a\n", "é = '🙂'\n", "if x:\n    pass\n", "# note\n", "y = [1, 2]\n", "\n"]
@@ -120,6 +125,27 @@ def test_every_offset_becomes_a_byte_and_back(text: str, offset: int) -> None:
     offset = min(offset, len(text))
     assert source.byte_at(offset) == len(text[:offset].encode())
     assert source.offset_of_byte(source.byte_at(offset)) == offset
+
+
+def units(text: str, encoding: types.PositionEncodingKind) -> int:
+    return (
+        len(text.encode({UTF8: "utf-8", UTF16: "utf-16-le", UTF32: "utf-32-le"}[encoding]))
+        // {
+            UTF8: 1,
+            UTF16: 2,
+            UTF32: 4,
+        }[encoding]
+    )
+
+
+@given(st.text("aé🙂", max_size=12), st.integers(0, 40), st.sampled_from(ENCODINGS))
+@settings(max_examples=200, deadline=None)
+def test_a_column_means_the_character_that_contains_it(
+    line: str, column: int, encoding: types.PositionEncodingKind
+) -> None:
+    snapshot = current(opened(f"x\n{line}\ny"))
+    containing = [index for index in range(len(line) + 1) if units(line[:index], encoding) <= column][-1]
+    assert offset_at(snapshot, types.Position(1, column), encoding) == 2 + containing
 
 
 @pytest.mark.parametrize(("encoding", "column"), [(UTF8, 8), (UTF16, 6), (UTF32, 5)])

@@ -147,3 +147,21 @@ def test_a_model_with_a_long_context_gets_the_whole_file_and_others() -> None:
 @pytest.mark.parametrize(("tokens", "reading"), [(8_000, 0), (0, 8_000), (100_000, 8_000), (8_000, 100_000)])
 def test_the_smaller_of_the_users_and_the_models_limit_counts(tokens: int, reading: int) -> None:
     assert context_budget_of(attrs.evolve(LARGE, reading_tokens=reading), tokens) == context_budget_of(LARGE, 8_000)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("{", "}"), ("(", ")"), ("[", "]")])
+def test_what_is_nested_deeper_than_any_code_is_cut_by_lines(opening: str, closing: str) -> None:
+    hole = hole_at(f"x = {opening * 3000}\n¦\n{closing * 3000}\n")
+    assert (hole.extent, hole.cursor_context) == ("lines", "statement")
+
+
+def test_of_a_line_of_a_million_characters_only_what_is_near_is_looked_at() -> None:
+    hole = hole_at("x = 1\n" + "a + " * 250_000 + "¦" + " + b" * 250_000 + "\n")
+    assert 1000 < len(hole.line_before) < 10_000
+    assert 1000 < len(hole.line_after) < 10_000
+    assert hole.prefix.endswith(hole.line_before)
+    assert hole.suffix.startswith(hole.line_after[:1000])
+
+
+def test_a_body_below_very_many_comments_is_found_or_not_but_at_once() -> None:
+    assert hole_at("def f():\n" + "    # a\n" * 20_000 + "    ¦\n\ny = 1\n").extent == "lines"

@@ -125,6 +125,19 @@ async def test_typing_along_a_suggestion_does_not_ask_the_engine(editor: Editor)
     assert report["reused"] == 1
 
 
+async def test_the_status_says_when_a_file_is_cut_by_its_lines(editor: Editor) -> None:
+    endless = "let a = 1;\n 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}items:\")/*{]"
+    editor.open(f"{endless}|", "file:///project/odd.tsx", "typescriptreact")
+    await editor.until("ready")
+
+    await editor.suggest(INVOKED)
+
+    assert "odd.tsx takes too long to parse" in (await editor.command("midspan.status"))["message"]
+    editor.open("x = |\n", "file:///project/plain.py", "python")
+    await editor.suggest(INVOKED)
+    assert "too long" not in (await editor.command("midspan.status"))["message"]
+
+
 async def test_the_newest_request_cancels_the_older_one_in_the_engine(slow_editor: Editor) -> None:
     editor = slow_editor
     editor.open("one two |\n\n\n")

@@ -73,3 +73,10 @@ def test_the_rest_of_a_dismissed_text_is_refused_after_typing_along(now: str, te
     dismissals = Dismissals()
     dismissals.note(*at_cursor("b = 1\nx = ¦ + 1\n"), ["self.a", "other"])
     assert dismissals.refuse(*at_cursor(now), text) == refused
+
+
+def test_the_rest_of_a_dismissed_text_stays_hidden_in_a_line_of_a_million_characters() -> None:
+    dismissals, long = Dismissals(), "a + " * 250_000
+    dismissals.note(*at_cursor(f"{long}¦\n"), ["first(second)"])
+    assert dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(second)")
+    assert not dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(third)")

@@ -23,6 +23,17 @@ function M.of(buf)
   return vim.lsp.get_clients({ name = M.NAME, bufnr = buf or 0 })[1]
 end
 
+--- Return the client of a buffer. If there is none, tell the user, and return nil.
+---@param buf integer
+---@return vim.lsp.Client?
+function M.of_or_tell(buf)
+  local client = M.of(buf)
+  if not client then
+    tell.warn('the language server does not serve this buffer; `:checkhealth midspan` says why')
+  end
+  return client
+end
+
 --- Return the client of the current buffer, else any client of ours, else nil.
 ---@return vim.lsp.Client?
 function M.any()
@@ -36,7 +47,7 @@ function M.why_missing(cmd)
   if vim.fn.executable(cmd[1]) == 1 then
     return nil
   end
-  return ('%s is not found; `pip install midspan` brings it, or name its path as cmd in setup()'):format(cmd[1])
+  return ('%s is not found; `pip install .` in a clone of Midspan brings it, or name its path as cmd in setup()'):format(cmd[1])
 end
 
 --- Let the next request of a buffer ask for several candidates.

@@ -1,0 +1,136 @@
+"""The line table of one version of a document, in characters and in UTF-8 bytes."""
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+
+import attrs
+
+from lsp_server.documents.utf8 import encoded, utf8_length
+
+_LINE_END = re.compile("\r\n|\r|\n")
+
+
+@attrs.frozen
+class Lines:
+    """An immutable table of a text's line starts, in characters and in UTF-8 bytes.
+
+    Lines end with "\\n", "\\r\\n" or "\\r", as in LSP. Each key press moves all lines below it. To avoid rewriting
+    thousands of entries, the lines after `pivot` have a pending shift. While the edits stay on one line, all versions
+    share the arrays.
+    """
+
+    _chars: "array[int]"
+    _bytes: "array[int]"
+    _pivot: int = 0
+    _char_shift: int = 0
+    _byte_shift: int = 0
+    rows_differ: bool = False
+    """Whether the text ever had a lone "\\r". Then tree-sitter's rows, which end only with "\\n", are not our lines."""
+
+    @classmethod
+    def of(cls, text: str) -> "Lines":
+        """Return the table of a text."""
+        chars, has_lone_cr = _line_starts(text)
+        if text.isascii():
+            return cls(chars, chars, rows_differ=has_lone_cr)
+        if not has_lone_cr:
+            return cls(chars, _starts_after(encoded(text).split(b"\n")))
+        ends = accumulate(utf8_length(text[first:end]) for first, end in pairwise([*chars, len(text)]))
+        return cls(chars, array("q", [0, *ends])[: len(chars)], rows_differ=True)
+
+    def __len__(self) -> int:
+        return len(self._chars)
+
+    def start(self, line: int) -> int:
+        """Return the character at which `line` starts."""
+        return self._chars[line] + (self._char_shift if line > self._pivot else 0)
+
+    def byte_start(self, line: int) -> int:
+        """Return the byte at which `line` starts."""
+        return self._bytes[line] + (self._byte_shift if line > self._pivot else 0)
+
+    def at(self, offset: int) -> int:
+        """Return the line that contains the character `offset`. The end of the text is on the last line."""
+        return self._search(self._chars, self._char_shift, offset)
+
+    def at_byte(self, byte: int) -> int:
+        """Return the line that contains `byte`."""
+        return self._search(self._bytes, self._byte_shift, byte)
+
+    def _search(self, starts: "array[int]", shift: int, value: int) -> int:
+        below = self._pivot + 1
+        if below < len(starts) and value >= starts[below] + shift:
+            return bisect_right(starts, value - shift, lo=below) - 1
+        return bisect_right(starts, value, hi=min(below, len(starts))) - 1
+
+    def replaced(self, old: str, start: int, end: int, new: str) -> "Lines":
+        """Return the table after `old[start:end]` became `new`."""
+        first, last = self.at(start), self.at(end)
+        removed = old[start:end]
+        char_growth = len(new) - len(removed)
+        byte_growth = utf8_length(new) - utf8_length(removed)
+        # With one character on each side: an edit between "\r" and "\n" makes or breaks a line end.
+        touched = removed + new + old[start - 1 : start] + old[end : end + 1]
+        if first == last and "\n" not in touched and "\r" not in touched:
+            return self._moved_to(first)._shifted(char_growth, byte_growth)
+        top, bottom = max(first - 1, 0), last + 2
+        char_top, byte_top = self.start(top), self.byte_start(top)
+        char_end = self.start(bottom) if bottom < len(self) else len(old)
+        piece = old[char_top:start] + new + old[end:char_end]
+        new_lines = Lines.of(piece)
+        # If the piece ends with a line end, its table has one entry too many: the start of the line below.
+        keep = len(new_lines) if bottom >= len(self) else len(new_lines) - 1
+        settled = self._moved_to(top)
+        chars = settled._chars[: top + 1]
+        byte_starts = settled._bytes[: top + 1]
+        chars.extend(char_top + value for value in new_lines._chars[1:keep])
+        byte_starts.extend(byte_top + value for value in new_lines._bytes[1:keep])
+        pivot = len(chars) - 1
+        settled = settled._moved_to(bottom - 1) if bottom < len(self) else settled
+        chars.extend(settled._chars[bottom:])
+        byte_starts.extend(settled._bytes[bottom:])
+        return Lines(
+            chars,
+            byte_starts,
+            pivot,
+            settled._char_shift + char_growth,
+            settled._byte_shift + byte_growth,
+            self.rows_differ or new_lines.rows_differ,
+        )
+
+    def _shifted(self, char_growth: int, byte_growth: int) -> "Lines":
+        return attrs.evolve(self, char_shift=self._char_shift + char_growth, byte_shift=self._byte_shift + byte_growth)
+
+    def _moved_to(self, pivot: int) -> "Lines":
+        """Return an equal table whose pending shift starts after `pivot`."""
+        if pivot == self._pivot:
+            return self
+        chars = _settled(self._chars, self._pivot, pivot, self._char_shift)
+        byte_starts = _settled(self._bytes, self._pivot, pivot, self._byte_shift)
+        return attrs.evolve(self, chars=chars, bytes=byte_starts, pivot=pivot)
+
+
+def _starts_after(pieces: Iterable[str] | Iterable[bytes]) -> "array[int]":
+    """Return where the pieces of a text start that "\\n" separates."""
+    starts = array("q", accumulate((len(piece) + 1 for piece in pieces), initial=0))
+    del starts[-1]
+    return starts
+
+
+def _line_starts(text: str) -> tuple["array[int]", bool]:
+    """Return the characters at which lines start, and whether one of the line ends is a lone "\\r"."""
+    if text.count("\r") == text.count("\r\n"):
+        return _starts_after(text.split("\n")), False
+    return array("q", [0, *(match.end() for match in _LINE_END.finditer(text))]), True
+
+
+def _settled(starts: "array[int]", old_pivot: int, new_pivot: int, shift: int) -> "array[int]":
+    """Return a copy of `starts` for another pivot: the shift of the entries between the pivots is added, or undone."""
+    low, high = min(old_pivot, new_pivot) + 1, max(old_pivot, new_pivot) + 1
+    change = shift if new_pivot > old_pivot else -shift
+    settled = starts[:]
+    settled[low:high] = array("q", [value + change for value in starts[low:high]])
+    return settled

@@ -1,0 +1,91 @@
+"""The syntax tree of one document. It follows the edits, in pieces of time."""
+
+import logging
+import time
+
+import attrs
+import tree_sitter
+
+from lsp_server.documents.source import Source, SourceEdit
+from lsp_server.languages.language import Language
+from lsp_server.languages.parse import Parse
+
+log = logging.getLogger("midspan.documents")
+
+_PARSE_SECONDS = 3.0
+_EDIT_SECONDS = 0.5
+_PATIENCE = 10
+"""A text that took too long to parse is parsed again after this many times that time."""
+_MAX_EDITS = 200
+"""With more edits since the last parse, to parse all of the text again is simpler."""
+
+
+@attrs.define
+class SyntaxTree:
+    """The tree of a document's current `source`, or the way to it.
+
+    A parse that is under way when the text changes goes on to its end: the edits after it are noted in its tree, and
+    the next parse is short.
+    """
+
+    language: Language
+    _source: Source
+    _tree: tree_sitter.Tree | None = None
+    """The last tree. Since then there were `_edits`."""
+    _edits: list[SourceEdit] = attrs.field(factory=list)
+    _running: Parse | None = None
+    """A parse of the text before `_edits`."""
+    _resting_until: float = 0.0
+
+    def edit(self, source: Source, edit: SourceEdit) -> None:
+        """Note an edit of the text, which is now `source`."""
+        self._source = source
+        self._edits.append(edit)
+        if len(self._edits) > _MAX_EDITS:
+            self.replace(source)
+
+    def replace(self, source: Source) -> None:
+        """Note that the whole text was replaced by `source`."""
+        self._source, self._tree, self._running = source, None, None
+        self._edits.clear()
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether parsing on may lead to a tree that is not there yet."""
+        if self.language.grammar is None or time.monotonic() < self._resting_until:
+            return False
+        return self._tree is None or bool(self._edits) or self._running is not None
+
+    def parse(self, seconds: float) -> tree_sitter.Tree | None:
+        """Return the tree of the current text if `seconds` are enough, which may be its last ones; else None.
+
+        Without a grammar, and for a while after a parse that took too long in all, the answer is None at once.
+        """
+        deadline = time.perf_counter() + seconds
+        while self.may_go_on:
+            left = deadline - time.perf_counter()
+            if left <= 0 or not self._run(left):
+                return None
+        return self._tree if not self._edits else None
+
+    def _run(self, seconds: float) -> bool:
+        """Go on with the parse, or begin one. Return whether it has ended with a tree."""
+        if self._running is None:
+            if self._tree is not None:
+                self._tree = self._tree.copy()
+                for edit in self._edits:
+                    edit.note_in(self._tree)
+            self._edits.clear()
+            self._running = self.language.begin_parse(self._source.data, self._tree)
+        if self._running is None:  # its grammar cannot be loaded
+            self._resting_until = float("inf")
+            return False
+        most = _PARSE_SECONDS if self._tree is None else _EDIT_SECONDS
+        tree = self._running.run(min(seconds, max(most - self._running.seconds, 0.0)))
+        if tree is not None:
+            self._tree, self._running = tree, None
+        elif self._running.seconds >= most:
+            self._resting_until = time.monotonic() + _PATIENCE * self._running.seconds
+            self.replace(self._source)
+            log.warning("a %s document took too long to parse; its suggestions go by lines for now", self.language.id)
+        return tree is not None
