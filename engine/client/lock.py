@@ -98,7 +98,7 @@ def read_record(path: Path) -> LockRecord | None:
     """Return the record in the lock file; None when there is no file, or no complete record in it."""
     try:
         return cattrs.structure(json.loads(path.read_bytes()), LockRecord)
-    except (OSError, ValueError, cattrs.BaseValidationError):
+    except (OSError, ValueError, TypeError, RecursionError, cattrs.BaseValidationError):
         return None
 
 
