@@ -13,8 +13,9 @@ from hardening.work import Row, Work
 _BATCH = 200
 
 
-def fuzz(target: Target, examples: int, number: int) -> None:
-    """Feed a target with so many inputs from the seed `number`. Raises Broken with the shrunk one, which is kept."""
+def fuzz(target: Target, examples: int, number: int, corpus: Path) -> None:
+    """Feed a target with so many inputs from a seed. Raises Broken with the shrunk one, which goes into
+    `corpus`."""
     failing: list[bytes] = []
 
     @seed(number)
@@ -37,7 +38,7 @@ def fuzz(target: Target, examples: int, number: int) -> None:
         feed()
     except Exception:
         if failing:
-            keep(target, failing[-1], CORPUS)
+            keep(target, failing[-1], corpus)
         raise
 
 
@@ -58,7 +59,7 @@ def soak(work: Work) -> list[Row]:
             for target in found:
                 number = work.seed + batch
                 try:
-                    fuzz(target, _BATCH, number)
+                    fuzz(target, _BATCH, number, CORPUS)
                 except Exception as error:
                     lost[target.name].append(f"seed {number}: {error}".partition("\n")[0][:200])
                 fed[target.name] += _BATCH

@@ -16,11 +16,11 @@ from engine.errors import MidspanError, ModelError, ProtocolError
 from engine.library.chosen_model import chosen_model
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.library.weights_header import read_safetensors
-from engine.models.load import load
 from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import PROTOCOL_VERSION, Hello
 from hardening import fuzzed_bytes
 from hardening.language_server import Broken, LanguageServer
+from hardening.model_reader import ModelReader
 
 _PATIENCE_S = 60.0
 
@@ -79,6 +79,27 @@ class _Frames:
 
     def close(self) -> None:
         pass
+
+
+class _Configs:
+    """A model's config.json, beside the embedded model's weights."""
+
+    name = "configs"
+    inputs = fuzzed_bytes.CONFIGS
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reader = ModelReader()
+        folder.mkdir()
+        for name in ("tokenizer.json", "model.safetensors"):
+            (folder / name).symlink_to(EMBEDDED_FOLDER / name)
+
+    def feed(self, data: bytes) -> None:
+        (self._folder / "config.json").write_bytes(data)
+        self._reader.read(self._folder)
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class _Engine:
@@ -144,17 +165,13 @@ class _Messages:
 
 def targets(folder: Path) -> list[Target]:
     """Return all targets; those that need an engine start the one of the current runtime folder."""
-    model = folder / "model"
-    model.mkdir()
-    for name in ("tokenizer.json", "model.safetensors"):
-        (model / name).symlink_to(EMBEDDED_FOLDER / name)
     chosen = Path(os.environ["MIDSPAN_CONFIG_DIR"]) / "model.json"
     return [
         _Frames(),
         _Engine(),
         _Messages(folder),
         _File("headers", fuzzed_bytes.HEADERS, folder / "model.safetensors", read_safetensors),
-        _File("configs", fuzzed_bytes.CONFIGS, model / "config.json", lambda path: load(str(path.parent), threads=1)),
+        _Configs(folder / "model"),
         _File("records", fuzzed_bytes.RECORDS, folder / "engine.lock", _read_record),
         _File("choices", fuzzed_bytes.RECORDS, chosen, lambda _: chosen_model()),
     ]

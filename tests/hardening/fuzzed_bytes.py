@@ -11,17 +11,17 @@ import msgpack
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.protocol.framing import pack
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest
-from engine.protocol.messages import Cancel, Failed, Fill, Hello, Snippet, StatusRequest
+from engine.protocol.messages import Cancel, Failed, Fill, Hello, Message, Snippet, StatusRequest
 
 _DEEP = 100_000
 _NUMBERS = st.sampled_from((0, -1, 1, 2**31, 2**32, 2**53, 2**60, 2**63, 2**64 - 1, -(2**63))) | st.integers()
 _SCALARS = st.none() | st.booleans() | st.floats() | st.text(max_size=8) | _NUMBERS
-VALUES = st.recursive(
+VALUES: st.SearchStrategy[Any] = st.recursive(
     _SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=8,
 )
-_MESSAGES = (
+_MESSAGES: tuple[Message, ...] = (
     Hello(2, "fuzz", "token"),
     Fill(7, "a = ", "\n", "a.py", "python", [Snippet("b.py", "b")], max_tokens=2),
     Cancel(7),
@@ -128,8 +128,8 @@ MESSAGES = st.one_of(
 def _header(draw: st.DrawFn) -> bytes:
     tensor = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
     tensor[draw(st.sampled_from(sorted(tensor)))] = draw(VALUES)
-    tensors: dict[str, Any] = {"a": tensor, "__metadata__": draw(VALUES)}
-    body = json.dumps(draw(st.sampled_from((tensors, {"a": draw(VALUES)}, draw(VALUES))))).encode()
+    tensors: Any = {"a": tensor, "__metadata__": draw(VALUES)}
+    body = json.dumps(draw(st.sampled_from([tensors, {"a": draw(VALUES)}, draw(VALUES)]))).encode()
     length = draw(st.sampled_from((len(body), len(body) + 1, 0, 2**40, 2**63, 2**64 - 1)))
     return struct.pack("<Q", length) + body + bytes(draw(st.sampled_from((16, 0, 15, 17))))
 

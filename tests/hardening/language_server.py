@@ -70,6 +70,11 @@ class LanguageServer:
     def alive(self) -> bool:
         return self.process.poll() is None and not self._ended
 
+    @property
+    def last_words(self) -> str:
+        """The last lines on stderr."""
+        return b"".join(self._stderr[-4:]).decode(errors="replace")
+
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
         self.write(framed({"jsonrpc": "2.0", "method": method, "params": params}))
@@ -119,6 +124,12 @@ class LanguageServer:
             self.process.wait(10)
         self.kill()
 
+    def end_input(self) -> None:
+        """Close the server's input, as an editor that crashes does."""
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+
     def kill(self) -> None:
         """End the process at once."""
         self.process.kill()
@@ -128,8 +139,7 @@ class LanguageServer:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(2)
         time.sleep(0.05)  # The last lines are on their way.
-        last = b"".join(self._stderr[-4:]).decode(errors="replace")
-        return f"the server ended with status {self.process.poll()}: {last}"
+        return f"the server ended with status {self.process.poll()}: {self.last_words}"
 
     def _read(self) -> None:
         assert self.process.stdout is not None

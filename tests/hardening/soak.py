@@ -14,8 +14,13 @@ from pathlib import Path
 import attrs
 
 from hardening import (
+    fuzz,
     kills,
     long_editing,
+    memory,
+    real_editors,
+    strangers,
+    typists_at_once,
 )
 from hardening.work import Part, Row, Work
 
@@ -37,8 +42,13 @@ class Planned:
 
 
 PLAN = (
-    Planned("editing", long_editing.soak, 28),
-    Planned("kills", kills.soak, 5),
+    Planned("editing", long_editing.soak, 25),
+    Planned("kills", kills.soak, 6),
+    Planned("fuzz", fuzz.soak, 6),
+    Planned("strangers", strangers.soak, 0.2),
+    Planned("memory", memory.soak, 9),
+    Planned("typists", typists_at_once.soak, 4.8),
+    Planned("real editors", real_editors.soak, 9),
 )
 
 
