@@ -120,7 +120,8 @@ async def _together(clients: list[EngineClient], fills: list[list[Fill]]) -> Edi
 def _slowest(editors: list[_Editor]) -> float:
     """An editor without any answer is infinitely slow."""
     of_each = sorted(Percentiles.of(editor.ms).p95 if editor.ms else math.inf for editor in editors)
-    return of_each[-1] / of_each[len(of_each) // 2]
+    median = of_each[len(of_each) // 2]
+    return math.inf if median == math.inf else of_each[-1] / median
 
 
 def _files(count: int) -> list[Span]:

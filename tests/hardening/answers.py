@@ -9,16 +9,19 @@ from hardening.language_server import Answer, Broken
 
 _CANCELLED = {-32800, -32801, -32802}
 _REFUSED = -32803
+_NOT_OPEN = -32602
 
 
 @attrs.define
 class Asked:
-    """A request without an answer yet, and the text that it was asked for."""
+    """A request without an answer yet, and the text that it was asked for. `closed`: its document was closed since."""
 
     number: int
     method: str
+    uri: str
     content: EditedText
     position: Position
+    closed: bool = False
     edited: int = 0
     """The number of a request that was sent after an edit of this text."""
 
@@ -46,6 +49,8 @@ def check_range(asked: Asked, found: dict[str, Any]) -> None:
 
 def check_error(asked: Asked, error: dict[str, Any]) -> None:
     code, message = error["code"], error["message"]
+    if asked.closed and code == _NOT_OPEN:
+        return
     allowed = _CANCELLED if asked.method == "textDocument/inlineCompletion" else {*_CANCELLED, _REFUSED}
     if code not in allowed or "\n" in message:
         raise Broken(f"{asked.method} was answered with error {code}: {message}")

@@ -72,6 +72,8 @@ class Editing:
 
     def close(self, uri: str) -> None:
         del self.documents[uri]
+        for asked in self._pending:
+            asked.closed = asked.closed or asked.uri == uri
         self.server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
     def open_notebook(self, uri: str, cells: list[str]) -> None:
@@ -119,7 +121,7 @@ class Editing:
         """Send a request at a position, without waiting for its answer."""
         document = self.documents[uri]
         fields = {"textDocument": {"uri": uri}, "position": position.json, **params}
-        asked = Asked(self.server.request(method, fields), method, document.content, position)
+        asked = Asked(self.server.request(method, fields), method, uri, document.content, position)
         self._pending.append(asked)
         if len(self._pending) > _MOST_PENDING and not self.engine.is_stopped:
             self.settle(self._pending[0])

@@ -27,6 +27,7 @@ class EditingMachine(RuleBasedStateMachine):
         super().__init__()
         self.editing = Editing(self.bench.server(), self.bench.counts, self.bench.engine)
         self.disasters = 0
+        self.is_stopped = False
         self.undo: dict[str, str] = {}
         self.cells = 0
         self.cells_in_order: list[str] = []
@@ -122,7 +123,7 @@ class EditingMachine(RuleBasedStateMachine):
     @rule()
     def wait(self) -> None:
         self.bench.counts.operations += 1
-        if not self.bench.engine.is_stopped:
+        if not self.is_stopped:
             self.editing.settle()
             for uri in self.editing.documents:
                 self.editing.compare(uri)
@@ -145,7 +146,7 @@ class EditingMachine(RuleBasedStateMachine):
         server = self.editing.server
         if method.startswith("notify "):
             server.notify(method.removeprefix("notify "), params)
-        elif not self.bench.engine.is_stopped:
+        elif not self.is_stopped:
             server.ask(method, params)
 
     @rule(added=st.integers(0, 2), start=st.integers(0, 4), removed=st.integers(0, 2))
@@ -180,17 +181,20 @@ class EditingMachine(RuleBasedStateMachine):
             return
         self.bench.counts.operations += 1
         self.disasters += 1
+        self.is_stopped = False
         if kind == "killed":
             self.bench.engine.kill()
         elif kind == "stopped":
             self.bench.engine.stop()
+            self.is_stopped = True
         else:
             self.editing.restart_engine()
 
-    @precondition(lambda self: self.bench.engine.is_stopped)
+    @precondition(lambda self: self.is_stopped)
     @rule()
     def resume(self) -> None:
         self.bench.counts.operations += 1
+        self.is_stopped = False
         self.bench.engine.resume()
 
     def teardown(self) -> None:
