@@ -22,6 +22,7 @@
 #undef PATH
 #undef LANES
 #undef TARGET
+#undef TOGETHER
 #undef ROW_VECTORS
 #undef TILE_ROWS
 #undef TILE_VECTORS
