@@ -12,6 +12,7 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
     const int8_t *weights = product->matrix->weights + output / BLOCK * BLOCK * inputs + output % BLOCK * 2;
     const int16_t *quantized = product->quantized + row * inputs;
     ints sums[TILE_ROWS][8] = {0};
+#pragma GCC unroll 4
     for (size_t pair = 0; pair < inputs / 2; pair++) {
         ints column[8];
 #pragma GCC unroll 8

@@ -29,6 +29,7 @@
 #undef HEAD_ROWS
 #undef HEAD_VECTORS
 #undef MULTIPLY_ADD
+#undef MAXIMUM
 #undef LOAD_WEIGHTS
 #undef ALL_PAIRS
 #undef ADD_PAIRS

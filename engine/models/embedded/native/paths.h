@@ -64,6 +64,11 @@ static inline Sums pair_products(Sums a, Sums b) {
 #define HEAD_ROWS 4
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD(a, b, c) (a) * (b) + (c)
+#if defined(__SSE2__)
+#define MAXIMUM(a, b) (floats) _mm_max_ps((__m128)(a), (__m128)(b))
+#elif defined(__aarch64__)
+#define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
+#endif
 #define LOAD_WEIGHTS(from) (ints) widened(from)
 #define ALL_PAIRS(numbers) ((ints){0} + (numbers))
 #define ADD_PAIRS(sum, a, b) (sum) + (ints)pair_products((Sums)(a), (Sums)(b))

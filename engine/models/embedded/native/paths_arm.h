@@ -25,6 +25,7 @@
 #endif
 
 #define MULTIPLY_ADD_4(a, b, c) (floats) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
+#define MAXIMUM_4(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
 #define LOAD_HALVES_4(from) (floats) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)))
 #define STORE_HALVES_4(to, value) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)(value))))
 
@@ -39,6 +40,7 @@
 #define HEAD_ROWS 6
 #define HEAD_VECTORS 4
 #define MULTIPLY_ADD MULTIPLY_ADD_4
+#define MAXIMUM MAXIMUM_4
 #define LOAD_HALVES LOAD_HALVES_4
 #define STORE_HALVES STORE_HALVES_4
 #include "path.h"
@@ -55,6 +57,7 @@
 #define HEAD_ROWS 6
 #define HEAD_VECTORS 4
 #define MULTIPLY_ADD MULTIPLY_ADD_4
+#define MAXIMUM MAXIMUM_4
 #define LOAD_HALVES LOAD_HALVES_4
 #define STORE_HALVES STORE_HALVES_4
 #include "path.h"

@@ -12,6 +12,7 @@
 #define HEAD_ROWS 6
 #define HEAD_VECTORS 4
 #define MULTIPLY_ADD(a, b, c) (floats) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
+#define MAXIMUM(a, b) (floats) _mm512_max_ps((__m512)(a), (__m512)(b))
 #define LOAD_WEIGHTS(from) (ints) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(from)))
 #define ALL_PAIRS(numbers) (ints) _mm512_set1_epi32(numbers)
 #define ADD_PAIRS(sum, a, b) (ints) _mm512_dpwssd_epi32((__m512i)(sum), (__m512i)(a), (__m512i)(b))
@@ -21,6 +22,7 @@
 
 /* The two paths of 8 lanes differ in ADD_PAIRS alone. */
 #define MULTIPLY_ADD_8(a, b, c) (floats) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c))
+#define MAXIMUM_8(a, b) (floats) _mm256_max_ps((__m256)(a), (__m256)(b))
 #define LOAD_WEIGHTS_8(from) (ints) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(from)))
 #define LOAD_HALVES_8(from) (floats) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from)))
 #define STORE_HALVES_8(to, value) _mm_storeu_si128((__m128i *)(to), _mm256_cvtps_ph((__m256)(value), 0))
@@ -37,6 +39,7 @@
 #define HEAD_ROWS 4
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
+#define MAXIMUM MAXIMUM_8
 #define LOAD_WEIGHTS LOAD_WEIGHTS_8
 #define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
 #define ADD_PAIRS(sum, a, b) (ints) _mm256_dpwssd_avx_epi32((__m256i)(sum), (__m256i)(a), (__m256i)(b))
@@ -55,6 +58,7 @@
 #define HEAD_ROWS 4
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
+#define MAXIMUM MAXIMUM_8
 #define LOAD_WEIGHTS LOAD_WEIGHTS_8
 #define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
 #define ADD_PAIRS(sum, a, b) (sum) + (ints)_mm256_madd_epi16((__m256i)(a), (__m256i)(b))
