@@ -34,9 +34,9 @@
 #define TOGETHER 2
 #define LANES 8
 #define ROW_VECTORS 8
-#define TILE_ROWS 4
+#define TILE_ROWS 6
 #define TILE_VECTORS 2
-#define HEAD_ROWS 4
+#define HEAD_ROWS 6
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
 #define MAXIMUM MAXIMUM_8
@@ -53,9 +53,9 @@
 #define TOGETHER 2
 #define LANES 8
 #define ROW_VECTORS 4
-#define TILE_ROWS 4
+#define TILE_ROWS 6
 #define TILE_VECTORS 2
-#define HEAD_ROWS 4
+#define HEAD_ROWS 6
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD MULTIPLY_ADD_8
 #define MAXIMUM MAXIMUM_8

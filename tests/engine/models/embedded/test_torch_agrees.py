@@ -11,6 +11,7 @@ from embedded_models import load_embedded
 from kernel_passes import KERNELS, ODD, random_weights
 from sources import source_paths
 
+from engine.errors import ModelError
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
 from engine.models import predict as torch_predict
@@ -57,6 +58,16 @@ def test_numpy_runs_what_the_kernel_cannot(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(kernel_pass, "_kernel", None)
     assert isinstance(host_runner.host_pass(random_weights(ODD), ODD), NumpyPass)
     assert kernel_pass.kernel_paths() == []
+
+
+def test_a_path_can_be_chosen_and_one_that_is_not_here_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = random_weights(ODD)
+    for name in (*kernel_pass.kernel_paths(), "numpy"):
+        monkeypatch.setenv("MIDSPAN_KERNEL", name)
+        assert host_runner.host_pass(weights, ODD).name == name
+    monkeypatch.setenv("MIDSPAN_KERNEL", "quantum")
+    with pytest.raises(ModelError, match=r"^MIDSPAN_KERNEL is quantum, .* one of .*numpy$"):
+        host_runner.host_pass(weights, ODD)
 
 
 def test_predictions_in_numpy_are_those_in_torch() -> None:
