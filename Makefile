@@ -77,7 +77,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk
 
 editors: editors-neovim editors-vscode
 
