@@ -1,9 +1,9 @@
 """Records docs/demo.svg, README's moving picture, from a real Neovim with the real server: make demo-picture.
 
-A simulated person types a method of a public project's file, which lacks it, with the project around it: list_paths()
-of requests' cookie jar, as the installed package has it. At the start of each word and after two letters the person looks
-at the screen, reads a suggestion if there is one, accepts it with Tab if it is right, and types on if not. All settings
-that decide what is shown have their defaults. The picture plays as fast as it was recorded.
+A simulated person types a method of a public project's file, which lacks it, with the project around it:
+list_paths() of requests' cookie jar, as the installed package has it. At the start of each word and after two letters
+the person looks at the screen, reads a suggestion if there is one, accepts it with Tab if it is right, and types on if
+not. All settings that decide what is shown have their defaults. The picture plays as fast as it was recorded.
 """
 
 import importlib.util
