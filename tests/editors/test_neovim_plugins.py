@@ -5,6 +5,7 @@ A test is skipped where its plugin is not in .editors/plugins.
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,10 @@ def test_sidekick_takes_the_next_edits(in_neovim: Open, neovim_settings: dict[st
     neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "no server")
     neovim.keys("3Gf)i, timeout=1<Esc>")
 
+    def applied(count: int) -> bool:
+        return neovim.text().count("timeout=1") == count
+
     for count in (2, 3):
         neovim.eventually(lambda: neovim.lua("return require('sidekick.nes').have()"), "no next edit is shown")
         neovim.lua("require('sidekick.nes').apply()")
-        neovim.eventually(lambda count=count: neovim.text().count("timeout=1") == count, "it is not applied")
+        neovim.eventually(partial(applied, count), "it is not applied")
