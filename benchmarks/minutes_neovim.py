@@ -120,7 +120,7 @@ class NeovimEditor:
         self._nvim.command(f"if line('$') < {row} | call append('$', '') | endif")
         self._nvim.funcs.cursor(row, column + 1)
         self._nvim.input("i" if self._nvim.funcs.col("$") > column + 1 else "A")
-        self._neovim.eventually(lambda: self._nvim.api.get_mode()["mode"] == "i", "insert mode is not on")
+        self._neovim.eventually(lambda: self._nvim.api.get_mode()["mode"].startswith("i"), "insert mode is not on")
 
     def press(self, key: str) -> float:
         """Press a key; a newline together with its indentation."""

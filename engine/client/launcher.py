@@ -183,7 +183,7 @@ def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
 def _open_output(paths: RuntimePaths) -> IO[bytes]:
     try:
         paths.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return paths.log.open("ab+")
+        return os.fdopen(os.open(paths.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+")
     except OSError:
         return tempfile.TemporaryFile()
 

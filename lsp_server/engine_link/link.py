@@ -24,6 +24,7 @@ CLIENT_NAME = "midspan-lsp"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
+IDLE = "The engine starts when it is first needed."
 LEFT = "The engine has stopped; it starts again with the next request."
 DIED = "The engine died; it starts again with the next request."
 """Shown as an error, but not as a message to the user: the next request repairs it."""
@@ -59,6 +60,7 @@ class EngineLink:
         self._watching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._error = EngineUnavailable("the engine is not running")
+        self._refusal: EngineUnavailable | None = None
         self._silence = SilenceWatch(self._silent)
         self._on_connect: list[Callable[[EngineClient], None]] = []
         self.delay_s = FIRST_DELAY_S
@@ -68,12 +70,22 @@ class EngineLink:
         """Use the engine with these options. One with other options keeps running, as other editors may use it."""
         if options == self._options:
             return
+        if self._refusal is not None:
+            self._refusal = None
+            self._board.show("off", IDLE)
         self._options = options
         self._configured.set()
         self._reset_delay()
         self._disconnect()
         if self._needed:
             self.wake()
+
+    def refuse(self, reason: str) -> None:
+        """Use no engine until the next `configure`, and show why in one line."""
+        self._options, self._refusal = None, EngineUnavailable(reason)
+        self._configured.set()
+        self._disconnect()
+        self._board.show("error", reason)
 
     def on_connect(self, callback: Callable[[EngineClient], None]) -> None:
         """Call `callback` with each new client: at the first connection, and after the engine was lost."""
@@ -103,6 +115,8 @@ class EngineLink:
     async def client(self) -> EngineClient:
         """Return the connected client, waiting for the engine to start. Raises EngineUnavailable with the reason."""
         await self._configured.wait()
+        if self._refusal is not None:
+            raise self._refusal
         self._not_before = 0.0
         self.ready()
         while self._starting is not None:
@@ -135,7 +149,8 @@ class EngineLink:
         Raises MidspanError when that fails.
         """
         await self._configured.wait()
-        assert self._options is not None
+        if self._options is None:
+            raise self._refusal or self._error
         client, self._client = self._client, None
         if self._starting is not None:  # It may wait for an engine that does not answer.
             self._starting.cancel()

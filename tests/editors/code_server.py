@@ -98,8 +98,6 @@ class CodeServer:
         """Serve with the extensions that are installed; returns when the server answers."""
         self.configure({})
         _write(self.root / "data" / "User" / "settings.json", self.user)
-        # VS Code takes a path for this machine from the machine's own settings only, in a remote window.
-        _write(self.root / "data" / "Machine" / "settings.json", self.base)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -126,8 +124,14 @@ class CodeServer:
                 self._process.wait()
 
     def configure(self, settings: dict[str, Any]) -> None:
-        """Write the workspace's settings, which go over the user's. A window that is open sees these change."""
-        _write(self.folder / ".vscode" / "settings.json", settings)
+        """Write the workspace's settings, which go over the user's. A window that is open sees these change.
+
+        A workspace cannot set what is run and where code is sent; that goes to the machine's settings.
+        """
+        of_machine = {name: value for name, value in settings.items() if name in self.base}
+        _write(self.root / "data" / "Machine" / "settings.json", {**self.base, **of_machine})
+        rest = {name: value for name, value in settings.items() if name not in self.base}
+        _write(self.folder / ".vscode" / "settings.json", rest)
 
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/?folder={self.folder}"

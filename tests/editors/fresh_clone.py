@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,16 @@ _LIMIT_S = 500
 
 @attrs.define
 class FreshClone:
-    """A bare home with a clone in it. `typed` are the commands that were run, `seconds` how long each took."""
+    """A bare home with a clone in it.
+
+    `typed` are the commands that were run, `seconds` how long each took, and `computed` the seconds of processor time
+    that they took together, to which no download adds.
+    """
 
     home: Path
     typed: list[str] = attrs.field(factory=list)
     seconds: list[float] = attrs.field(factory=list)
+    computed: float = 0.0
 
     @property
     def folder(self) -> Path:
@@ -63,8 +69,9 @@ class FreshClone:
 
     def type(self, command: str) -> None:
         """Run a command of README, and keep how long it took."""
-        start = time.monotonic()
+        start, before = time.monotonic(), _processor_seconds()
         self.run(command)
+        self.computed += _processor_seconds() - before
         self.typed.append(command)
         self.seconds.append(time.monotonic() - start)
 
@@ -81,6 +88,11 @@ class FreshClone:
         )
         assert done.returncode == 0, f"{command} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         return done.stdout + done.stderr
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def commands_after(mark: str) -> list[str]:

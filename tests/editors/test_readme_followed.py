@@ -204,5 +204,6 @@ def tell(editor: str, clone: FreshClone) -> None:
     """Say what a user had to do; fails if that is too much."""
     *commands, last = clone.seconds
     times = ", ".join(f"{seconds:.0f} s" for seconds in commands)
-    print(f"\n{editor}: {len(clone.typed)} commands typed ({times}), then {last:.0f} s to the first suggestion")
+    work = f"{clone.computed:.0f} s of processor time, the rest waits for downloads and for the machine"
+    print(f"\n{editor}: {len(clone.typed)} commands typed ({times}: {work}), then {last:.0f} s to the first suggestion")
     assert len(clone.typed) <= MOST_COMMANDS

@@ -118,10 +118,14 @@ def test_the_menu_of_the_status_item_opens_statistics_and_settings(vscode: Workb
     assert eventually(lambda: [line for line in vscode.notifications() if " accepted, " in line], "the counts")
     vscode.ask("click", selector=STATUS)
     choose(vscode, "Settings")
-    titles = eventually(lambda: vscode.texts(".settings-editor .settings-group-title-label"), "the settings")
-    assert titles[0] == "Midspan"
-    labels = eventually(lambda: vscode.texts(".settings-editor .setting-item-label"), "their names")
-    assert labels[:2] == ["Enabled", "Gate"]
+    names = eventually(lambda: vscode.texts(".settings-editor .setting-item-label"), "the settings")
+    assert names[:3] == ["Enabled", "Gate", "Automatic"]
+
+    def closed() -> bool:
+        vscode.press("Escape")
+        return not vscode.texts(".settings-editor")
+
+    eventually(closed, "the settings to close")
 
 
 def test_a_suggestion_is_shown_beside_the_menu_if_the_user_wants_that(vscode: Workbench) -> None:

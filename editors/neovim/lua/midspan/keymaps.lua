@@ -66,4 +66,12 @@ function M.set(keymaps)
   end
 end
 
+--- Set the keys of visual mode. Each runs the command of :Midspan with its name on the selected lines.
+---@param keymaps table<string, string> keys by action
+function M.set_visual(keymaps)
+  for action, key in pairs(keymaps) do
+    vim.keymap.set('x', key, (':Midspan %s<CR>'):format(action), { silent = true, desc = OURS .. action })
+  end
+end
+
 return M
