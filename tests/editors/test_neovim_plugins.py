@@ -1,11 +1,9 @@
-"""Neovim with the plugins that people have beside ours. Each test is skipped where its plugin is not in .editors/plugins."""
+"""Neovim with plugins that people have beside ours. A test is skipped where its plugin is not in .editors/plugins."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from neovim import ROOT, Neovim
-from neovim_project import write_project
 
 Open = Callable[..., Neovim]
 PLUGINS = ROOT / ".editors" / "plugins"
