@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated
 
 import attrs
+import minutes_neovim
 import minutes_server
 import minutes_vscode
 import typer
@@ -56,6 +57,8 @@ _EDITORS = {
         minutes_vscode.missing,
         partial(minutes_vscode.vscode, user=minutes_vscode.BESIDE_MENU),
     ),
+    "neovim": Measured("Neovim", minutes_neovim.missing, minutes_neovim.neovim),
+    "neovim-menu": Measured("Neovim, autocomplete on", minutes_neovim.missing, minutes_neovim.neovim_with_menu),
 }
 
 

@@ -15,7 +15,9 @@ from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullLines, PullView
 from engine.client.address import resolve_model
-from engine.client.launcher import EngineOptions, stop_running
+from engine.client.launcher import EngineOptions
+from engine.client.stopping import stop_running
+from engine.client.trusted_hosts import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
@@ -219,6 +221,19 @@ def _accept(model: CatalogModel, accepted: bool) -> None:
 
 def _confirmed(question: str) -> bool:
     return sys.stdin.isatty() and typer.confirm(question, err=True)
+
+
+@app.command("trust")
+def trust_host(
+    host: Annotated[str, typer.Argument(help="A host, as in api.example.com or 10.0.0.5:8000.")],
+    remove: Annotated[bool, typer.Option("--remove", help="No longer trust it.")] = False,
+) -> None:
+    """Allow a model's server on another machine to get your code. Editors use it after their next restart."""
+    try:
+        (distrust if remove else trust)(host)
+    except MidspanError as error:
+        leave(error, FAILED)
+    out.print(f"your code may {'not ' if remove else ''}be sent to {host}", soft_wrap=True)
 
 
 def _verify(sheet: ModelSheet) -> None:

@@ -34,6 +34,11 @@ def test_a_new_user_meets_the_basic_settings_first_and_the_others_under_advanced
     assert sorted(FIELDS, key=lambda name: int(CONTRIBUTED[name]["order"])) == list(FIELDS)
 
 
+@pytest.mark.parametrize("name", ["midspan.model", "midspan.server.path", "midspan.server.package"])
+def test_no_workspace_says_what_is_run_or_where_code_is_sent(name: str) -> None:
+    assert CONTRIBUTED[name]["scope"] == "machine"
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_default_and_description_are_the_same(name: str) -> None:
     field, contributed = FIELDS[name], CONTRIBUTED[name]

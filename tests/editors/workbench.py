@@ -63,10 +63,14 @@ class Workbench:
 
     def open_window(self, name: str) -> None:
         """Open the workspace, with an empty file of this name, in a fresh profile; wait until Midspan is ready."""
+        self.open_first(name)
+        self.wait_for_status("ready")
+
+    def open_first(self, name: str) -> None:
+        """Open the workspace, with an empty file of this name, in a fresh profile."""
         (self.server.folder / name).write_text("\n", "utf-8")
         self.ask("open", url=self.server.url())
         self._open_in_explorer(name)
-        self.wait_for_status("ready")
 
     def open(self, name: str, text: str, cursor: str = "|") -> None:
         """Write a file of the workspace and open it; what `cursor` is in `text` is the cursor."""

@@ -57,7 +57,9 @@ export function registerCommands(
     }),
     register('chooseServer', () => chooseServer(context)),
     register('mendServer', async () => {
-      if (await mendServer(context, log)) {
+      if (session.isRunning) {
+        await showMenu(status.status); // The engine has failed, not the server.
+      } else if (await mendServer(context, log)) {
         await session.restart();
       }
     }),

@@ -4,6 +4,7 @@ import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
 import { PreviewCapability } from './capabilities';
 import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
+import { excluded } from './settings';
 import type { StatusItem } from './status_item';
 import { forServer, STATUS, type Status } from './wire';
 
@@ -115,7 +116,7 @@ export class Session implements Disposable {
         workspace: {
           configuration: async (params, token, next) => {
             const answer = await next(params, token);
-            return Array.isArray(answer) ? answer.map(forServer) : answer;
+            return Array.isArray(answer) ? answer.map(section => forServer(section, excluded())) : answer;
           },
         },
         provideInlineCompletionItems: async (document, position, context, token, next) => {

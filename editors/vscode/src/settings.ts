@@ -1,4 +1,5 @@
 import { ConfigurationTarget, workspace } from 'vscode';
+import { allExcluded } from './exclusion';
 
 const SECTION = 'midspan';
 
@@ -14,6 +15,11 @@ export function isOn(language?: string): boolean {
 /** Returns whether the next edit is to be offered. */
 export function offersNextEdits(): boolean {
   return workspace.getConfiguration(SECTION).get<boolean>('nextEdits', true);
+}
+
+/** Returns the patterns of the files that the model never reads. A workspace can only add some. */
+export function excluded(): unknown {
+  return allExcluded(workspace.getConfiguration(SECTION).inspect('exclude') ?? {});
 }
 
 /** Toggles suggestions and saves that where it was set before, else in the user's settings. Returns the new value. */

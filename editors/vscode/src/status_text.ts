@@ -19,7 +19,7 @@ export function shown(status: Status, { language, automatic }: Here): Shown {
   if (state === 'error') {
     return {
       text: '$(error) Midspan',
-      tooltip: `${message}\n\nClick to install or choose a server, or to show the log.`,
+      tooltip: `${message}\n\nClick for what to do.`,
       severity: 'error',
     };
   }

@@ -34,9 +34,9 @@ export interface Why {
 }
 
 /** Returns our settings without those that only the extension reads, because the server does not know these. */
-export function forServer(section: unknown): unknown {
+export function forServer(section: unknown, exclude: unknown): unknown {
   if (typeof section !== 'object' || section === null) {
     return section;
   }
-  return Object.fromEntries(Object.entries(section).filter(([name]) => name !== 'server'));
+  return { ...Object.fromEntries(Object.entries(section).filter(([name]) => name !== 'server')), exclude };
 }

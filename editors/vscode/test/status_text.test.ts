@@ -33,7 +33,7 @@ test('a language that is off is named', () => {
 test('an error is shown whatever the language', () => {
   const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, PYTHON_OFF);
   assert.equal(severity, 'error');
-  assert.match(tooltip, /No engine\.\n\nClick to install or choose/);
+  assert.match(tooltip, /No engine\.\n\nClick for what to do/);
 });
 
 test('a start shows a spinner', () => {
