@@ -1,6 +1,12 @@
-"""Neovim with plugins that people have beside ours. A test is skipped where its plugin is not in .editors/plugins."""
+"""Neovim with the plugins that people have beside ours: blink.cmp 1, nvim-cmp with cmp-buffer, sidekick.nvim.
 
+A test is skipped where its plugin is not in .editors/plugins.
+"""
+
+import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from neovim import ROOT, Neovim
@@ -69,3 +75,27 @@ def test_beside_another_menu_without_a_selection_the_suggestion_is_there_and_can
     neovim.keys("<Tab>")
 
     neovim.eventually(lambda: neovim.text() == before + ghost + after, "it is not accepted")
+
+
+def test_sidekick_takes_the_next_edits(in_neovim: Open, neovim_settings: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    config = {
+        "cmd": ["midspan-lsp"],
+        "filetypes": ["python"],
+        "root_markers": [".git"],
+        "settings": {"midspan": neovim_settings},
+    }
+    extra = f"""{with_plugins("sidekick.nvim")}
+    require('sidekick').setup({{}})
+    vim.lsp.config('midspan_copilot', vim.json.decode([=[{json.dumps(config)}]=]))
+    vim.lsp.enable('midspan_copilot')
+    do return end
+    """
+    neovim = in_neovim("import http\n\nhttp.get(one)\n\n\nhttp.get(two)\nhttp.get(three)\n", "app.py", extra=extra)
+    neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "no server")
+    neovim.keys("3Gf)i, timeout=1<Esc>")
+
+    for count in (2, 3):
+        neovim.eventually(lambda: neovim.lua("return require('sidekick.nes').have()"), "no next edit is shown")
+        neovim.lua("require('sidekick.nes').apply()")
+        neovim.eventually(lambda count=count: neovim.text().count("timeout=1") == count, "it is not applied")
