@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 LEVELS = ("debug", "info", "warning", "error")
 _MAX_BYTES = 1_000_000
@@ -37,7 +37,7 @@ class _QuietFile(RotatingFileHandler):
 
     def _open(self) -> TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return cast(TextIOWrapper, os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors))
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
