@@ -5,6 +5,7 @@ A test is skipped where its plugin is not in .editors/plugins.
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,4 +99,8 @@ def test_sidekick_takes_the_next_edits(in_neovim: Open, neovim_settings: dict[st
     for count in (2, 3):
         neovim.eventually(lambda: neovim.lua("return require('sidekick.nes').have()"), "no next edit is shown")
         neovim.lua("require('sidekick.nes').apply()")
-        neovim.eventually(lambda count=count: neovim.text().count("timeout=1") == count, "it is not applied")
+        neovim.eventually(partial(has_calls, neovim, count), "it is not applied")
+
+
+def has_calls(neovim: Neovim, count: int) -> bool:
+    return neovim.text().count("timeout=1") == count
