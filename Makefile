@@ -42,6 +42,7 @@ dist:
 	test -x $(DIST_TOOLS)/bin/python || $(PYTHON) -m venv $(DIST_TOOLS)
 	$(DIST_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check build==1.5.0
 	$(DIST_TOOLS)/bin/python -m build --outdir dist > build/dist.log 2>&1 || { tail -n 20 build/dist.log >&2; exit 1; }
+	@$(DIST_TOOLS)/bin/python -m zipfile -l dist/*.whl | grep -q /_kernel || echo "make dist: no C compiler, so the wheel has no kernel and its model is several times slower" >&2
 	@$(MAKE) --no-print-directory vscode-dist
 	cp -R editors/neovim build/midspan.nvim && tar -czf dist/midspan.nvim.tar.gz -C build midspan.nvim; rm -rf build/midspan.nvim
 	@ls -sh dist
@@ -76,7 +77,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk
 
 editors: editors-neovim editors-vscode
 

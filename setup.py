@@ -10,10 +10,7 @@ from setuptools.command.build_py import build_py
 KERNEL = Extension(
     "engine.models.embedded._kernel",
     ["engine/models/embedded/native/module.c"],
-    depends=[
-        f"engine/models/embedded/native/{name}.h"
-        for name in ("network", "vectors", "products", "attention", "pass", "path", "paths", "batch")
-    ],
+    depends=[str(header) for header in sorted(Path("engine/models/embedded/native").glob("*.h"))],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     # No contraction: a row's rounding must not depend on how the compiler treats the rows that are computed with it.
     extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off"],

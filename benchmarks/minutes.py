@@ -15,10 +15,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import attrs
+import minutes_neovim
 import minutes_server
 import minutes_vscode
 import typer
@@ -31,7 +33,7 @@ from minutes_figures import (
     typing_table,
 )
 from minutes_pieces import Piece, pieces, write_project
-from minutes_typing import Editor, Moment, Taken, type_along, type_and_take
+from minutes_typing import Editor, Moment, type_along, type_and_take
 from rich.console import Console
 from startup import stop_engine
 
@@ -48,12 +50,24 @@ class Measured:
     started: Callable[[Path], AbstractContextManager[Editor]]
 
 
-_EDITORS = {"vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode)}
+_EDITORS = {
+    "vscode": Measured("VS Code", minutes_vscode.missing, minutes_vscode.vscode),
+    "vscode-beside": Measured(
+        "VS Code, suggestions beside the menu",
+        minutes_vscode.missing,
+        partial(minutes_vscode.vscode, user=minutes_vscode.BESIDE_MENU),
+    ),
+    "neovim": Measured("Neovim", minutes_neovim.missing, minutes_neovim.neovim),
+    "neovim-menu": Measured("Neovim, autocomplete on", minutes_neovim.missing, minutes_neovim.neovim_with_menu),
+}
 
 
 def main(
     keys: Annotated[int, typer.Option(help="About how many keys to type, twice; all pieces have about 2,000.")] = 400,
     editor: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(_EDITORS)}; by default all.")] = None,
+    pace: Annotated[
+        float, typer.Option(help="Pauses between keys, of a person's: 2 for a machine that is busy.")
+    ] = 1.0,
     taking: Annotated[bool, typer.Option(help="Whether to type again and take suggestions.")] = True,
     out: Annotated[Path, typer.Option(help="The folder for the JSON.")] = _OUT,
 ) -> None:
@@ -61,7 +75,7 @@ def main(
     console, typed = Console(highlight=False), pieces(keys)
     machine = this_machine()
     console.print(f"{machine.processor}, {machine.cores} cores, {machine.system}", soft_wrap=True)
-    has_one = _alone(typed)
+    alone = _alone(typed)
     out.mkdir(parents=True, exist_ok=True)
     for name in editor or list(_EDITORS):
         measured = _EDITORS[name]
@@ -69,42 +83,42 @@ def main(
             typer.echo(f"minutes: {reason}", err=True)
             continue
         with _engine() as folder, measured.started(folder) as opened:
-            moments = [moment for piece in typed for moment in type_along(opened, piece)]
-        rows = _by_kind(moments, has_one)
+            moments = [moment for piece in typed for moment in type_along(opened, piece, pace)]
+        rows = _by_kind(moments, alone)
         console.print(typing_table(measured.name, rows))
-        taken: list[Taken] = []
-        if taking:
-            with _engine() as folder, measured.started(folder) as opened:
-                taken = [each for piece in typed for each in type_and_take(opened, piece)]
-            console.print(taking_table(measured.name, taking_figures(taken)))
-        document = {
+        document: dict[str, object] = {
             "machine": attrs.asdict(machine),
             "typing": [attrs.asdict(row) for row in rows],
-            "taking": attrs.asdict(taking_figures(taken)),
             "moments": [attrs.asdict(moment) for moment in moments],
-            "has_one": has_one,
-            "taken": [attrs.asdict(each) for each in taken],
+            "alone": alone,
         }
         path = out / f"minutes-{name}.json"
         path.write_text(json.dumps(document, indent=1), "utf-8")
+        if taking:
+            with _engine() as folder, measured.started(folder) as opened:
+                taken = [each for piece in typed for each in type_and_take(opened, piece, pace)]
+            console.print(taking_table(measured.name, taking_figures(taken)))
+            document["taking"] = attrs.asdict(taking_figures(taken))
+            document["taken"] = [attrs.asdict(each) for each in taken]
+            path.write_text(json.dumps(document, indent=1), "utf-8")
         console.print(f"wrote {path}", soft_wrap=True)
 
 
-def _by_kind(moments: list[Moment], has_one: list[bool]) -> list[TypingFigures]:
+def _by_kind(moments: list[Moment], alone: list[str]) -> list[TypingFigures]:
     """Return the figures of each kind of code, and last of all."""
     rows = []
     for kind in dict.fromkeys(moment.kind for moment in moments):
         chosen = [number for number, moment in enumerate(moments) if moment.kind == kind]
-        rows.append(typing_figures(kind, [moments[each] for each in chosen], [has_one[each] for each in chosen]))
-    return [*rows, typing_figures("all", moments, has_one)]
+        rows.append(typing_figures(kind, [moments[each] for each in chosen], [alone[each] for each in chosen]))
+    return [*rows, typing_figures("all", moments, alone)]
 
 
-def _alone(typed: list[Piece]) -> list[bool]:
-    """Return for each key whether the server alone has a suggestion after it."""
+def _alone(typed: list[Piece]) -> list[str]:
+    """Return for each key what the server alone suggests after it."""
     with _engine() as folder:
         project = folder / "project"
         write_project(project)
-        return asyncio.run(minutes_server.has_one(project, typed))
+        return asyncio.run(minutes_server.alone(project, typed))
 
 
 @contextmanager

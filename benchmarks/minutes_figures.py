@@ -17,7 +17,8 @@ class TypingFigures:
 
     `agreed`: the ghost text began with the key and had more; `flicker` of these: it vanished or changed before the next
     key, `lost` of these: it was not there again at the next key. `menu`: the completion menu was open at the next key;
-    `could` of these: the server alone has a suggestion there; `beside` of these: ghost text was visible.
+    `could` of these: the server alone has a suggestion there, and the entry that is selected is not the same text;
+    `beside` of these: ghost text was visible.
     """
 
     kind: str
@@ -40,12 +41,13 @@ class TakingFigures:
     next_ms: Percentiles
 
 
-def typing_figures(kind: str, moments: Sequence[Moment], has_one: Sequence[bool]) -> TypingFigures:
-    """Count. `has_one` says for each moment whether the server alone has a suggestion after its key."""
+def typing_figures(kind: str, moments: Sequence[Moment], alone: Sequence[str]) -> TypingFigures:
+    """Count. `alone` is for each moment what the server alone suggests after its key."""
     shown = [moment for moment in moments if _ghost(moment)]
     agreed = [moment for moment in moments if _agrees(moment)]
-    menu = [(moment, has) for moment, has in zip(moments, has_one, strict=True) if moment.screens[-1].menu]
-    could = [moment for moment, has in menu if has]
+    menu = [(moment, text) for moment, text in zip(moments, alone, strict=True) if moment.screens[-1].menu]
+    # An entry that ends with the suggestion is the suggestion: the key that takes one takes the other.
+    could = [moment for moment, text in menu if text and not moment.screens[-1].entry.endswith(text)]
     return TypingFigures(
         kind=kind,
         keys=len(moments),

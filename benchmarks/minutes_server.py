@@ -9,9 +9,9 @@ from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillOptions
 
 
-async def has_one(project: Path, pieces: list[Piece]) -> list[bool]:
-    """Return for each key of the pieces whether the server has a suggestion after it."""
-    found: list[bool] = []
+async def alone(project: Path, pieces: list[Piece]) -> list[str]:
+    """Return for each key of the pieces what the server suggests after it, "" for nothing."""
+    found: list[str] = []
     async with LspSession("embedded", workspace=project) as session:
         for piece in pieces:
             path, text = project / piece.name, piece.before + piece.after
@@ -23,6 +23,7 @@ async def has_one(project: Path, pieces: list[Piece]) -> list[bool]:
                 await session.type_text(before, key)
                 typed += key
                 after = Cursor.at_offset(path, piece.before + typed + piece.after, len(piece.before + typed))
-                found.append(bool(await session.suggest(after)))
+                items = await session.suggest(after)
+                found.append(items[0].insert_text if items else "")
             await session.close(path)
     return found

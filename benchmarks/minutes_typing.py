@@ -20,11 +20,15 @@ _NEXT_MS = 600.0
 
 @attrs.frozen
 class Screen:
-    """What the user sees from the time `at` on: the ghost text, its lines joined, and whether the menu is open."""
+    """What the user sees from the time `at` on: the ghost text, its lines joined, and whether the menu is open.
+
+    `entry` is what is selected in the menu, "" for nothing.
+    """
 
     at: float
     ghost: str = ""
     menu: bool = False
+    entry: str = ""
 
 
 class Editor(Protocol):
@@ -77,24 +81,24 @@ class Taken:
     shown: float | None
 
 
-def type_along(editor: Editor, piece: Piece, seed: int = 0) -> list[Moment]:
-    """Type a piece at a person's rhythm and take no suggestion."""
-    rhythm = random.Random(f"{piece.name} {seed}")
+def type_along(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Moment]:
+    """Type a piece at a person's rhythm, whose pauses are `pace` times as long, and take no suggestion."""
+    rhythm = random.Random(piece.name)
     editor.open(piece)
     editor.look(_now() + 1000)
     moments, typed = [], ""
     for key in keys_of(piece.typed):
         pressed = editor.press(key)
         typed += key
-        screens = editor.look(pressed + _pause(key, rhythm))
+        screens = editor.look(pressed + pace * _pause(key, rhythm))
         moments.append(Moment(piece.kind, key, piece.typed[len(typed) :], pressed, screens))
     check(editor, piece)
     return moments
 
 
-def type_and_take(editor: Editor, piece: Piece, seed: int = 0) -> list[Taken]:
+def type_and_take(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Taken]:
     """Type a piece, take each suggestion that is right and longer than a key, and look for the next one then."""
-    rhythm = random.Random(f"{piece.name} {seed}")
+    rhythm = random.Random(piece.name)
     editor.open(piece)
     editor.look(_now() + 1000)
     taken: list[Taken] = []
@@ -103,7 +107,7 @@ def type_and_take(editor: Editor, piece: Piece, seed: int = 0) -> list[Taken]:
         if len(ghost) > 1 and rest.startswith(ghost):
             typed += ghost
             pressed = editor.accept(ghost)
-            before, screens = ghost, editor.look(pressed + _NEXT_MS)
+            before, screens = ghost, editor.look(pressed + pace * _NEXT_MS)
             # The screen still has the old one until the editor has inserted it.
             fresh = [screen for screen in screens[1:] if screen.ghost and screen.ghost != before]
             if len(typed) < len(piece.typed):
@@ -112,7 +116,7 @@ def type_and_take(editor: Editor, piece: Piece, seed: int = 0) -> list[Taken]:
             key = keys_of(rest)[0]
             typed += key
             pressed = editor.press(key)
-            screens = editor.look(pressed + _pause(key, rhythm))
+            screens = editor.look(pressed + pace * _pause(key, rhythm))
         # With the menu open, the key would take what the menu has.
         ghost = "" if screens[-1].menu else screens[-1].ghost
     check(editor, piece)

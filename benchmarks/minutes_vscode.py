@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from keystroke import ROOT
 from minutes_pieces import Piece, write_project
@@ -16,8 +17,11 @@ from code_server import QUIET, CodeServer, package_extension, what_is_missing
 from workbench import Workbench, eventually, plain
 
 _MENU = ".suggest-widget.visible .monaco-list-row"
+_ENTRY = f"{_MENU}.focused .label-name"
 # The tests switch the completion menu off; a user has it.
 _DEFAULTS = {name: value for name, value in QUIET.items() if not name.startswith("editor.")}
+# What the walkthrough offers: the menu opens with nothing selected, and the suggestion is shown beside it.
+BESIDE_MENU = {"editor.suggest.selectionMode": "never"}
 _USER = {**_DEFAULTS, "editor.minimap.enabled": False}
 
 
@@ -27,10 +31,10 @@ def missing() -> str | None:
 
 
 @contextmanager
-def vscode(folder: Path) -> Iterator["VSCode"]:
-    """Open the project in a window of its own profile; `folder` keeps both."""
+def vscode(folder: Path, user: Mapping[str, object] = MappingProxyType({})) -> Iterator["VSCode"]:
+    """Open the project in a window of its own profile; `folder` keeps both. `user` are settings that the user made."""
     settings = {"midspan.server.path": str(Path(sys.executable).parent / "midspan-lsp")}
-    server = CodeServer(folder / "vscode", settings, user=_USER)
+    server = CodeServer(folder / "vscode", settings, user={**_USER, **user})
     workbench = None
     try:
         write_project(server.folder)
@@ -53,8 +57,8 @@ class VSCode:
         self._unit = 4
         self._line = ""
         self._menu = False
-        selectors = {"inline": ".ghost-text-decoration", "lines": ".suggest-preview-text .view-line", "menu": _MENU}
-        workbench.ask("watch", **selectors)
+        ghost = {"inline": ".ghost-text-decoration", "lines": ".suggest-preview-text .view-line"}
+        workbench.ask("watch", **ghost, menu=_MENU, entry=_ENTRY)
 
     def open(self, piece: Piece) -> None:
         """Open the piece's file with the cursor at the place; close the one that was open."""
@@ -94,7 +98,7 @@ class VSCode:
         time.sleep(max(until / 1000 - time.time(), 0))
         seen = self._workbench.ask("screens")
         self._menu = bool(seen[-1]["menu"])
-        return [Screen(each["at"], plain(each["ghost"]), each["menu"]) for each in seen]
+        return [Screen(each["at"], plain(each["ghost"]), each["menu"], plain(each["entry"])) for each in seen]
 
     def text(self) -> str:
         """Save the file and return what is on the disk."""

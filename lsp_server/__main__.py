@@ -1,13 +1,16 @@
-"""The command midspan-lsp: the language server on stdio, on a TCP port, or on a WebSocket."""
+"""The command midspan-lsp: the language server on stdio, or on a TCP port."""
 
 import argparse
+import asyncio
 import os
 import sys
+from typing import BinaryIO, cast
 
 from lsp_server import quick_start  # isort: skip  # Before anything that imports lsprotocol.
 from engine import __version__
 from lsp_server.log import log_to_stderr
 from lsp_server.server import MidspanServer
+from lsp_server.transport import BoundedInput, serve_tcp
 
 
 def main() -> None:
@@ -17,9 +20,7 @@ def main() -> None:
     server = MidspanServer()
     quick_start.finish()
     if arguments.tcp is not None:
-        server.start_tcp(*arguments.tcp)
-    elif arguments.ws is not None:
-        server.start_ws(*arguments.ws)
+        asyncio.run(serve_tcp(server, *arguments.tcp))
     else:
         _serve_stdio(server)
 
@@ -29,7 +30,7 @@ def _serve_stdio(server: MidspanServer) -> None:
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    server.start_io(sys.stdin.buffer, stdout)
+    server.start_io(cast(BinaryIO, BoundedInput(sys.stdin.buffer)), stdout)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,7 +40,6 @@ def _parser() -> argparse.ArgumentParser:
     transport = parser.add_mutually_exclusive_group()
     transport.add_argument("--stdio", action="store_true", help="use stdin and stdout; this is the default")
     transport.add_argument("--tcp", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor on a TCP port")
-    transport.add_argument("--ws", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor on a WebSocket")
     parser.add_argument("--version", action="version", version=f"midspan-lsp {__version__}")
     return parser
 

@@ -27,6 +27,7 @@ from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
 from lsp_server.requests.fill import fill_request
+from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.inline_completion import InlineCompletions
 from lsp_server.requests.late_edits import ACTION_OPTIONS, LateEdits
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
@@ -70,6 +71,7 @@ class MidspanServer(LanguageServer):
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
         self.file_watch = FileWatch(self)
+        self.host_question = HostQuestion(self, link)
         self._register_features()
 
     def _register_features(self) -> None:
@@ -106,7 +108,7 @@ class MidspanServer(LanguageServer):
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
-        commands = Commands(self.session, self.suggestions, self.edits)
+        commands = Commands(self.session, self.suggestions, self.edits, self.host_question)
         for name, command in commands.handlers.items():
             self.command(name)(functools.partial(command))
 
@@ -136,7 +138,7 @@ class MidspanServer(LanguageServer):
         self.session.related.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
         self.session.memory.use_settings()
-        self.session.link.configure(reading.settings.engine_options)
+        self.host_question.use(reading.settings.engine_options)
 
     def _show_state(self, status: wire.StatusParams) -> None:
         self.protocol.notify(wire.STATUS, status)
@@ -187,6 +189,7 @@ async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
     ls.session.parsing.close()
+    ls.host_question.end()
     await ls.edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()

@@ -45,6 +45,9 @@ class RecordingMemory:
         for path in list(files) if paths is None else paths:
             files.pop(path, None)
 
+    def paths(self, workspace: str) -> list[str]:
+        return list(self.texts.get(workspace, {}))
+
     def settle(self) -> bool:
         self.threads.add(threading.current_thread().name)
         self.to_settle = max(self.to_settle - 1, 0)

@@ -11,7 +11,8 @@ from engine.cli.console import FAILED, err, leave, out
 from engine.cli.options import AsJson, Model, Precision
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.stopping import stop_running
 from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status
@@ -99,8 +100,10 @@ def _table(status: Status, options: EngineOptions) -> Table:
         table.add_row("model", model.name)
         table.add_row("runs on", f"the server {model.server}")
     else:
-        size = f"{model.parameters / 1e6:.1f}M parameters"
-        table.add_row("model", f"{model.name} ({model.family}, {size}, {model.licence})")
+        facts = [f"{model.parameters / 1e6:.1f}M parameters", model.licence]
+        if not model.name.lower().startswith(model.family.lower()):
+            facts.insert(0, model.family)
+        table.add_row("model", f"{model.name} ({', '.join(facts)})")
         table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
     table.add_row("clients", str(status.clients))
     table.add_row(

@@ -10,6 +10,7 @@ from types import NoneType
 from engine.cli import lsp_messages as lsp
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import JsonRpc, LanguageServerError
+from engine.client.trusted_hosts import trust_for_now
 
 _PROGRESS_TOKEN = "midspan-cli"
 OnCanvas = Callable[[lsp.FillProgress], None]
@@ -34,6 +35,8 @@ class LspSession:
     ) -> None:
         self._workspace, self._encoding, self._command = workspace or Path.cwd(), encoding, command
         self._options = lsp.InitializationOptions(model, precision)
+        if model is not None:
+            trust_for_now(model)
         self._rpc: JsonRpc | None = None
         self._versions: dict[str, int] = {}
         self.initialize_ms = 0.0

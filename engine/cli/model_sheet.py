@@ -1,6 +1,5 @@
 """All facts about a model: from the catalog, from its files, and whether it fits this machine."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import attrs
 from rich.table import Table
 
 from engine.errors import ModelError
+from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, chosen_model
@@ -177,7 +177,7 @@ def _yes_or_no(value: bool) -> str:
 
 def _architecture(folder: Path) -> str:
     try:
-        config: Any = json.loads((folder / "config.json").read_text("utf-8"))
+        config: Any = read_json(folder / "config.json")
     except (OSError, ValueError):
         raise ModelError(f"there is no readable config.json in {folder}; is it a model's folder?") from None
     if not isinstance(config, dict):

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -58,6 +59,8 @@ class EngineClient:
         self.closed = asyncio.Event()
         self.was_shut_down = False
         """Whether the engine announced its end. If `closed` is set and this is False, the engine died."""
+        self.heard_at = time.monotonic()
+        """When the engine said something last."""
         self._reader = reader
         self._writer = writer
         self._ids = itertools.count(1)
@@ -82,6 +85,11 @@ class EngineClient:
         except BaseException:
             writer.close()
             raise
+
+    @property
+    def waits(self) -> bool:
+        """Whether a fill has no answer yet."""
+        return bool(self._fills)
 
     async def fill(self, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         """Have a hole filled. The client sets the id of the fill. If the waiting task is cancelled, so is the fill.
@@ -163,6 +171,7 @@ class EngineClient:
     async def _listen(self) -> None:
         try:
             while (message := await read_frame(self._reader)) is not None:
+                self.heard_at = time.monotonic()
                 self._handle(message)
         except (OSError, ProtocolError):
             pass  # each waiting call raises `_lost`
@@ -235,7 +244,7 @@ async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hel
         async with asyncio.timeout(_WELCOME_TIMEOUT_S):
             answer = await read_frame(reader)
     except TimeoutError:
-        silent = "the engine accepted the connection but does not answer; kill its process and try again"
+        silent = "the engine accepts the connection but does not answer; `midspan engine stop` ends it"
         raise EngineSilent(silent) from None
     except OSError as error:
         raise EngineUnavailable(f"the engine closed the connection: {error.strerror or error}") from None

@@ -82,21 +82,6 @@ async def connect_running(options: EngineOptions, client: str) -> EngineClient |
         return None
 
 
-async def stop_running(options: EngineOptions, client_name: str) -> bool:
-    """Ask the engine of these options to end, and wait for its end. Return False when none is running.
-
-    `client_name` is our name. Raises MidspanError.
-    """
-    client = await connect_running(options, client_name)
-    if client is None:
-        return False
-    try:
-        await client.shutdown()
-        return True
-    finally:
-        await client.close()
-
-
 async def connect_or_start(
     options: EngineOptions, client: str, on_state: Callable[[str], None] | None = None
 ) -> EngineClient:
@@ -121,6 +106,7 @@ async def connect_or_start(
                 connection = await connect_running(options, client)
             except EngineSilent as error:  # the process may be suspended; wait for it
                 connection, reason = None, str(error)
+                report_state(f"{reason[0].upper()}{reason[1:]}.")
             if connection is not None:
                 report_state("ready")
                 return connection
@@ -197,7 +183,7 @@ def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
 def _open_output(paths: RuntimePaths) -> IO[bytes]:
     try:
         paths.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return paths.log.open("ab+")
+        return os.fdopen(os.open(paths.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+")
     except OSError:
         return tempfile.TemporaryFile()
 

@@ -12,10 +12,12 @@ import cattrs
 
 from engine.errors import EngineUnavailable
 from engine.file_lock import try_lock
+from engine.json_file import read_json
 
 # `is_held` takes the lock for a moment, so one failed attempt does not prove that another engine holds it.
 _ATTEMPTS = 5
 _ATTEMPT_GAP_S = 0.02
+_MOST_BYTES = 65_536
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Windows has none."""
 
@@ -97,8 +99,8 @@ class EngineLock:
 def read_record(path: Path) -> LockRecord | None:
     """Return the record in the lock file; None when there is no file, or no complete record in it."""
     try:
-        return cattrs.structure(json.loads(path.read_bytes()), LockRecord)
-    except (OSError, ValueError, TypeError, RecursionError, cattrs.BaseValidationError):
+        return cattrs.structure(read_json(path, _MOST_BYTES), LockRecord)
+    except (OSError, ValueError, TypeError, cattrs.BaseValidationError):
         return None
 
 

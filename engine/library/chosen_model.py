@@ -7,6 +7,7 @@ import attrs
 
 from engine.errors import ModelError
 from engine.folders import config_folder
+from engine.json_file import read_json
 from engine.library import store
 
 EMBEDDED = "embedded"
@@ -30,7 +31,7 @@ def chosen_model() -> ChosenModel:
     """Return the chosen model, or the embedded one if the chosen one is gone. Never raises."""
     path = config_folder() / _FILE
     try:
-        model = json.loads(path.read_text("utf-8"))["model"]
+        model = read_json(path)["model"]
     except FileNotFoundError:
         return ChosenModel(EMBEDDED)
     except (OSError, ValueError, TypeError, KeyError):

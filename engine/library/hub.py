@@ -5,6 +5,7 @@ interrupted. Addresses, tokens, the session and the errors come from huggingface
 HF_HUB_OFFLINE work as usual.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
@@ -27,7 +28,9 @@ from engine.library.catalog import CatalogModel
 
 WEIGHTS = ".safetensors"
 _PULLED_SUFFIXES = (WEIGHTS, ".json", ".jinja", ".txt", ".md")
-_PULLED_PREFIXES = ("LICENSE", "NOTICE", "tokenizer.model")
+_PULLED_NAMES = re.compile(r"(?:LICENSE|NOTICE)[\w-]*|tokenizer\.model(?:\.v\d+)?")
+_OUR_OWN = re.compile(r"(?i)midspan.*|memory\.safetensors")
+"""Our records, a user's notes and the gate of a model: a repository must not bring its own."""
 TIMEOUT_S = 30.0
 _TEMPORARY = (408, 429, 500, 502, 503, 504)
 
@@ -112,7 +115,9 @@ def is_pulled_file(name: str) -> bool:
     """Whether a pull includes this file of a repository. Code and files in folders are never pulled."""
     if PurePosixPath(name).name != name or "\\" in name or name.startswith("."):
         return False
-    return name.endswith(_PULLED_SUFFIXES) or name.startswith(_PULLED_PREFIXES)
+    if _OUR_OWN.fullmatch(name):
+        return False
+    return name.endswith(_PULLED_SUFFIXES) or _PULLED_NAMES.fullmatch(name) is not None
 
 
 def is_temporary(error: Exception) -> bool:

@@ -12,6 +12,7 @@ import cattrs
 
 from engine.errors import ModelError
 from engine.folders import models_folder
+from engine.json_file import read_json
 
 RECORD = "midspan-model.json"
 PARTIAL = ".partial"
@@ -60,7 +61,7 @@ class ModelRecord:
 def read_record(path: Path) -> ModelRecord | None:
     """Return the record in the file `path`; None if there is no file. Raises ModelError when it is damaged."""
     try:
-        return _converter.structure(json.loads(path.read_text("utf-8")), ModelRecord)
+        return _converter.structure(read_json(path), ModelRecord)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError, cattrs.BaseValidationError) as error:

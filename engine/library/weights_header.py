@@ -1,6 +1,5 @@
 """The headers of a model's safetensors files: how many parameters they hold. Does not import torch."""
 
-import json
 import math
 import struct
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from engine.errors import ModelError
+from engine.json_file import parse_json, read_json
 from engine.library.quantized_tensors import is_image_tensor, is_quantized
 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -39,7 +39,7 @@ def read_weights() -> WeightsHeader:
             raise ModelError(f"{folder / name} is missing")
     for name in ("config.json", "tokenizer.json"):
         try:
-            json.loads((folder / name).read_bytes())
+            read_json(folder / name)
         except ValueError:
             raise ModelError(f"{folder / name} is not JSON") from None
     return read_safetensors(folder / "model.safetensors")
@@ -75,7 +75,7 @@ def read_safetensors(path: Path) -> WeightsHeader:
             (length,) = struct.unpack("<Q", stream.read(8))
             if length > path.stat().st_size:
                 raise ValueError("a header longer than the file")
-            tensors = json.loads(stream.read(length))
+            tensors = parse_json(stream.read(length))
         tensors.pop("__metadata__", None)
         end = 8 + length + max(_whole(tensor["data_offsets"][1]) for tensor in tensors.values())
         shapes = {name: [_whole(side) for side in tensor["shape"]] for name, tensor in tensors.items()}

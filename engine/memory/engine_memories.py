@@ -64,6 +64,9 @@ class EngineMemories:
         if self._related is not None:
             self._related.drop(workspace, paths)
 
+    def paths(self, workspace: str) -> list[str]:
+        return self._workspaces.paths(workspace)
+
     def status(self, workspace: str) -> Status:
         return self._workspaces.status(workspace)
 

@@ -84,6 +84,11 @@ class WorkspaceMemories:
         for path in list(known.numbers) if paths is None else paths:
             self._forget_file(workspace, path)
 
+    def paths(self, workspace: str) -> list[str]:
+        """Return the files that are known of a workspace."""
+        known = self._workspaces.get(workspace)
+        return [] if known is None else list(known.numbers)
+
     def status(self, workspace: str) -> Status:
         """Return what is known of a workspace; of all together for ""."""
         if not workspace:

@@ -1,6 +1,5 @@
 """From a model's name to a loaded model."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
+from engine.json_file import read_json
 from engine.library.device_memory import has_gpu_driver
 from engine.library.extras import MODELS, how_to_install, needs_extra
 from engine.library.precision_names import PrecisionSetting, check_precision_setting
@@ -26,11 +26,13 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     _stay_offline()
     folder = folder_of(model)
     try:
-        config = json.loads((folder / "config.json").read_text())
+        config = read_json(folder / "config.json")
     except FileNotFoundError:
         raise ModelError(f"no config.json in {folder}; is it a model's folder?") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ModelError(f"{folder / 'config.json'} is not valid JSON: {error}") from None
+    except OSError as error:
+        raise ModelError(f"{folder / 'config.json'} cannot be read: {error.strerror}") from None
     if device not in ("auto", "cpu", "cuda"):
         raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
     precision = check_precision_setting(precision)
@@ -43,8 +45,12 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
                 _use_threads(count)
             return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
-        with needs_extra(f"the model in {folder}", MODELS):
-            return _load_larger(folder, config, count, device, precision)
+        try:
+            with needs_extra(f"the model in {folder}", MODELS):
+                return _load_larger(folder, config, count, device, precision)
+        except (ArithmeticError, RecursionError) as error:
+            problem = f"its config.json says sizes that no model has ({type(error).__name__})"
+            raise ModelError(f"the model in {folder} cannot be loaded: {problem}") from error
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 
 

@@ -30,6 +30,8 @@ from engine.protocol.messages import (
 from engine.protocol.strict_converter import strict_converter
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
+REST_S = 30.0
+"""Seconds in which the rest of a frame comes once it has begun."""
 _LENGTH = struct.Struct(">I")
 _CLASSES: dict[str, type[Any]] = {
     "hello": Hello,
@@ -86,13 +88,24 @@ def unpack(body: bytes) -> Message:
 async def read_frame(reader: asyncio.StreamReader) -> Message | None:
     """Read one message; return None when the connection ended between two frames.
 
-    Raises ProtocolError. The body of a frame that is too large stays unread, so the next frame cannot be found.
+    Raises ProtocolError. After the codes "too-large" and "incomplete" the next frame cannot be found.
     """
     try:
-        head = await reader.readexactly(_LENGTH.size)
-    except asyncio.IncompleteReadError as error:
-        if not error.partial:
-            return None
+        begun = await reader.readexactly(1)
+    except asyncio.IncompleteReadError:
+        return None
+    try:
+        async with asyncio.timeout(REST_S):
+            return unpack(await _rest(reader, begun))
+    except TimeoutError:
+        raise ProtocolError("incomplete", f"the rest of a frame did not come within {REST_S:.0f} s") from None
+
+
+async def _rest(reader: asyncio.StreamReader, begun: bytes) -> bytes:
+    """Return the body of a frame whose first byte is read. Raises ProtocolError."""
+    try:
+        head = begun + await reader.readexactly(_LENGTH.size - 1)
+    except asyncio.IncompleteReadError:
         raise ProtocolError("malformed", "the connection ended inside a frame's length") from None
     (length,) = _LENGTH.unpack(head)
     if length > MAX_FRAME_BYTES:
@@ -100,10 +113,9 @@ async def read_frame(reader: asyncio.StreamReader) -> Message | None:
             "too-large", f"a frame of {length} bytes was announced; at most {MAX_FRAME_BYTES} are allowed"
         )
     try:
-        body = await reader.readexactly(length)
+        return await reader.readexactly(length)
     except asyncio.IncompleteReadError:
         raise ProtocolError("malformed", "the connection ended inside a frame") from None
-    return unpack(body)
 
 
 def _reason(error: Exception) -> str:

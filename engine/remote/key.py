@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 
+from engine.client.trusted_hosts import is_trusted
 from engine.errors import ModelError
 from engine.remote.endpoint import Endpoint
 
@@ -19,11 +20,15 @@ def variable_of(endpoint: Endpoint) -> str:
 def find_key(endpoint: Endpoint) -> str | None:
     """Return the key for a server: from the host's own variable, else from the general one, else from the keyring.
 
+    The general one goes only to this machine and to hosts that the user confirmed: a workspace's settings can name any.
     The keyring is read only if the optional package `keyring` is installed, with service "midspan" and the host as user
     name. It may ask the user for permission, which takes time. Returns None when there is no key. Raises ModelError
     when the key contains characters that a header cannot hold; the message does not quote it.
     """
-    for variable in (variable_of(endpoint), VARIABLE):
+    variables = [variable_of(endpoint)]
+    if endpoint.loopback or is_trusted(endpoint.server):
+        variables.append(VARIABLE)
+    for variable in variables:
         if key := os.environ.get(variable, "").strip():
             return _checked(key, variable)
     key = (_from_keyring(endpoint.host) or "").strip()

@@ -35,6 +35,10 @@ class FileMemory(Protocol):
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         """Drop these files of a workspace, or all of them."""
 
+    def paths(self, workspace: str) -> Sequence[str]:
+        """Return the files that are known of a workspace."""
+        ...
+
     def status(self, workspace: str) -> MemorySize:
         """Count what is known of a workspace; of all together for ""."""
         ...
@@ -52,6 +56,9 @@ class NoMemory:
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         pass
+
+    def paths(self, workspace: str) -> Sequence[str]:
+        return []
 
     def status(self, workspace: str) -> MemorySize:
         return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
@@ -121,7 +128,8 @@ class FileQueue:
             if message.paths:
                 keys = [(message.workspace, path) for path in message.paths]
             else:
-                keys = [key for key in self._files if key[0] == message.workspace]
+                keep = set(message.keep)
+                keys = [key for key in self._files if key[0] == message.workspace and key[1] not in keep]
             for dropped in [file for key in keys if (file := self._files.pop(key, None)) is not None]:
                 forget.futures += dropped.futures
             self._forgets.append(forget)
@@ -182,7 +190,11 @@ class FileQueue:
     def _do(self, waiting: _Waiting) -> None:
         message = waiting.message
         try:
-            if isinstance(message, Forget):
+            if isinstance(message, Forget) and message.keep and not message.paths:
+                keep = set(message.keep)
+                others = [path for path in self.memory.paths(message.workspace) if path not in keep]
+                self.memory.forget(message.workspace, others)
+            elif isinstance(message, Forget):
                 self.memory.forget(message.workspace, message.paths or None)
             else:
                 # Fills read newlines in this form too.

@@ -140,7 +140,7 @@ class ClientSession:
             except ProtocolError as error:
                 _log.warning("client %d sent a bad frame: %s", self._number, error.code)
                 self._send(Failed(error.code, str(error)))
-                if error.code == "too-large":  # its body is unread, so the next frame cannot be found
+                if error.code in ("too-large", "incomplete"):  # the next frame cannot be found
                     return
             else:
                 if message is None:

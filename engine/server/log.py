@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import sys
 import threading
 import traceback
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +33,11 @@ class _CodelessFormatter(logging.Formatter):
 
 
 class _QuietFile(RotatingFileHandler):
-    """Drops a record that cannot be written. The base class would print it to stderr, with the user's code."""
+    """Only its user can read it. A record that cannot be written is dropped; the base class would print it."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass

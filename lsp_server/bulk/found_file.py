@@ -10,7 +10,7 @@ from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.recent import RecentRules, repeated_edit, touched_parts
+from lsp_server.refactor.recent import RecentRules, RepeatedEdit, repeated_edit, touched_parts
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Target, searched
 
@@ -48,8 +48,21 @@ def found_files(rules: RuleSet, targets: Sequence[Target]) -> list[FoundFile]:
 def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
     """Return where the newest edit belongs too, in the text after it. None if the edits give no rule."""
     repeated = repeated_edit(edits, language_id, path)
-    if repeated is None:
-        return None
+    return _without_done(repeated, edits, language_id, path) if repeated is not None else None
+
+
+def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
+    """Return where the newest of the edits that gives a rule belongs too, in the text after the last one."""
+    for count in range(len(edits) - 1, 0, -1):
+        repeated = repeated_edit(edits[:count], language_id, path)
+        if repeated is not None:
+            edit = rewrite(repeated.recent.rules, path, edits[-1].after, language_for(language_id, path))
+            return _without_done(RepeatedEdit(repeated.recent, edit), edits, language_id, path)
+    return None
+
+
+def _without_done(repeated: RepeatedEdit, edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces:
+    """Return the places of an edit, without those that the user has edited."""
     recent, edit = repeated.recent, repeated.edit
     text, done = edits[-1].after, touched_parts(edits)
     left = {one for one in edit.places if not any(one.start < end and start < one.end for start, end in done)}

@@ -53,7 +53,7 @@ class Repeat:
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the places of the file, or search the workspace."""
         snapshot = selection.snapshot
-        known = await self._rules.find(snapshot)
+        known = await self._rules.find(snapshot) or await self._rules.find_former(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
         progress = Progress(1)

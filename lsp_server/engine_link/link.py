@@ -4,15 +4,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running
+from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.stopping import stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress
+from lsp_server.engine_link.silence import SilenceWatch
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.log import describe
 
@@ -22,6 +24,7 @@ CLIENT_NAME = "midspan-lsp"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
+IDLE = "The engine starts when it is first needed."
 LEFT = "The engine has stopped; it starts again with the next request."
 DIED = "The engine died; it starts again with the next request."
 """Shown as an error, but not as a message to the user: the next request repairs it."""
@@ -57,6 +60,8 @@ class EngineLink:
         self._watching: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._error = EngineUnavailable("the engine is not running")
+        self._refusal: EngineUnavailable | None = None
+        self._silence = SilenceWatch(self._silent)
         self._on_connect: list[Callable[[EngineClient], None]] = []
         self.delay_s = FIRST_DELAY_S
         self._not_before = 0.0
@@ -65,12 +70,22 @@ class EngineLink:
         """Use the engine with these options. One with other options keeps running, as other editors may use it."""
         if options == self._options:
             return
+        if self._refusal is not None:
+            self._refusal = None
+            self._board.show("off", IDLE)
         self._options = options
         self._configured.set()
         self._reset_delay()
         self._disconnect()
         if self._needed:
             self.wake()
+
+    def refuse(self, reason: str) -> None:
+        """Use no engine until the next `configure`, and show why in one line."""
+        self._options, self._refusal = None, EngineUnavailable(reason)
+        self._configured.set()
+        self._disconnect()
+        self._board.show("error", reason)
 
     def on_connect(self, callback: Callable[[EngineClient], None]) -> None:
         """Call `callback` with each new client: at the first connection, and after the engine was lost."""
@@ -100,6 +115,8 @@ class EngineLink:
     async def client(self) -> EngineClient:
         """Return the connected client, waiting for the engine to start. Raises EngineUnavailable with the reason."""
         await self._configured.wait()
+        if self._refusal is not None:
+            raise self._refusal
         self._not_before = 0.0
         self.ready()
         while self._starting is not None:
@@ -115,6 +132,7 @@ class EngineLink:
         """Fill a hole; cancelling the awaiting task cancels it in the engine. Raises MidspanError."""
         with self._board.filling():
             self._board.counts.asked += 1
+            self._silence.begin(client)
             try:
                 filled = await client.fill(fill, on_progress)
             except EngineFailure as error:
@@ -126,19 +144,25 @@ class EngineLink:
         return filled
 
     async def restart(self) -> EngineClient:
-        """Stop the engine, for all its clients, and start it again. Raises MidspanError when that fails."""
+        """Stop the engine, for all its clients, and start it again; kill one that does not answer.
+
+        Raises MidspanError when that fails.
+        """
         await self._configured.wait()
-        assert self._options is not None
+        if self._options is None:
+            raise self._refusal or self._error
         client, self._client = self._client, None
+        if self._starting is not None:  # It may wait for an engine that does not answer.
+            self._starting.cancel()
+            self._starting = None
         self._not_before = time.monotonic() + _GOODBYE_S  # No request should connect to the stopping engine.
         if client is None:
-            client = await connect_running(self._options, CLIENT_NAME)
-        if client is not None:
-            await client.shutdown()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_GOODBYE_S):
-                    await client.closed.wait()
-            await client.close()
+            await stop_running(self._options, CLIENT_NAME)
+        else:
+            try:
+                await stop(client, self._options)
+            finally:
+                await client.close()
         self._reset_delay()
         return await self.client()
 
@@ -149,6 +173,7 @@ class EngineLink:
             await asyncio.wait(self._closing)
 
     def _disconnect(self) -> None:
+        self._silence.end()
         if self._starting is not None:
             self._starting.cancel()
             self._starting = None
@@ -208,6 +233,15 @@ class EngineLink:
         self._error = EngineUnavailable(message)
         self._board.show("off" if stopped else "error", message)
         _logger.log(logging.INFO if stopped else logging.ERROR, "%s", message)
+
+    def _silent(self, client: EngineClient) -> None:
+        """Give a connection up whose engine does not answer. The next request tries again."""
+        if self._client is client:
+            self._disconnect()
+            self._failed(
+                f"the engine (process {client.welcome.pid}) does not answer; it may be stopped. "
+                "The command midspan.restartEngine ends it and starts another"
+            )
 
     def _postpone(self) -> None:
         self._not_before = time.monotonic() + self.delay_s

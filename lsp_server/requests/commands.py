@@ -16,6 +16,7 @@ from lsp_server.engine_link.snooze import MAX_MINUTES
 from lsp_server.engine_link.status import as_log_line
 from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleResult
 from lsp_server.offer_tag import ACCEPTED, read_tag
+from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
@@ -36,10 +37,13 @@ _MINUTES = number(0, MAX_MINUTES)
 class Commands:
     """Each method is a command; its arguments are those that the editor sends."""
 
-    def __init__(self, session: Session, suggestions: Suggestions, edits: LateEdits) -> None:
+    def __init__(
+        self, session: Session, suggestions: Suggestions, edits: LateEdits, host_question: HostQuestion
+    ) -> None:
         self._session = session
         self._suggestions = suggestions
         self._edits = edits
+        self._host_question = host_question
 
     @property
     def handlers(self) -> Mapping[str, Callable[..., Any]]:
@@ -59,6 +63,8 @@ class Commands:
     async def restart_engine(self) -> None:
         """Stop the engine, for all its clients, and start it again."""
         self._suggestions.cancel_all()
+        # The user may have confirmed the model's server meanwhile.
+        self._host_question.use(self._session.configuration.settings.engine_options)
         try:
             await self._session.link.restart()
         except MidspanError as error:

@@ -6,7 +6,7 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -148,13 +148,13 @@ class Suggestions:
         if request.automatic and restraint.is_silent(*here):
             return []
         followed = self._reuse.follow(*here) if request.automatic else None
-        rest = next((each for each in followed.texts if restraint.allows(*here, each)), "") if followed else ""
+        rest = next((each for each in followed.texts if restraint.keeps(*here, each)), "") if followed else ""
         if followed is not None and rest and not followed.offer.may_grow(rest, *here):
             session.board.counts.reused += 1
             if is_typed:
                 restraint.showed(*here, rest)
                 self._ahead.aim(*here, rest)
-            return _tagged([rest], cursor, followed.offer)
+            return _tagged([rest], cursor, followed.offer, [None])
         client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
@@ -179,7 +179,7 @@ class Suggestions:
             self.why.note(plan, texts[0])
         if is_typed and request.automatic:
             self._ahead.aim(*here, texts[0])
-        return _tagged(texts, cursor, offer)
+        return _tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
 
     def _presented(
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
@@ -236,8 +236,11 @@ def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
     return list(shown.values())[:MAX_SUGGESTIONS]
 
 
-def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:
+def _tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
     start = cursor.offset - offer.offset
     language = cursor.snapshot.language.id
-    tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
+    tags = [
+        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
+        for text, confidence in zip(texts, confidences, strict=True)
+    ]
     return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EDITORS = ROOT / ".editors" / "debian" / "root" / "usr" / "bin"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these homes are shell scripts")
 
 
 @attrs.frozen
@@ -38,10 +41,18 @@ class Home:
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run `midspan setup` and return what it says on both outputs."""
+        return self.ask(sys.executable, "-m", "engine.cli", "setup", *arguments, status=status)
+
+    def ask(self, *command: str, status: int = 0) -> str:
+        """Run a program as this home's user and return what it says on both outputs."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MIDSPAN_"))}
-        environment = {**kept, "HOME": str(self.folder), "PATH": f"{self.programs}:/usr/bin:/bin"}
-        command = [sys.executable, "-m", "engine.cli", "setup", *arguments]
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        places = {"HOME": str(self.folder), "MIDSPAN_DATA_DIR": str(self.folder / "data")}
+        environment = {**kept, **places, "PATH": f"{self.programs}:/usr/bin:/bin"}
+        program = shutil.which(command[0], path=environment["PATH"])
+        assert program, command
+        done = subprocess.run(
+            [program, *command[1:]], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -86,6 +97,30 @@ def test_neovims_plugin_is_written_and_taken_back(home: Home) -> None:
     assert not plugin.parents[1].exists()
 
 
+def test_a_plugin_that_the_user_put_there_is_never_touched(home: Home) -> None:
+    home.has_real("nvim")
+    clone = home.folder / "clone"
+    shutil.copytree(ROOT / "editors" / "neovim", clone)
+    pack = home.folder / ".local/share/nvim/site/pack/midspan/start"
+    pack.mkdir(parents=True)
+    (pack / "midspan").symlink_to(clone)
+    before = home.files()
+    assert "is not as setup wrote it; move it away" in home.run("neovim", status=1)
+    home.run("--remove", "neovim")
+    assert home.files() == before
+
+
+def test_a_plugin_that_cannot_be_written_is_one_line_and_leaves_nothing(home: Home) -> None:
+    home.has_real("nvim")
+    in_the_way = home.folder / ".local/share/nvim/site/pack/midspan/start/midspan/plugin"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("a file, where the plugin has a folder")
+    said = home.run("neovim", status=1)
+    assert said.startswith("Neovim      not done: ")
+    assert len(said.splitlines()) == 1
+    assert list(home.files()) == [str(in_the_way.relative_to(home.folder))]
+
+
 def test_a_file_that_was_changed_is_left_and_said(home: Home) -> None:
     home.has_real("nvim")
     home.run("neovim")
@@ -111,8 +146,13 @@ def test_helix_keeps_its_servers_and_the_users_lines(home: Home) -> None:
     assert configured["language-server"]["midspan"]["command"].endswith("midspan-lsp")
     home.run("helix")
     assert tomllib.loads(languages.read_text()) == configured
+    assert re.search(r"✓.* midspan: ", home.ask("hx", "--health", "python"))
     home.run("--remove", "helix")
     assert languages.read_text() == mine
+    home.run("helix")
+    languages.write_text(mine)  # The user has taken the lines out by hand.
+    home.run("helix")
+    assert tomllib.loads(languages.read_text()) == configured
 
 
 def test_lines_of_helix_that_were_changed_are_left_and_said(home: Home) -> None:
@@ -148,7 +188,7 @@ def test_an_editor_that_is_not_here_is_said(home: Home) -> None:
 
 
 def test_a_damaged_receipt_is_one_line(home: Home) -> None:
-    receipt = home.folder / ".local/share/midspan/setup.json"
+    receipt = home.folder / "data" / "setup.json"
     receipt.parent.mkdir(parents=True)
     receipt.write_text(json.dumps({"editors": 3}))
     (line,) = home.run("--remove", status=1).splitlines()

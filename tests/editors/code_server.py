@@ -91,11 +91,13 @@ class CodeServer:
 
     def start(self, vsix: Path) -> None:
         """Install the extension and serve; returns when the server answers."""
+        self._run("--install-extension", str(vsix))
+        self.serve()
+
+    def serve(self) -> None:
+        """Serve with the extensions that are installed; returns when the server answers."""
         self.configure({})
         _write(self.root / "data" / "User" / "settings.json", self.user)
-        # VS Code takes a path for this machine from the machine's own settings only, in a remote window.
-        _write(self.root / "data" / "Machine" / "settings.json", self.base)
-        self._run("--install-extension", str(vsix))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -103,7 +105,7 @@ class CodeServer:
         quiet = ["--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command(*serving, *quiet),
+                self.command(*serving, *quiet),
                 env=self._environment(),
                 stdout=log,
                 stderr=log,
@@ -122,17 +124,24 @@ class CodeServer:
                 self._process.wait()
 
     def configure(self, settings: dict[str, Any]) -> None:
-        """Write the workspace's settings, which go over the user's. A window that is open sees these change."""
-        _write(self.folder / ".vscode" / "settings.json", settings)
+        """Write the workspace's settings, which go over the user's. A window that is open sees these change.
+
+        A workspace cannot set what is run and where code is sent; that goes to the machine's settings.
+        """
+        of_machine = {name: value for name, value in settings.items() if name in self.base}
+        _write(self.root / "data" / "Machine" / "settings.json", {**self.base, **of_machine})
+        rest = {name: value for name, value in settings.items() if name not in self.base}
+        _write(self.folder / ".vscode" / "settings.json", rest)
 
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/?folder={self.folder}"
 
     def _run(self, *arguments: str) -> None:
-        run = subprocess.run(self._command(*arguments), env=self._environment(), capture_output=True, text=True)
+        run = subprocess.run(self.command(*arguments), env=self._environment(), capture_output=True, text=True)
         assert run.returncode == 0, f"code-server {' '.join(arguments)} failed:\n{run.stdout}{run.stderr}"
 
-    def _command(self, *arguments: str) -> list[str]:
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line of this VS Code."""
         entry = HOME / "node_modules" / "code-server" / "out" / "node" / "entry.js"
         places = ["--user-data-dir", str(self.root / "data"), "--extensions-dir", str(self.root / "extensions")]
         return [str(node()), str(entry), *places, *arguments]

@@ -1,4 +1,4 @@
-"""Takes the picture of the extension's README from a real VS Code: python take_picture.py [MODEL]."""
+"""Takes the picture of the extension's README from a real VS Code at default settings: take_picture.py [MODEL]."""
 
 import os
 import sys
@@ -11,28 +11,31 @@ from code_server import EXTENSION, CodeServer, package_extension, what_is_missin
 from lsp_editor import engine_home
 from workbench import Workbench
 
-SOURCE = '''"""Areas and lengths of simple shapes."""
+SOURCE = '''"""The depot: where parcels wait until a van takes them."""
 
-import math
-from dataclasses import dataclass
+import logging
+from collections import defaultdict
+
+from parcels import Parcel
+
+logger = logging.getLogger(__name__)
 
 
-@dataclass
-class Circle:
-    radius: float
+class Depot:
+    def __init__(self) -> None:
+        self._waiting: defaultdict[str, list[Parcel]] = defaultdict(list)
 
-    def area(self) -> float:
-        return math.pi * self.radius**2
+    def receive(self, parcel: Parcel) -> None:
+        self._waiting[parcel.destination].append(parcel)
+        logger.info("parcel %s waits for %s", parcel.number, parcel.destination)
 
-    def circumference(self) -> float:
+    def give_back(self, parcel: Parcel) -> None:
+        self._waiting[parcel.destination].remove(parcel)
         |
-
-
-def total_area(shapes: list[Circle]) -> float:
-    return sum(shape.area() for shape in shapes)
 '''
-# The picture is taken at the first suggestion after the shortest part of it.
-TYPED, SHORTEST = "return 2 * math.pi * self.radius", len("return 2 * ")
+TYPED = 'logger.info("parcel %s is back from %s", parcel.number, parcel.destination)'
+SHORTEST = 12
+"""Characters of a suggestion that is worth a picture. It must be right."""
 
 
 def main() -> None:
@@ -41,28 +44,25 @@ def main() -> None:
     model = sys.argv[1] if len(sys.argv) > 1 else "embedded"
     picture = EXTENSION / "images" / "suggestion.png"
     with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path(model)):
-        settings = {
-            "midspan.server.path": str(Path(sys.executable).parent / "midspan-lsp"),
-            "midspan.model": model,
-            "midspan.gate": 0,
-            "midspan.budgetMs": 2000,
-        }
+        program = str(Path(sys.executable).parent / "midspan-lsp")
         os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
-        server = CodeServer(Path(folder) / "vscode", settings)
+        server = CodeServer(Path(folder) / "vscode", {"midspan.server.path": program, "midspan.model": model})
         workbench = None
         try:
             server.start(package_extension())
             workbench = Workbench(server)
             workbench.open_window("notes.txt")
-            workbench.open("shapes.py", SOURCE)
+            workbench.open("depot.py", SOURCE)
             shown = ""
             for number, key in enumerate(TYPED, 1):
                 workbench.type(key)
                 shown = workbench.wait_for_ghost(2.0)
-                if shown.strip() and number >= SHORTEST:
+                if len(shown) >= SHORTEST and TYPED[number:].startswith(shown):
                     break
-            if not shown:
-                sys.exit(f"the model {model} suggests nothing after {TYPED!r}; no picture was taken")
+            else:
+                sys.exit(
+                    f"the model {model} suggests nothing long and right while {TYPED!r} is typed; no picture was taken"
+                )
             workbench.screenshot(picture)
             print(f"{picture.name} shows {shown!r}")
         finally:

@@ -47,14 +47,16 @@ def test_a_filetype_can_be_off_from_the_start_and_another_be_switched(in_neovim:
 
 
 def test_a_buffer_can_be_switched(neovim: Neovim) -> None:
+    neovim.settled()
     neovim.nvim.command("Midspan toggle buffer")
     asked = neovim.report()["asked"]
     for char in "abc":
         neovim.type(char)
     assert neovim.lua("return require('midspan').statusline()") == "Midspan off"
 
-    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.report()["asked"] == asked
+
+    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.offered()
 
 

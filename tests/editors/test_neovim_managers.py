@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,18 @@ def test_without_a_manager(home: Path) -> None:
     check_that_it_runs(home, block("runtimepath:append"))
 
 
+def test_what_setup_has_written_leaves_the_users_own_configuration_alone(home: Path) -> None:
+    written = [sys.executable, "-m", "engine.cli", "setup", "neovim"]
+    variables = {**environment(home, Setup({})), "MIDSPAN_DATA_DIR": str(home / "midspan")}
+    path = f"{PROGRAM.parent}{os.pathsep}{variables['PATH']}"
+    subprocess.run(written, env={**variables, "PATH": path}, cwd=ROOT, check=True, capture_output=True)
+    check_that_it_runs(home, "")
+    with opened(home, "require('midspan').setup({ keymaps = { accept = '<C-y>' } })") as nvim:
+        until_served(nvim)
+        assert is_ours(nvim, "<C-y>")
+        assert not is_ours(nvim, "<Tab>")
+
+
 def block(mark: str) -> str:
     """Return the one block of Lua that has this mark."""
     (found,) = [text for text in BLOCKS if mark in text]
@@ -65,22 +78,38 @@ def block(mark: str) -> str:
 
 def check_that_it_runs(home: Path, init: str) -> None:
     """Start Neovim with this init.lua; check that the module, the command, a key and the language server are there."""
-    (home / "config" / "nvim").mkdir(parents=True)
+    with opened(home, init) as nvim:
+        until_served(nvim)
+        assert nvim.exec_lua("return require('midspan').statusline()") is not None
+        assert nvim.funcs.exists(":Midspan") == 2
+        assert is_ours(nvim, "<Tab>")
+
+
+@contextlib.contextmanager
+def opened(home: Path, init: str) -> Iterator[Any]:
+    """Open a file in a Neovim with this init.lua."""
+    (home / "config" / "nvim").mkdir(parents=True, exist_ok=True)
     (home / "config" / "nvim" / "init.lua").write_text(init)
     (home / "notes.txt").write_text("Shopping list:\n")
     nvim = start(home)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while not nvim.exec_lua("return #vim.lsp.get_clients({ name = 'midspan', bufnr = 0 })"):
-            assert time.monotonic() < deadline, nvim.command_output("messages")
-            time.sleep(0.02)
-        assert nvim.exec_lua("return require('midspan').statusline()") is not None
-        assert nvim.funcs.exists(":Midspan") == 2
-        assert nvim.funcs.maparg("<Tab>", "i")
+        yield nvim
     finally:
         with contextlib.suppress(OSError, EOFError):  # Neovim leaves without a goodbye.
             nvim.command("qall!")
         nvim.close()
+
+
+def is_ours(nvim: Any, key: str) -> bool:
+    """Return whether our plugin has this key in insert mode. Neovim has a mapping of its own for some."""
+    return "Midspan" in nvim.funcs.maparg(key, "i", False, True).get("desc", "")
+
+
+def until_served(nvim: Any) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not nvim.exec_lua("return #vim.lsp.get_clients({ name = 'midspan', bufnr = 0 })"):
+        assert time.monotonic() < deadline, nvim.command_output("messages")
+        time.sleep(0.02)
 
 
 def start(home: Path) -> Any:

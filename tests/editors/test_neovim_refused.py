@@ -30,6 +30,17 @@ def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Open, project:
     assert neovim.messages() == ["Midspan: 4 places in 2 files changed"]
 
 
+def test_after_an_edit_elsewhere_searching_again_finds_the_same_edit(open_app: Open) -> None:
+    neovim = open_app()
+    first = [line for line in preview(neovim) if line.startswith("  + ")]
+
+    neovim.keys("<C-w>pgg0O# about this file<Esc><C-w>p")
+    neovim.keys("r")
+
+    neovim.eventually(lambda: any("as in an earlier edit" in line for line in lines(neovim)), "nothing is found")
+    assert [line for line in lines(neovim) if line.startswith("  + ")] == first
+
+
 def test_lines_that_moved_are_searched_where_they_are(open_app: Open) -> None:
     neovim = open_app()
     where = neovim.lua(

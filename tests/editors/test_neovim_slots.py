@@ -78,6 +78,31 @@ def test_what_a_larger_model_writes_is_previewed_applied_and_undone(
     assert neovim.text() == case.text
 
 
+def test_a_key_in_visual_mode_shows_old_and_new_lines_and_a_key_applies_them(
+    in_neovim: Open, neovim_settings: dict[str, Any], model_server: ModelServer
+) -> None:
+    model_server.behaviour = writes([("return radius ** 2", 0.9)], [("return 3", 0.8)])
+    settings = {**neovim_settings, "model": model_server.model("openai"), "gate": 0.5}
+    keymaps = {"refill": "gR"}
+    text = "def area(radius):\n    wrong = 1\n    return wrong\n"
+    neovim = in_neovim(text, "circle.py", setup={"settings": settings, "keymaps": keymaps})
+    neovim.until_ready()
+
+    neovim.keys("2GVjgR")
+    neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
+
+    shown = lines(neovim)
+    assert [line for line in shown if line[:4] in ("  - ", "  + ")][:3] == [
+        "  -     wrong = 1",
+        "  -     return wrong",
+        "  +     return radius ** 2",
+    ]
+    assert neovim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('circle.py'), 1, 2, false)[1]") == "    wrong = 1"
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    assert neovim.text() == "def area(radius):\n    return radius ** 2\n"
+
+
 def test_pasted_code_is_adapted_from_the_menu(in_neovim: Open) -> None:
     text = "def load(session, url):\n    first = session.get(url)\n    other = 1\n    return first\n"
     neovim = in_neovim(text, "load.py", setup={"settings": {"enabled": False}})

@@ -8,13 +8,13 @@ import pytest
 from code_server import what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
 from vscode_window import kept_on_failure, ready_window
-from workbench import POSITION, Workbench, eventually
+from workbench import CHOICE, POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
 
 MISSING = what_is_missing()
-CHOICE = ".quick-input-list .monaco-list-row"
+PLACE = ".place:not(.following)"
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -157,16 +157,29 @@ def test_a_wrong_setting_is_messages_once_and_clearly(vscode: Workbench) -> None
     ]
 
 
-def test_the_selection_is_filled(vscode: Workbench) -> None:
+def test_the_selection_is_filled_after_a_look_at_old_and_new(vscode: Workbench) -> None:
     vscode.open("selection.txt", "The quick brown|\nThe end.\n")
     vscode.press("Control+Shift+ArrowLeft")
     vscode.command("Midspan: Fill the Selection")
-    eventually(lambda: vscode.line() not in ("The quick brown", "The quick "), "the selection to be filled")
-    text = vscode.saved("selection.txt")
-    assert text.startswith("The quick ")
-    assert text.endswith("\nThe end.\n")
+    old = eventually(lambda: vscode.texts_in_webview(f"{PLACE}:has(:checked) .removed code"), "what was there")
+    (new,) = vscode.texts_in_webview(f"{PLACE}:has(:checked) .added code")
+    assert old == ["The quick brown"]
+    assert vscode.line() == "The quick brown"
+    vscode.press("Control+Enter")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+    assert vscode.saved("selection.txt") == f"{new}\nThe end.\n"
     vscode.press("Control+Z")
     assert vscode.saved("selection.txt") == "The quick brown\nThe end.\n"
+
+
+def test_a_selection_that_the_model_is_not_sure_of_is_left_alone(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.gate": "normal"})
+    vscode.open("unsure.txt", "The quick xylophone|\nThe end.\n")
+    vscode.press("Control+Shift+ArrowLeft")
+    vscode.command("Midspan: Fill the Selection")
+    eventually(lambda: [line for line in vscode.notifications() if "sure enough" in line], "the reason")
+    assert not vscode.texts_in_webview(PLACE)
+    assert vscode.saved("unsure.txt") == "The quick xylophone\nThe end.\n"
 
 
 def test_why_lists_the_places_of_the_suggestion_and_opens_the_chosen_one(vscode: Workbench) -> None:

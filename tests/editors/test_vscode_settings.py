@@ -14,7 +14,8 @@ from lsp_server.settings import GATES, SECTION, Settings, documented_default
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
 README = PACKAGE.with_name("README.md")
-PARTS: list[dict[str, Any]] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]["configuration"]
+CONTRIBUTES: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]
+PARTS: list[dict[str, Any]] = CONTRIBUTES["configuration"]
 CONTRIBUTED: dict[str, Any] = {name: value for part in PARTS for name, value in part["properties"].items()}
 FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
 EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package"}
@@ -27,10 +28,15 @@ def test_the_names_are_the_same() -> None:
 def test_a_new_user_meets_the_basic_settings_first_and_the_others_under_advanced() -> None:
     basic, advanced = ([name for name in part["properties"] if name in FIELDS] for part in PARTS)
     levels = {name: field.metadata["level"] for name, field in FIELDS.items()}
-    assert [part["title"] for part in PARTS] == ["Midspan", "Advanced"]
+    assert [part["title"] for part in PARTS] == ["Midspan", "Midspan: Advanced"]
     assert basic == [name for name, level in levels.items() if level == "basic"]
     assert advanced == [name for name, level in levels.items() if level == "advanced"]
     assert sorted(FIELDS, key=lambda name: int(CONTRIBUTED[name]["order"])) == list(FIELDS)
+
+
+@pytest.mark.parametrize("name", ["midspan.model", "midspan.server.path", "midspan.server.package"])
+def test_no_workspace_says_what_is_run_or_where_code_is_sent(name: str) -> None:
+    assert CONTRIBUTED[name]["scope"] == "machine"
 
 
 @pytest.mark.parametrize("name", FIELDS)

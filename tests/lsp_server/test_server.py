@@ -1,6 +1,8 @@
 """The server process without an engine: its capabilities, settings and switches."""
 
 import asyncio
+import contextlib
+import io
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -12,6 +14,8 @@ import pytest_asyncio
 from lsp_editor import Editor, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from lsp_server import transport
 
 OFF = {"midspan": {"enabled": False}}
 
@@ -206,6 +210,59 @@ async def test_the_server_serves_an_editor_over_tcp(unused_tcp_port: int) -> Non
     await editor.client.shutdown_async(None)
     editor.client.exit(None)
     assert await asyncio.wait_for(server.wait(), 20) == 0
+
+
+async def test_a_web_page_gets_no_answer_on_the_tcp_port_and_an_editor_still_does(unused_tcp_port: int) -> None:
+    address = f"127.0.0.1:{unused_tcp_port}"
+    server = await asyncio.create_subprocess_exec(sys.executable, "-m", "lsp_server", "--tcp", address)
+    body = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
+    head = f"POST / HTTP/1.1\r\nHost: {address}\r\nOrigin: https://evil.example\r\nContent-Length: {len(body)}\r\n\r\n"
+    for _ in range(1000):
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
+            break
+        except OSError:
+            await asyncio.sleep(0.02)
+    writer.write((head + body).encode())
+
+    with contextlib.suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
+    editor = Editor()
+    await editor.client.start_tcp("127.0.0.1", unused_tcp_port)
+    result = await editor.client.initialize_session(types.InitializeParams(types.ClientCapabilities()))
+    assert result.server_info is not None
+    await editor.client.shutdown_async(None)
+    editor.client.exit(None)
+    assert await asyncio.wait_for(server.wait(), 20) == 0
+
+
+@pytest.mark.parametrize("size", [2**60, 2**40])
+async def test_a_message_of_an_absurd_size_does_not_end_the_server(size: int) -> None:
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "lsp_server", stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    _, errors = await server.communicate(b"Content-Length: %d\r\n\r\n{}" % size)
+
+    assert server.returncode == 0
+    assert b"Error" not in errors
+
+
+def test_what_comes_after_a_message_that_is_too_large_is_answered() -> None:
+    large = b" " * (transport.MOST_BYTES + 1)
+    asked = b'{"jsonrpc": "2.0", "id": 1, "method": "midspan/none"}'
+    sent = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in (large, asked))
+    stream = transport.BoundedInput(io.BytesIO(sent))
+    bodies = []
+    while line := stream.readline():
+        if line.startswith(b"Content-Length"):
+            size = int(line.split(b":")[1])
+            stream.readline()
+            bodies.append(stream.read(size))
+    assert len(bodies) == 2
+    assert len(bodies[0]) < 1000
+    assert bodies[1] == asked
 
 
 async def test_the_server_exits_when_the_editor_is_gone() -> None:

@@ -23,7 +23,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     session,
     bulk,
     next,
-    ...registerCommands(context, session, log, bulkCommands(session, bulk, next)),
+    ...registerCommands(context, session, log, status, bulkCommands(session, bulk, next)),
     workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('midspan.server')) {
         session.restartSoon();

@@ -51,9 +51,9 @@ export function lastError(lines: string[]): string | undefined {
   if (lines.some(line => line.includes('ensurepip is not'))) {
     return 'this Python cannot make environments; on Debian and Ubuntu: apt install python3-venv';
   }
-  const marked = lines.findLast(line => /^\s*(error\b|×|╰─▶)/i.test(line));
+  const marked = lines.findLast(line => /^\s*(error\b|cause:|×|╰─▶)/i.test(line));
   const line = marked ?? lines.findLast(each => each.trim());
-  return line?.trim().replace(/^(error:|×|╰─▶)\s*/i, '');
+  return line?.trim().replace(/^(error:|cause:|×|╰─▶)\s*/i, '');
 }
 
 /** Returns the path of a program, given by its path or found on the PATH; undefined if it cannot be run. */

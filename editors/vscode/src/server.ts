@@ -5,6 +5,13 @@ import { type ExtensionContext, type LogOutputChannel, workspace } from 'vscode'
 import { findProgram, outputOf } from './process';
 import { midspanVersion, pythonIn, selectedPython } from './python';
 
+// Where pipx and uv put programs, and the environment of Midspan's README. A VS Code that was started from a menu may lack them
+// in its PATH.
+const USUAL_FOLDERS = [
+  ['.local', 'bin'],
+  ['.midspan', process.platform === 'win32' ? 'Scripts' : 'bin'],
+];
+
 /** The command that starts the language server; `origin` says where it was found. */
 export interface Server {
   command: string;
@@ -88,9 +95,12 @@ function pythonPlace(origin: string, python: () => Promise<string | undefined>):
 }
 
 async function onPath(): Promise<Server | undefined> {
-  // pipx and uv put programs there. A VS Code that was started from a menu may lack it in its PATH.
-  const local = join(homedir(), '.local', 'bin', 'midspan-lsp');
-  const command = findProgram('midspan-lsp') ?? findProgram(local);
-  const runs = command && (await outputOf(command, ['--version']));
-  return runs ? { command, args: [], origin: 'the PATH' } : undefined;
+  const usual = USUAL_FOLDERS.map(folder => join(homedir(), ...folder, 'midspan-lsp'));
+  for (const program of ['midspan-lsp', ...usual]) {
+    const command = findProgram(program);
+    if (command && (await outputOf(command, ['--version']))) {
+      return { command, args: [], origin: 'the PATH' };
+    }
+  }
+  return undefined;
 }

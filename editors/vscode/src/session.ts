@@ -4,6 +4,7 @@ import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
 import { PreviewCapability } from './capabilities';
 import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
+import { excluded } from './settings';
 import type { StatusItem } from './status_item';
 import { forServer, STATUS, type Status } from './wire';
 
@@ -27,6 +28,14 @@ export class Session implements Disposable {
 
   get isRunning(): boolean {
     return this.client?.state === State.Running;
+  }
+
+  /** Where the server comes from that was started last. Throws a one-line Error if none was found. */
+  get origin(): Server {
+    if (!this.server) {
+      throw new Error('the language server was not found; see the log');
+    }
+    return this.server;
   }
 
   /** The running client. Throws a one-line Error if there is none. */
@@ -107,7 +116,7 @@ export class Session implements Disposable {
         workspace: {
           configuration: async (params, token, next) => {
             const answer = await next(params, token);
-            return Array.isArray(answer) ? answer.map(forServer) : answer;
+            return Array.isArray(answer) ? answer.map(section => forServer(section, excluded())) : answer;
           },
         },
         provideInlineCompletionItems: async (document, position, context, token, next) => {

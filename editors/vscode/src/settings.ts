@@ -1,4 +1,5 @@
 import { ConfigurationTarget, workspace } from 'vscode';
+import { allExcluded } from './exclusion';
 
 const SECTION = 'midspan';
 
@@ -14,6 +15,11 @@ export function isOn(language?: string): boolean {
 /** Returns whether the next edit is to be offered. */
 export function offersNextEdits(): boolean {
   return workspace.getConfiguration(SECTION).get<boolean>('nextEdits', true);
+}
+
+/** Returns the patterns of the files that the model never reads. A workspace can only add some. */
+export function excluded(): unknown {
+  return allExcluded(workspace.getConfiguration(SECTION).inspect('exclude') ?? {});
 }
 
 /** Toggles suggestions and saves that where it was set before, else in the user's settings. Returns the new value. */
@@ -37,4 +43,23 @@ export async function toggleLanguage(language: string): Promise<boolean> {
 
 function target(workspaceValue: unknown): ConfigurationTarget {
   return workspaceValue === undefined ? ConfigurationTarget.Global : ConfigurationTarget.Workspace;
+}
+
+/** Returns whether suggestions come while the user types; else they come only when the user asks. */
+export function isAutomatic(): boolean {
+  return workspace.getConfiguration(SECTION).get<boolean>('automatic', true);
+}
+
+/** Switches between suggestions while typing and only when asked. Returns the new value. */
+export async function toggleAutomatic(): Promise<boolean> {
+  const settings = workspace.getConfiguration(SECTION);
+  const on = !isAutomatic();
+  await settings.update('automatic', on, target(settings.inspect('automatic')?.workspaceValue));
+  return on;
+}
+
+/** Lets the completion menu open with nothing selected: then VS Code shows a suggestion beside it. */
+export async function showBesideMenu(): Promise<void> {
+  const settings = workspace.getConfiguration('editor.suggest');
+  await settings.update('selectionMode', 'never', ConfigurationTarget.Global);
 }

@@ -43,6 +43,7 @@ test('a failed run tells the last error of the program itself', async () => {
     { message: 'no such wheel' },
   );
   assert.equal(lastError(['  × No solution found:', '  ╰─▶ a needs b']), 'a needs b');
+  assert.equal(lastError(['error: No solution found', '  cause: Because a needs b']), 'Because a needs b');
   assert.equal(lastError(['one', 'two', '']), 'two');
   assert.match(String(lastError(['it failed because ensurepip is not', 'available'])), /apt install python3-venv/);
   assert.equal(lastError([]), undefined);

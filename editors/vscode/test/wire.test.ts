@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { forServer } from '../src/wire.ts';
 
 test('the server is not sent what only the extension reads', () => {
-  assert.deepEqual(forServer({ budgetMs: 150, server: { path: '' } }), { budgetMs: 150 });
-  assert.equal(forServer(null), null);
+  const section = { budgetMs: 150, exclude: [], server: { path: '' } };
+  assert.deepEqual(forServer(section, ['.env']), { budgetMs: 150, exclude: ['.env'] });
+  assert.equal(forServer(null, []), null);
 });

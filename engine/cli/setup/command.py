@@ -69,7 +69,7 @@ def _installed(editor: Editor, receipt: Receipt) -> str:
         return editor.problem
     try:
         receipt.editors[editor.name] = editor.install(receipt.editors.get(editor.name, Deeds()))
-    except MidspanError as error:
+    except (MidspanError, OSError) as error:
         return str(error)
     receipt.write()
     _line(editor.title, f"done: {editor.plan}", "green")
@@ -79,20 +79,29 @@ def _installed(editor: Editor, receipt: Receipt) -> str:
 
 
 def _remove(receipt: Receipt, names: list[str]) -> None:
+    """Undo for `names`, or for all that was done. Goes on after a failure, and exits with FAILED at the end."""
     chosen = names or list(receipt.editors)
     if not chosen:
         out.print("setup has done nothing here, so there is nothing to undo")
+    failed = False
     for name in chosen:
         done = receipt.editors.get(name)
         if done is None:
             _line(name, "setup has done nothing for it")
             continue
-        left = undo(done)
+        try:
+            left = undo(done)
+        except (MidspanError, OSError) as error:
+            failed = True
+            _line(name, f"not undone: {error}", "yellow")
+            continue
         del receipt.editors[name]
         receipt.write()
         _line(name, "undone", "green")
         for line in left:
             _line("", f"→ {line}", "yellow")
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 def _line(title: str, text: str, style: str = "") -> None:

@@ -1,6 +1,7 @@
 """Doing and undoing: files written, lines added, extensions installed. What was changed since is left, and said."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,9 +22,16 @@ def write_files(files: Mapping[Path, bytes], earlier: Deeds) -> list[WrittenFile
     for path in files:
         if path.exists() and digest_of(path) != known.get(path):
             raise MidspanError(f"{path} is there and is not as setup wrote it; move it away, then run setup again")
-    for path, content in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    new = [path for path in files if not path.exists()]
+    try:
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except OSError:
+        # A later run would take these for files of the user's.
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
     gone = [file for file in earlier.files if Path(file.path) not in files]
     remove_files(gone)
     return [WrittenFile(str(path), digest_of(path)) for path in files]
@@ -85,8 +93,8 @@ def install_extension(program: str, vsix: Path) -> bool:
 
 
 def uninstall_extension(program: str) -> None:
-    """Uninstall the extension. Raises MidspanError with the program's own line."""
-    if EXTENSION_ID in _ask(program, "--list-extensions").lower().split():
+    """Uninstall the extension, if its editor is still there. Raises MidspanError with the program's own line."""
+    if shutil.which(program) and EXTENSION_ID in _ask(program, "--list-extensions").lower().split():
         _ask(program, "--uninstall-extension", EXTENSION_ID)
 
 

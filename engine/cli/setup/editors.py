@@ -74,7 +74,7 @@ def _neovim() -> Editor | None:
     try:
         version = tuple(map(int, re.findall(r"v(\d+)\.(\d+)", _output(program, "--version"))[0]))
         data = _output(program, "--clean", "--headless", "+lua io.stdout:write(vim.fn.stdpath('data'))", "+qall")
-        source = neovim_plugin()
+        source, server = neovim_plugin(), texts.quoted(str(server_program()))
     except (MidspanError, IndexError) as error:
         return Editor("neovim", "Neovim", "", _nothing, problem=str(error))
     if version < _OLDEST_NEOVIM:
@@ -86,12 +86,12 @@ def _neovim() -> Editor | None:
     def install(earlier: Deeds) -> Deeds:
         files = {target / path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
         # "zz": after plugin/midspan.lua, which makes the command.
-        start = texts.NEOVIM_START.format(server=texts.quoted(str(server_program())))
+        start = texts.NEOVIM_START.format(server=server)
         files[target / "plugin" / "zz_setup.lua"] = start.encode()
         return Deeds(folder=str(pack), files=deeds.write_files(files, earlier))
 
     plan = f"write the plugin to {target}; <Tab> accepts a suggestion"
-    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)), server=texts.quoted(str(server_program())))
+    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)), server=server)
     has_lazy = (Path(data.strip()) / "lazy" / "lazy.nvim").is_dir()
     return Editor("neovim", "Neovim", plan, install, then=then if has_lazy else "")
 
@@ -110,7 +110,7 @@ def _helix() -> Editor | None:
     named = {entry.get("name") for entry in known.get("language", [])}
 
     def install(earlier: Deeds) -> Deeds:
-        if earlier.added or has_own:
+        if has_own:
             return earlier
         languages = [name for name in texts.HELIX_LANGUAGES if name not in named]
         entries = [texts.helix_language(name, _helix_servers(program, name)) for name in languages]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,9 +17,9 @@ EXTENSION_FILE = "midspan.vsix"
 def server_program() -> Path:
     """Return the path of this installation's midspan-lsp. Raises MidspanError if it is missing."""
     name = "midspan-lsp.exe" if sys.platform == "win32" else "midspan-lsp"
-    program = Path(sys.executable).parent / name
+    program = Path(sysconfig.get_path("scripts")) / name
     if not program.exists():
-        raise MidspanError(f"there is no {name} beside {sys.executable}; install Midspan again")
+        raise MidspanError(f"{program} is missing; install Midspan again")
     return program
 
 

@@ -67,7 +67,8 @@ class Prompt:
         room = self.window - self.canvas - min(fill.max_tokens, self.window // 4)
         _, newline, below = suffix.partition("\n")
         head = self._head(fill.path, fill.snippets, newline + below, room // 2)
-        above = self.encode(prefix)
+        reach = max(1, room) * _TOKEN_CHARACTERS
+        above = self.encode(prefix[left_edge(len(prefix), 2 * reach, reach) :])
         space = room - len(head)
         above = above[left_edge(len(above), space, space // 4) :]
         return Layout(context=[*head, *above], after=after)

@@ -1,12 +1,12 @@
 """The sampler settings in a checkpoint's generation_config.json. Missing ones are those of the released checkpoint."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from engine.errors import ModelError
+from engine.json_file import read_json
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ def read_settings(folder: Path, ends: object) -> SamplerSettings:
     """Read a checkpoint's settings. `ends` is eos_token_id in config.json. Raises ModelError for invalid values."""
     path = folder / "generation_config.json"
     try:
-        content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        content: dict[str, Any] = read_json(path) if path.exists() else {}
         sampler = content.get("sampler_config") or {}
         configured = {
             "entropy_bound": sampler.get("entropy_bound"),

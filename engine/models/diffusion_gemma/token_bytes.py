@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
+from engine.models.stock.line_tokens import LineTokens
+
 _SPACE = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _UNUSED = re.compile(r"<unused\d+>")
 _LINE = re.compile(r"\n*[^\n]+|\n+")
-MOST_LINES = 20_000
 
 
 class GemmaTokenBytes:
@@ -27,22 +28,14 @@ class GemmaTokenBytes:
                 self._bytes[token] = bytes([int(byte[1], 16)])
             else:
                 self._bytes[token] = text.replace(_SPACE, " ").encode()
-        self._lines: dict[str, list[int]] = {}
+        self._lines = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
 
     def encode(self, text: str) -> list[int]:
         """Tokenize line by line; empty lines belong to the next line.
 
         Lines are cached, because a key press changes only one of them. An edit never changes the tokens of other lines.
         """
-        if len(self._lines) > MOST_LINES:
-            self._lines.clear()
-        tokens: list[int] = []
-        for line in _LINE.findall(text):
-            line_tokens = self._lines.get(line)
-            if line_tokens is None:
-                line_tokens = self._lines[line] = self.tokenizer.encode(line, add_special_tokens=False).ids
-            tokens += line_tokens
-        return tokens
+        return [token for line in _LINE.findall(text) for token in self._lines.of(line)]
 
     def without_text(self, vocabulary: int) -> set[int]:
         """Return the tokens below `vocabulary` that have no text: special and unused tokens, and padding of the

@@ -88,6 +88,8 @@ def lay_out(
     room = limits.stream - len(below) - len(tail) - len(named) - 3
     related: list[int] = []
     for snippet in snippets:
+        if len(snippet.text) > room // 4 * _TOKEN_CHARACTERS:
+            break  # without tokenizing it, which takes seconds for megabytes
         block = [special.file, *encode(short_path(snippet.path))[: limits.path], *encode(snippet.text)]
         if len(related) + len(block) > room // 4:
             break

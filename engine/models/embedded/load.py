@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import cattrs
 from safetensors import SafetensorError
+from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
@@ -34,6 +35,7 @@ def load(
     try:
         card = cattrs.Converter(detailed_validation=False).structure(config, Card)
         tokenizer = load_tokenizer(folder / "tokenizer.json")
+        _check_tokens(card, tokenizer)
         weights = Weights.load(folder / "model.safetensors")
     except FileNotFoundError as error:
         raise ModelError(f"the model in {folder} lacks {Path(str(error.filename or error)).name}") from None
@@ -58,6 +60,18 @@ def load(
     has_link = card.shape.link_width > 0 and runner.draft_rows > 0 and device == "cpu"
     link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
     return EmbeddedModel(card, runner, tokenizer, token_bytes, link, weights.count, threads)
+
+
+def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:
+    """Raise ValueError for a token that the network has no row for: the kernel would read past its end."""
+    last = max((*attrs.astuple(card.marks), *tokenizer.get_vocab().values()))
+    if last >= card.shape.vocabulary or min(attrs.astuple(card.marks)) < 0:
+        raise ValueError(f"token {last} is not one of {card.shape.vocabulary}")
+    if (
+        min(card.below_tokens, card.tail_tokens) < 0
+        or card.below_tokens + card.tail_tokens >= card.shape.context_tokens
+    ):
+        raise ValueError("no room is left for the code above the cursor")
 
 
 def _torch_runner(

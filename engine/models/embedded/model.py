@@ -17,14 +17,13 @@ from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.runner import Ran, Runner
 from engine.models.embedded.shape import Floats
 from engine.models.embedded.token_healing import CompatibleTokens, unfinished
+from engine.models.stock.line_tokens import LineTokens
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, ModelInfo
 
 CLIP = 16_384
 """Characters of a prefix or suffix that are read at most. No context of this model reaches further."""
-MOST_LINES = 20_000
-"""Lines whose tokens are remembered."""
 
 
 class EmbeddedModel:
@@ -62,7 +61,7 @@ class EmbeddedModel:
         )
         self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
-        self._line_tokens: dict[str, list[int]] = {}
+        self._line_tokens = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
         self._link = link
 
     def lay_out(self, fill: Fill) -> Layout:
@@ -77,17 +76,9 @@ class EmbeddedModel:
         return Layout(stream.tokens, typed=typed, above=stream.all_above, below=self._encode(newline + below))
 
     def _encode(self, text: str) -> list[int]:
-        """Tokenize line by line and remember each line: between two keystrokes all but one are the same."""
-        if len(self._line_tokens) > MOST_LINES:
-            self._line_tokens.clear()
-        tokens: list[int] = []
         first, *others = text.split("\n")
-        for line in (first, *("\n" + other for other in others)):
-            known = self._line_tokens.get(line)
-            if known is None:
-                known = self._line_tokens[line] = self.tokenizer.encode(line, add_special_tokens=False).ids
-            tokens += known
-        return tokens
+        lines = (first, *("\n" + other for other in others))
+        return [token for line in lines for token in self._line_tokens.of(line)]
 
     def new_context(self) -> Context:
         return self.runner.new_context()

@@ -9,6 +9,20 @@ Floats = NDArray[np.float32]
 POSITIONS_BEYOND = 256
 """Fills may run past the context's length by this many positions."""
 
+_MOST = {
+    "vocabulary": 1_000_000,
+    "width": 65_536,
+    "layers": 1024,
+    "heads": 1024,
+    "context_tokens": 1_000_000,
+    "canvas_tokens": 65_536,
+    "gram_buckets": 10_000_000,
+    "gram_width": 65_536,
+    "feed_forward": 64,
+    "link_width": 65_536,
+}
+_MAY_BE_0 = ("gram_buckets", "gram_width", "link_width", "canvas_tokens")
+
 
 @attrs.frozen
 class Shape:
@@ -25,6 +39,17 @@ class Shape:
     rope_base: float = 10_000.0
     feed_forward: int = 4
     link_width: int = 0  # hidden width of link.Link; 0 for no link
+
+    def __attrs_post_init__(self) -> None:
+        """Raise ValueError for sizes that no network has: the kernel trusts them."""
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            if not (0 if name in _MAY_BE_0 else 1) <= value <= most:
+                raise ValueError(f"{name} is {value}")
+        if self.width % self.heads or self.head_width % 2:
+            raise ValueError(f"a width of {self.width} cannot be split over {self.heads} heads")
+        if not 1.0 < self.rope_base < 1e9:
+            raise ValueError(f"rope_base is {self.rope_base}")
 
     @property
     def head_width(self) -> int:

@@ -88,6 +88,8 @@ class FimPrompt:
             return []
         related: list[int] = []
         for snippet in snippets:  # the first matters most, so it comes last, nearest to the hole
+            if len(snippet.text) > room * _TOKEN_CHARACTERS:
+                continue
             block = [special.file, *self._encode(f"{short_path(snippet.path)}\n{snippet.text}\n")]
             if len(related) + len(block) <= room:
                 related = [*block, *related]

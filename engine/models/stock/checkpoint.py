@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import attrs
 
 from engine.errors import ModelError
+from engine.json_file import read_json
 from engine.models.stock.family import JsonObject
 
 NOTES = "midspan.json"
@@ -51,7 +51,7 @@ class Checkpoint:
 def read_object(path: Path) -> JsonObject:
     """Return the JSON object in a file, or {} if there is no file. Raises ModelError for any other content."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_json(path)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -1,6 +1,5 @@
 """The weights of a released checkpoint: safetensors, in one file or in shards with an index."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.errors import ModelError
+from engine.json_file import read_json
 
 _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -25,7 +25,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 def _indexed(index: Path) -> list[str]:
     try:
-        names = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+        names = set(read_json(index)["weight_map"].values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise ModelError(f"{index} cannot be read; install the model again") from None
     if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):

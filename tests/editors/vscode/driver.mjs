@@ -104,7 +104,7 @@ const methods = {
     return page.evaluate(() => window.midspanPressed);
   },
 
-  /** What was on the screen since the last call, the first as it was then: [{at, ghost, menu}], at in Unix ms. */
+  /** What was on the screen since the last call, the first as it was then: [{at, ghost, menu, entry}], at in Unix ms. */
   async screens() {
     return page.evaluate(() => {
       const { screens } = window.midspanSeen;
@@ -160,16 +160,20 @@ function watchForGhost({ selector, timeoutMs }) {
 }
 
 /** Runs in the page. Notes the time of a key, and each frame whose ghost text or menu differs from the one before. */
-function watchScreen({ inline, lines, menu }) {
+function watchScreen({ inline, lines, menu, entry }) {
   const texts = selector => [...document.querySelectorAll(selector)].map(one => one.textContent);
-  const screen = () => ({ ghost: [texts(inline).join(''), ...texts(lines)].join('\n'), menu: texts(menu).length > 0 });
+  const screen = () => ({
+    ghost: [texts(inline).join(''), ...texts(lines)].join('\n'),
+    menu: texts(menu).length > 0,
+    entry: texts(entry)[0] ?? '',
+  });
   window.midspanSeen = { screens: [] };
   const { timeOrigin } = performance;
   addEventListener('keydown', event => { window.midspanPressed ??= timeOrigin + event.timeStamp; }, { capture: true });
   const note = now => {
     const { screens } = window.midspanSeen;
     const [last, current] = [screens.at(-1), screen()];
-    if (last?.ghost !== current.ghost || last?.menu !== current.menu) {
+    if (last?.ghost !== current.ghost || last?.menu !== current.menu || last?.entry !== current.entry) {
       screens.push({ at: timeOrigin + now, ...current });
     }
     // A task after this frame sees what the frame has drawn; the time is that of the next one.

@@ -25,52 +25,48 @@ from engine.server.heartbeat import Heartbeat
 TIMEOUT_S = 4.0
 
 
+# In the engine's process: it waits before it reads config.json, and its other threads go on.
+HOOK = """
+import os, sys, time
+def wait(event, arguments):
+    if event == "open" and str(arguments[0]) == {config!r} and not os.path.exists({go!r}):
+        os.makedirs({begun!r}, exist_ok=True)
+        while not os.path.exists({go!r}):
+            time.sleep(0.02)
+sys.addaudithook(wait)
+"""
+
+
 @pytest.fixture
 def slow(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineOptions]:
-    """A model whose loading waits: its config.json is a pipe, and nothing is written to it yet."""
+    """A model whose loading waits until the file `go` is there; `begun` is there once it waits."""
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
     folder = tmp_path / "slow"
     shutil.copytree(tiny_model, folder)
-    (folder / "config.json").unlink()
-    os.mkfifo(folder / "config.json")
+    names = {"config": folder / "config.json", "go": tmp_path / "go", "begun": tmp_path / "begun"}
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(
+        HOOK.format(**{name: str(path) for name, path in names.items()})
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "hook"), os.environ.get("PYTHONPATH", "")]))
     options = EngineOptions(model=str(folder), threads=1)
     yield options
     end(runtime_paths_of(options.model))
 
 
-class ConfigPipe:
-    """Writes to the pipe. The engine waits until this opens the pipe, and then until this closes it."""
-
-    def __init__(self, pipe: Path) -> None:
-        self._pipe, self._descriptor = pipe, -1
-
-    def open(self) -> bool:
-        """Open the pipe. Return False while the engine has not opened it."""
-        try:
-            self._descriptor = os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            return False
-        return True
-
-    def write(self, body: bytes) -> None:
-        os.write(self._descriptor, body)
-        os.close(self._descriptor)
-
-
 @pytest.mark.slow
 async def test_a_client_waits_for_a_slow_start_longer_than_the_heartbeat_timeout(
-    slow: EngineOptions, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+    slow: EngineOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states: list[str] = []
     starting = asyncio.create_task(connect_or_start(slow, "test", states.append))
-    config = ConfigPipe(Path(slow.model) / "config.json")
-    await eventually(config.open)
+    await eventually((tmp_path / "begun").exists)
     monkeypatch.setattr(launcher, "HEARTBEAT_TIMEOUT_S", TIMEOUT_S)
     begin = time.monotonic()
     await eventually(lambda: time.monotonic() > begin + 2 * TIMEOUT_S)
     assert not starting.done()
     monkeypatch.setattr(launcher, "HEARTBEAT_TIMEOUT_S", 60.0)
-    config.write((tiny_model / "config.json").read_bytes())
+    (tmp_path / "go").touch()
     client = await starting
     await client.close()
     assert states[0] == "starting"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import ProtocolError
-from engine.protocol import memory_messages
+from engine.protocol import framing, memory_messages
 from engine.protocol import messages as protocol
 from engine.protocol.framing import MAX_FRAME_BYTES, pack, read_frame, unpack
 from engine.protocol.messages import Cancel, Failed, Fill, Hello
@@ -161,3 +161,13 @@ async def test_a_stream_can_end_between_frames_but_not_inside_one() -> None:
     for cut in (2, 10):
         with pytest.raises(ProtocolError, match="ended inside a frame"):
             await read(pack(Cancel(1))[:cut])
+
+
+@pytest.mark.parametrize("begun", [b"\x00", b"\x00\x00\x00\x05", b"\x00\x00\x00\x05abc"])
+async def test_a_frame_that_is_never_sent_whole_is_given_up(begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing, "REST_S", 0.05)
+    reader = asyncio.StreamReader()
+    reader.feed_data(begun)
+    with pytest.raises(ProtocolError) as caught:
+        await framing.read_frame(reader)
+    assert caught.value.code == "incomplete"

@@ -31,7 +31,7 @@ async def test_the_key_comes_from_the_environment_and_the_hosts_own_variable_win
 async def test_a_key_never_goes_over_plain_http_to_another_machine(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MIDSPAN_API_KEY", "s3cr3t")
+    monkeypatch.setenv("MIDSPAN_API_KEY_MODELS_EXAMPLE", "s3cr3t")
     # Through this proxy, the name of another machine leads to our server.
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
     monkeypatch.delenv("no_proxy", raising=False)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,3 +118,15 @@ def test_a_log_that_cannot_be_written_is_one_line_and_not_an_error() -> None:
     assert open_log(Path("/dev/null/logs/engine.log"), "info") == (
         "there will be no log: cannot write /dev/null/logs/engine.log: Not a directory"
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+def test_only_its_user_can_read_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    assert open_log(path, "info") is None
+    (handler,) = [
+        each for each in logging.getLogger("engine").handlers if getattr(each, "baseFilename", "") == str(path)
+    ]
+    logging.getLogger("engine").removeHandler(handler)
+    handler.close()
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -97,6 +97,11 @@ async def test_the_fills_of_a_client_that_disconnects_are_cancelled(running: Eng
         (Fill(1, "", "", top_p=0.0), "top_p is 0.0"),
         (Fill(1, "", "", seed=-1), "seed is -1"),
         (Fill(1, "x" * 1_000_001, ""), "prefix has 1000001 characters; at most 1000000 are allowed"),
+        (
+            Fill(1, "", "", snippets=[Snippet("a.py", "x" * 150_000)] * 2),
+            "the snippets have 300000 characters; at",
+        ),
+        (Fill(1, "", "", snippets=[Snippet("x" * 5000, "")]), "the path of a snippet has more than 4096 characters"),
     ],
 )
 async def test_a_value_outside_its_limits_is_answered_with_its_name(client: RawClient, fill: Fill, says: str) -> None:
@@ -118,6 +123,7 @@ UNUSUAL = [
     Fill(6, "a", "b", candidates=8, temperature=0.0, top_p=0.01, max_tokens=4),
     Fill(7, "a", "b", candidates=2, temperature=2.0, seed=2**63 - 1, max_tokens=1),
     Fill(8, "a", "b", snippets=[Snippet("", "")] * 64, max_tokens=4),
+    Fill(9, "a", "b", snippets=[Snippet("a", "x" * 200_000)], max_tokens=4),
 ]
 
 

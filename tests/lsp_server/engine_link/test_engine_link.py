@@ -1,5 +1,8 @@
 """The link to a real engine process: it starts the engine when needed, shares it, and starts it again when it dies."""
 
+import os
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,9 +12,11 @@ import psutil
 import pytest
 from lsp_editor import engine_home, eventually
 
+from engine.client import stopping
 from engine.client.launcher import EngineOptions
 from engine.errors import EngineUnavailable
 from engine.protocol.messages import Fill
+from lsp_server.engine_link import silence
 from lsp_server.engine_link.link import FIRST_DELAY_S, LONGEST_DELAY_S, EngineLink
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.messages import StatusParams
@@ -142,6 +147,29 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
 
     assert after.welcome.pid != before
     assert linked.states[-1] == "ready"
+    await linked.link.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is suspended there")
+async def test_a_suspended_engine_is_noticed_and_a_restart_ends_it(
+    options: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((silence, "SILENT_S"), (silence, "ANSWER_S"), (stopping, "ANSWER_S")):
+        monkeypatch.setattr(module, name, 0.5)
+    linked = new_link()
+    linked.link.configure(options)
+    client = await linked.link.client()
+    os.kill(client.welcome.pid, signal.SIGSTOP)
+
+    with pytest.raises(EngineUnavailable):
+        await linked.link.fill(client, HOLE)
+
+    assert linked.states[-1] == "error"
+    assert f"process {client.welcome.pid}) does not answer" in linked.shown[-1].message
+    after = await linked.link.restart()
+    assert after.welcome.pid != client.welcome.pid
+    assert (await linked.link.fill(after, HOLE)).candidates
     await linked.link.close()
 
 

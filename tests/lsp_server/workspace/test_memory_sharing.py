@@ -10,6 +10,25 @@ from recording_engine import RecordingEngine
 from workspace_editor import LEARNED, Change, bars, learned, name_of, reconnect, report, work_on
 
 
+async def test_a_new_session_keeps_what_the_engine_knows_until_it_is_learned_again(
+    settings: dict[str, Any], editor: Editor, engine: RecordingEngine, project: Path
+) -> None:
+    await eventually(learned(engine, project, LEARNED))
+    await editor.stop()
+    (project / "shop/cart.py").rename(project / "shop/basket.py")
+    engine.memory.file_s = 0.3
+
+    again = Editor()
+    await again.start(settings, folders=[project])
+    await work_on(again, project / "main.py")
+    await eventually(lambda: "shop/cart.py" not in engine.memory.texts[name_of(project)])
+    assert "main.py" in engine.memory.texts[name_of(project)], "it answers meanwhile"
+    await eventually(
+        learned(engine, project, {"main.py": LEARNED["main.py"], "shop/basket.py": LEARNED["shop/cart.py"]})
+    )
+    await again.stop()
+
+
 async def test_a_restarted_engine_learns_everything_again(
     editor: Editor, engine: RecordingEngine, project: Path
 ) -> None:

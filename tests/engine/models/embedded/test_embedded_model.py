@@ -1,6 +1,7 @@
 """Loading models, laying holes out, and giving text back."""
 
 import json
+import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +48,19 @@ def test_path_and_snippets_come_before_the_prefix() -> None:
     stream = lay_out(characters, MARKS, Limits(200, 20, 10), "x", "", "home/me/p/q.py", [Snippet("r.py", "S")])
     assert stream.tokens == [1, 2, 7, *characters("r.pyS"), 7, *characters("me/p/q.py\n"), *characters("x"), 3]
     assert short_path("C:\\a\\b\\c\\d.py") == "b/c/d.py"
+
+
+def test_a_snippet_that_cannot_fit_is_not_tokenized() -> None:
+    read: list[str] = []
+
+    def recorded(text: str) -> list[int]:
+        read.append(text)
+        return characters(text)
+
+    snippets = [Snippet("small.py", "S"), Snippet("large.py", "y" * 4_000_000)]
+    stream = lay_out(recorded, MARKS, Limits(200, 20, 10), "x", "", "q.py", snippets)
+    assert characters("S")[0] in stream.tokens
+    assert max(map(len, read)) < 100
 
 
 def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
@@ -117,6 +131,8 @@ def broken(tiny_model: Path, folder: Path, name: str, content: bytes | None) -> 
         ("config.json", b"{", "not valid JSON"),
         ("config.json", json.dumps({"family": "gpt"}).encode(), "family 'gpt'"),
         ("config.json", json.dumps({"family": "midspan"}).encode(), "cannot be read"),
+        ("config.json", b"[" * 200_000, "nested too deeply"),
+        ("config.json", b'{"family": "midspan", "shape": ' + b"[" * 200_000, "nested too deeply"),
         ("model.safetensors", None, "model.safetensors"),
         ("model.safetensors", b"\x00" * 100, "damaged"),
         ("tokenizer.json", b"nonsense", "cannot be read"),
@@ -138,6 +154,51 @@ def test_weights_of_another_shape_are_refused(tiny_model: Path, tmp_path: Path) 
     folder = broken(tiny_model, tmp_path / "model", "config.json", json.dumps(config).encode())
     with pytest.raises(ModelError, match="do not fit"):
         load(str(folder))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heads": 0},
+        {"heads": -2},
+        {"heads": 3},
+        {"width": 0},
+        {"layers": 10**12},
+        {"context_tokens": 2**62},
+        {"context_tokens": 0},
+        {"vocabulary": 8},
+        {"gram_buckets": -1},
+        {"rope_base": float("nan")},
+        {"rope_base": 0.0},
+    ],
+    ids=str,
+)
+def test_sizes_that_no_network_has_are_refused(tiny_model: Path, tmp_path: Path, change: dict[str, float]) -> None:
+    config = json.loads((tiny_model / "config.json").read_text())
+    config["shape"].update(change)
+    folder = broken(tiny_model, tmp_path / "model", "config.json", json.dumps(config).encode())
+    with pytest.raises(ModelError) as caught:
+        load(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_special_token_without_a_row_in_the_network_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    config = json.loads((tiny_model / "config.json").read_text())
+    config["marks"]["mask"] = config["shape"]["vocabulary"]
+    folder = broken(tiny_model, tmp_path / "model", "config.json", json.dumps(config).encode())
+    with pytest.raises(ModelError, match="token"):
+        load(str(folder))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in the file system there")
+def test_a_config_that_is_a_pipe_or_a_device_is_refused_at_once(tiny_model: Path, tmp_path: Path) -> None:
+    pipe = broken(tiny_model, tmp_path / "pipe", "config.json", None)
+    os.mkfifo(pipe / "config.json")
+    device = broken(tiny_model, tmp_path / "device", "config.json", None)
+    (device / "config.json").symlink_to("/dev/zero")
+    for folder in (pipe, device):
+        with pytest.raises(ModelError, match="it is not a file"):
+            load(str(folder))
 
 
 def test_weights_that_are_no_numbers_are_refused(tiny_model: Path, tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from engine.cli.model_sheet import sheet_of
 from engine.client import exit_status as exits
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.stopping import stop_running
 from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision

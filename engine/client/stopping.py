@@ -1,0 +1,94 @@
+"""Ending a running engine: it is asked to end, and one that does not answer is killed."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from engine.client.address import RuntimePaths, check_private
+from engine.client.connection import EngineClient
+from engine.client.launcher import EngineOptions, connect_running
+from engine.client.lock import is_held, read_record
+from engine.errors import EngineUnavailable, MidspanError
+
+ANSWER_S = 3.0
+"""An engine that does not answer a status request within this time will not end when it is asked to."""
+_END_S = 10.0
+_POLL_S = 0.05
+_LOOKS = 3
+
+
+async def stop_running(options: EngineOptions, client_name: str) -> bool:
+    """End the engine of these options, and wait for its end. Return False when none is running.
+
+    It is asked to end. If it does not answer, the process that holds its lock is killed. `client_name` is our name.
+    Raises MidspanError.
+    """
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            client = await connect_running(options, client_name)
+    except (EngineUnavailable, TimeoutError):
+        # Nothing is believed that somebody else could have written.
+        check_private(options.paths)
+        await kill_holder(options.paths)
+        return True
+    if client is None:
+        return False
+    try:
+        await stop(client, options)
+    finally:
+        await client.close()
+    return True
+
+
+async def stop(client: EngineClient, options: EngineOptions) -> None:
+    """End the engine at the other end of a connection, as `stop_running` does."""
+    with suppress(MidspanError, TimeoutError):
+        async with asyncio.timeout(ANSWER_S):
+            await client.status()
+        await client.shutdown()
+        return
+    await kill_holder(options.paths)
+
+
+async def kill_holder(paths: RuntimePaths) -> None:
+    """Kill the process that holds the lock, and wait until the lock is free.
+
+    Raises EngineUnavailable when somebody else could have written the lock, and when the process is not our engine.
+    """
+    check_private(paths)
+    # A client that looks at the lock holds it for a moment.
+    for _ in range(_LOOKS):
+        if not is_held(paths.lock):
+            return
+        await asyncio.sleep(_POLL_S)
+    record = read_record(paths.lock)
+    if record is None or not _is_our_engine(record.pid):
+        raise EngineUnavailable(
+            f"the engine does not answer, and no process of yours is named by its lock {paths.lock}; end it by hand"
+        )
+    try:
+        os.kill(record.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+    except OSError as error:
+        raise EngineUnavailable(f"the engine (process {record.pid}) cannot be killed: {error.strerror}") from None
+    until = time.monotonic() + _END_S
+    while is_held(paths.lock):
+        if time.monotonic() > until:
+            raise EngineUnavailable(f"the engine (process {record.pid}) was killed and still holds {paths.lock}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _is_our_engine(pid: int) -> bool:
+    """Whether a process is one of ours that runs an engine. The lock is held, so its record is not of an older one."""
+    if pid <= 1 or pid == os.getpid():
+        return False
+    place = Path(f"/proc/{pid}")
+    if sys.platform == "win32" or not place.exists():
+        return True  # The system refuses to kill a process of somebody else.
+    try:
+        return place.stat().st_uid == os.geteuid() and b"engine" in (place / "cmdline").read_bytes()
+    except OSError:
+        return False

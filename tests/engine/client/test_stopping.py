@@ -1,0 +1,54 @@
+"""An engine that does not answer is ended too, and no other process is."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from engine.client import stopping
+from engine.client.address import RuntimePaths, make_private
+from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.lock import EngineLock, LockRecord, is_held
+from engine.client.stopping import kill_holder, stop_running
+from engine.errors import EngineUnavailable
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is suspended there")
+async def test_a_suspended_engine_is_killed(
+    options: EngineOptions, paths: RuntimePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "ANSWER_S", 0.3)
+    client = await connect_or_start(options, "test")
+    os.kill(client.welcome.pid, signal.SIGSTOP)
+    assert await stop_running(options, "test")
+    assert not is_held(paths.lock)
+    await client.closed.wait()
+    assert not await stop_running(options, "test")
+
+
+@pytest.mark.slow
+async def test_a_process_that_is_no_engine_is_not_killed(
+    options: EngineOptions, paths: RuntimePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "ANSWER_S", 0.3)
+    make_private(paths.directory)
+    pipe = asyncio.subprocess.PIPE
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=pipe)
+    lock = EngineLock.acquire(paths.lock)
+    assert lock is not None
+    try:
+        lock.write(LockRecord(other.pid, "model", "0", socket=str(paths.socket)))
+        if sys.platform == "linux":
+            with pytest.raises(EngineUnavailable, match="no process of yours"):
+                await kill_holder(paths)
+        assert other.returncode is None
+        lock.write(LockRecord(os.getpid(), "model", "0", socket=str(paths.socket)))
+        with pytest.raises(EngineUnavailable, match="no process of yours"):
+            await kill_holder(paths)
+    finally:
+        lock.release()
+        await other.communicate(b"\n")
+    assert other.returncode == 0
