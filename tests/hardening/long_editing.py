@@ -8,7 +8,7 @@ from hardening.editing_machine import EditingMachine
 from hardening.running_engine import engine_of
 from hardening.work import Row, Work, told
 
-_STEPS = 400
+_STEPS = 200
 _SHORT_EXAMPLES = 2
 """Hypothesis begins with the shortest examples."""
 _BATCH = 4_000
