@@ -19,6 +19,8 @@ help:
 	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
+	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
+	@echo "make test-neon  build the kernel for ARM and run its tests in an emulator"
 	@echo "make soak    attack it for an hour: an editor that does anything, kills, fuzzing, memory (MINUTES=5 shortens it)"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 

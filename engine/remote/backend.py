@@ -18,7 +18,7 @@ from engine.remote.key import find_key
 from engine.remote.llamacpp import LlamaCpp
 from engine.remote.server_text import candidate_of
 from engine.remote.vllm import Vllm
-from engine.schedule.backend import CancelledFill, Ticket
+from engine.schedule.backend import Ticket, settle_cancelled
 
 MAX_ACTIVE = 8
 """Fills that the server works on at the same time. The others wait, and their budget runs meanwhile."""
@@ -130,7 +130,7 @@ class RemoteBackend:
             return
         if ticket.cancelled or task.cancelled():
             self._cancelled += 1
-            ticket.result.set_exception(CancelledFill("the fill was cancelled"))
+            settle_cancelled(ticket)
         elif error is not None:
             if isinstance(error, RemoteError):
                 _log.warning("%s", error)

@@ -29,6 +29,13 @@ class Ticket:
     cancelled: bool = False
 
 
+def settle_cancelled(ticket: Ticket) -> None:
+    """Answer a cancelled fill with CancelledFill."""
+    ticket.result.set_exception(CancelledFill("the fill was cancelled"))
+    # Who cancelled a fill need not look at its result; asyncio would log an exception that nobody has seen.
+    ticket.result.exception()
+
+
 class Backend(Protocol):
     """Fills holes for all clients of an engine, on its event loop."""
 

@@ -23,7 +23,8 @@ class FillQueue:
 
     The next fill is one of the owner with the fewest fills under way, and of these the newest. Under more load than the
     engine can bear, the oldest fills belong to text that has changed since then: if they went first, all answers would
-    come too late. The others are cancelled by their editors, or go first once they have waited for PATIENCE_S.
+    come too late. The others are cancelled by their editors, answered by the scheduler when their time is over, or go
+    first once they have waited for PATIENCE_S.
 
     Fills ahead of the user come last. They join only when nothing else is under way.
     """

@@ -38,13 +38,21 @@ class Job:
     """Built on the worker thread, because laying out a hole and taking a context cost time."""
 
     def __init__(
-        self, fill: Fill, model: Model, cache: ContextCache, submitted: float, memories: Memories | None = None
+        self,
+        fill: Fill,
+        model: Model,
+        cache: ContextCache,
+        submitted: float,
+        memories: Memories | None = None,
+        most_tokens: int | None = None,
     ) -> None:
+        """`most_tokens` bounds the fill further than its own max_tokens does, and leaves its layout as it is."""
         self._started = time.perf_counter()
         if memories is not None and (related := memories.related(fill)):
             # What resembles the hole matters more than other open files, so it comes first.
             fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
         self.fill, self._model, self._submitted = fill, model, submitted
+        self._most_tokens = min(fill.max_tokens, fill.max_tokens if most_tokens is None else most_tokens)
         self._strategy = FillStrategy(fill.rule, fill.steps)
         if fill.rule == "default":
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
@@ -117,7 +125,7 @@ class Job:
         task = FillTask(
             context,
             self._layout,
-            Bounds(fill.extent, fill.max_tokens, fill.min_line_probability),
+            Bounds(fill.extent, self._most_tokens, fill.min_line_probability),
             Sampler(temperature, fill.top_p, fill.seed + number),
             self._strategy,
             self._memory,

@@ -16,13 +16,13 @@ from contextlib import suppress
 from engine.fill.interface import Model
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
-from engine.schedule.backend import CancelledFill, Ticket
+from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
-from engine.schedule.fill_queue import FillQueue, urgent
+from engine.schedule.fill_queue import MAX_BATCH, FillQueue, urgent
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
-from engine.schedule.ticket import Entry, ScheduledTicket, show_progress
+from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfilled
 from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
@@ -35,6 +35,8 @@ token costs its time; a piece takes some tens of milliseconds. A GPU reads all w
 tokens at once take about as long as two denoising steps, in eight pieces four times that."""
 
 
+CROWDED_TOKENS = 16
+"""While more fills wait than fit into a batch, a new one gets at most so many tokens: the first ones help most."""
 LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 IDLE_S = 0.2
@@ -188,6 +190,11 @@ class Scheduler:
         for ticket in [ticket for ticket in (*self._waiting, *self._active) if ticket.cancelled]:
             (self._active if ticket in self._active else self._waiting).remove(ticket)
             self._settle(ticket)
+        now = time.perf_counter()
+        for ticket in [ticket for ticket in self._waiting if now > ticket.deadline]:
+            self._waiting.remove(ticket)
+            rule = ticket.fill.rule if ticket.fill.rule != "default" else self._model.default.rule
+            ticket.result.set_result(unfilled(ticket, rule, now))
         while (ticket := self._waiting.take(self._active, time.perf_counter())) is not None:
             self._active.append(ticket)
 
@@ -197,7 +204,8 @@ class Scheduler:
         for ticket in tickets:
             try:
                 if ticket.job is None:
-                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories)
+                    most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
+                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories, most)
                 passes = ticket.job.passes(self._encode_rows)
                 batch += [Entry(ticket, index, run) for index, run in enumerate(passes)]
             except Exception as error:
@@ -252,7 +260,7 @@ class Scheduler:
             return
         if ticket.cancelled or job is None:
             self._cancelled += 1
-            ticket.result.set_exception(CancelledFill("the fill was cancelled"))
+            settle_cancelled(ticket)
             return
         filled = job.filled()
         self._fills += 1

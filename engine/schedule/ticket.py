@@ -3,6 +3,7 @@
 import attrs
 
 from engine.fill.interface import Pass
+from engine.protocol.messages import Candidate, Filled, RuleName, Timings
 from engine.schedule.backend import Ticket
 from engine.schedule.job import Job
 
@@ -14,6 +15,25 @@ class ScheduledTicket(Ticket):
     error: Exception | None = None
     job: Job | None = None
     delayed: bool = False
+
+    @property
+    def deadline(self) -> float:
+        """When its budget ends, as a perf_counter."""
+        return self.submitted + self.fill.budget_ms / 1000
+
+
+def unfilled(ticket: ScheduledTicket, rule: RuleName, now: float) -> Filled:
+    """Return the answer to a fill whose time is over before it began: an empty text. now: a perf_counter."""
+    waited = round((now - ticket.submitted) * 1000, 3)
+    return Filled(
+        id=ticket.fill.id,
+        candidates=[Candidate("", [], [], "deadline", end_confidence=0.0)],
+        steps=0,
+        rule=rule,
+        context_tokens=0,
+        cached_tokens=0,
+        ms=Timings(queue=waited, encode=0.0, denoise=0.0, total=waited),
+    )
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import attrs
 
@@ -17,51 +17,19 @@ from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
-from lsp_server.offer_tag import OfferTag
 from lsp_server.requests.ahead import Ahead
 from lsp_server.requests.session import Session
+from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
-from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
-from lsp_server.suggest.reuse import Offer, Reuse, longer
+from lsp_server.suggest.reuse import Rest, Reuse, longer
 
 _logger = logging.getLogger(__name__)
 
-MAX_SUGGESTIONS = 3
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
-_PLAUSIBLE = 0.02
-"""A further guess must be at least this many times as likely as the best one: drawn tokens may not fit together."""
-
-
-@attrs.frozen
-class Suggestion:
-    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
-
-    text: str
-    cursor: Cursor
-    tag: OfferTag
-
-
-@attrs.frozen
-class SuggestionRequest:
-    """A suggestion request. A newer one from the same asker cancels it.
-
-    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the rest of the last suggestions does not keep the engine from being asked. If there is nothing to show,
-    the user is told why.
-    """
-
-    asker: str
-    uri: str
-    cursor: Callable[[Snapshot], Cursor]
-    candidates: int = 1
-
-    @property
-    def automatic(self) -> bool:
-        return self.candidates == 1
 
 
 class Suggestions:
@@ -74,6 +42,8 @@ class Suggestions:
         self._reuse = Reuse()
         self._restraint = Restraint()
         self._ahead = Ahead(session, self._restraint)
+        self._asked: dict[str, int] = {}
+        """The offer of each document that the user asked for last."""
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
         self.why = Why(session)
 
@@ -109,6 +79,7 @@ class Suggestions:
         rest = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
+        self._ahead.forget(snapshot.uri)
         self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
 
@@ -130,11 +101,13 @@ class Suggestions:
         self._reuse.forget(uri)
         self._restraint.forget(uri)
         self._ahead.forget(uri)
+        self._asked.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
-        session, settings = self._session, self._session.configuration.settings
-        if request.automatic and not session.is_automatic:
+        session = self._session
+        unasked = request.automatic and not session.is_automatic
+        if unasked and request.uri not in self._asked:
             return []
         snapshot = await session.parsed(request.uri)
         if snapshot is None:
@@ -147,14 +120,24 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        followed = self._reuse.follow(*here) if request.automatic else None
-        rest = next((each for each in followed.texts if restraint.keeps(*here, each)), "") if followed else ""
-        if followed is not None and rest and not followed.offer.may_grow(rest, *here):
+        followed = self._followed(*here) if request.automatic else None
+        if followed is not None and (unasked or not followed.offer.may_grow(followed.texts[0], *here)):
             session.board.counts.reused += 1
             if is_typed:
-                restraint.showed(*here, rest)
-                self._ahead.aim(*here, rest)
-            return _tagged([rest], cursor, followed.offer, [None])
+                restraint.showed(*here, followed.texts[0])
+            if is_typed and not unasked:
+                self._ahead.aim(*here, followed.texts[0])
+            return tagged(followed.texts, cursor, followed.offer, [None])
+        if unasked:
+            return []
+        return await self._ask(request, cursor, snapshot, followed)
+
+    async def _ask(
+        self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
+    ) -> list[Suggestion]:
+        """Ask the engine at `cursor` in the document's version `snapshot`. What is `followed` stays on the screen."""
+        session, restraint, settings = self._session, self._restraint, self._session.configuration.settings
+        here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
@@ -165,8 +148,8 @@ class Suggestions:
         if filled is None or current is None or current.version != snapshot.version:
             return []
         presented = self._presented(request, plan, filled, here)
-        if followed is not None and rest:
-            presented = longer(presented, rest, followed.offer.source)
+        if followed is not None:
+            presented = longer(presented, followed.texts[0], followed.offer.source)
         texts = [each.text for each in presented]
         if is_typed:
             # Who asks and cycles through several texts ignores none of them.
@@ -175,17 +158,31 @@ class Suggestions:
             self._ahead.forget(request.uri)
             return []
         offer = self._reuse.remember(*here, presented, session.offers.make)
-        if texts[0] != rest:
+        if not request.automatic:
+            self._asked[request.uri] = offer.number
+        if followed is None or texts != followed.texts:
             self.why.note(plan, texts[0])
         if is_typed and request.automatic:
             self._ahead.aim(*here, texts[0])
-        return _tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
+        return tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
+
+    def _followed(self, snapshot: Snapshot, offset: int) -> Rest | None:
+        """Return what is left of an offer, one text, while the user types along it; None if nothing is."""
+        followed = self._reuse.follow(snapshot, offset)
+        # While nothing comes unasked, only what was asked for stays.
+        may_stay = self._session.is_automatic or (
+            followed is not None and followed.offer.number == self._asked.get(snapshot.uri)
+        )
+        if followed is None or not may_stay:
+            return None
+        rest = next((each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)), None)
+        return None if rest is None else Rest(followed.offer, [rest])
 
     def _presented(
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
     ) -> list[Presented]:
         if not request.automatic:
-            return _asked(plan, filled, self._session.configuration.settings)
+            return asked_for(plan, filled, self._session.configuration.settings)
         return [each for each in present(plan, filled) if self._restraint.allows(*here, each.text)]
 
     async def _awaited_client(self) -> EngineClient:
@@ -219,28 +216,3 @@ class Suggestions:
         running = self._running.pop(key, None)
         if running is not None:
             running.cancel()
-
-
-def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
-    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
-
-    Of a guess there is the first line only: what is below it is hardly ever right.
-    """
-    sure = present(attrs.evolve(plan, settings=settings), filled)
-    ungated = present(plan, filled)
-    least = _PLAUSIBLE * max((each.confidence for each in ungated), default=0.0)
-    guesses = [
-        attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least
-    ]
-    shown = {each.text: each for each in (*sure, *guesses) if each.text}
-    return list(shown.values())[:MAX_SUGGESTIONS]
-
-
-def _tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
-    start = cursor.offset - offer.offset
-    language = cursor.snapshot.language.id
-    tags = [
-        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
-        for text, confidence in zip(texts, confidences, strict=True)
-    ]
-    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

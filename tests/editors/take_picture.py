@@ -9,31 +9,26 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
-from workbench import Workbench
+from workbench import Workbench, eventually
 
-SOURCE = '''"""The depot: where parcels wait until a van takes them."""
-
-import logging
-from collections import defaultdict
-
-from parcels import Parcel
-
-logger = logging.getLogger(__name__)
+SOURCE = """from fetching import Missing, fetch_page, fetch_sound
 
 
-class Depot:
-    def __init__(self) -> None:
-        self._waiting: defaultdict[str, list[Parcel]] = defaultdict(list)
+def page(address: str) -> bytes:
+    try:
+        return fetch_page(address)
+    except Missing as error:
+        raise ValueError(f"{address} cannot be fetched") from error
 
-    def receive(self, parcel: Parcel) -> None:
-        self._waiting[parcel.destination].append(parcel)
-        logger.info("parcel %s waits for %s", parcel.number, parcel.destination)
 
-    def give_back(self, parcel: Parcel) -> None:
-        self._waiting[parcel.destination].remove(parcel)
+def sound(address: str) -> bytes:
+    try:
+        return fetch_sound(address)
+    except Missing as error:
         |
-'''
-TYPED = 'logger.info("parcel %s is back from %s", parcel.number, parcel.destination)'
+"""
+TYPED = 'raise ValueError(f"{address} cannot be fetched") from error'
+READING = ".statusbar-item[aria-label*='Reading the workspace']"
 SHORTEST = 12
 """Characters of a suggestion that is worth a picture. It must be right."""
 
@@ -52,7 +47,12 @@ def main() -> None:
             server.start(package_extension())
             workbench = Workbench(server)
             workbench.open_window("notes.txt")
-            workbench.open("depot.py", SOURCE)
+            workbench.open("retries.py", SOURCE)
+            # The workspace is read from the first suggestion on.
+            workbench.type(TYPED[0])
+            workbench.wait_for_ghost(5.0)
+            workbench.press("Backspace")
+            eventually(lambda: not workbench.texts(READING), "the workspace to be read")
             shown = ""
             for number, key in enumerate(TYPED, 1):
                 workbench.type(key)

@@ -54,6 +54,18 @@ def test_suggest_now_has_a_key_and_several_to_choose_from(vscode: Workbench) -> 
     assert vscode.saved("several.py") == f"values = [1, 2, 3]\nfirst = {second}\n"
 
 
+def test_after_tab_the_next_suggestion_comes_without_a_key(vscode: Workbench) -> None:
+    odd = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+    vscode.server.configure({"midspan.maxTokens": 4})  # So that one suggestion is not all of the line.
+    vscode.open("next.py", f"{odd * 3}|\n")
+    typed, first = type_until_ghost(vscode, "destination_of_everything = unlik")
+    vscode.press("Tab")
+    eventually(lambda: vscode.ghost() not in ("", first), "the next suggestion")
+    second = vscode.ghost()
+    vscode.press("Tab")
+    assert vscode.saved("next.py").startswith(f"{odd * 3}{typed}{first}{second}")
+
+
 def test_a_word_can_be_accepted_with_the_key_of_neovim(vscode: Workbench) -> None:
     vscode.open("word.txt", FOX)
     typed, ghost = type_until_ghost(vscode, SENTENCE, at_least=5)

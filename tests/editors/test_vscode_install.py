@@ -18,6 +18,12 @@ from vscode_window import OUT, kept_on_failure
 from workbench import STATUS, Workbench, eventually
 
 MISSING = what_is_missing()
+BASE = {
+    "midspan.model": "embedded",
+    "midspan.idleMinutes": 10,
+    "midspan.server.path": "",
+    "midspan.server.package": "",
+}
 CHOICE = ".quick-input-list .monaco-list-row"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -41,7 +47,7 @@ def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
     """A window of the extension that carries the wheel. At first the workspace has an environment with Midspan."""
     with engine_home(tmp_path_factory.mktemp("run"), Path("embedded")):
         folder = tmp_path_factory.mktemp("vscode")
-        server = CodeServer(folder, {"midspan.model": "embedded", "midspan.idleMinutes": 10}, _environment(folder))
+        server = CodeServer(folder, BASE, _environment(folder))
         server.folder.mkdir()
         environment_of(server).symlink_to(sys.prefix)
         carrying = Path(shutil.copy(package_extension(), folder / "midspan.vsix"))
@@ -97,18 +103,17 @@ def test_the_red_status_item_lets_the_user_choose_a_program(without_server: Work
     without_server.press("Enter")
     without_server.wait_for_status("ready")
     assert str(program) in running(without_server)
-    machine_settings(without_server.server).write_text("{}")
+    without_server.server.configure({})
     without_server.wait_for_status("error")
 
 
 def test_what_pip_says_is_shown_and_nothing_half_done_is_left(without_server: Workbench) -> None:
-    without_server.server.configure({})
-    machine_settings(without_server.server).write_text('{"midspan.server.package": "no-such-package-of-midspan"}')
+    without_server.server.configure({"midspan.server.package": "no-such-package-of-midspan"})
     mend(without_server, "Install the Server")
     said = "Midspan: No matching distribution found for no-such-package-of-midspan"
     eventually(lambda: said in without_server.notifications(), "pip's own error")
     assert not private_environment(without_server.server)
-    machine_settings(without_server.server).write_text("{}")
+    without_server.server.configure({})
 
 
 def test_an_installation_can_be_cancelled(without_server: Workbench) -> None:
@@ -146,10 +151,6 @@ def choose(vscode: Workbench, choice: str) -> None:
 def private_environment(server: CodeServer) -> list[Path]:
     """Return the interpreter of the extension's own environment, if it is there."""
     return list((server.root / "data").rglob("globalStorage/midspan.midspan/server/bin/python"))
-
-
-def machine_settings(server: CodeServer) -> Path:
-    return server.root / "data" / "Machine" / "settings.json"
 
 
 def environment_of(server: CodeServer) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hardening.fuzz_targets import Target, targets
 from hardening.fuzzed_bytes import CORPUS
 from hardening.language_server import Broken
-from hardening.work import Row, Work
+from hardening.work import Row, Work, told
 
 _BATCH = 200
 
@@ -61,7 +61,7 @@ def soak(work: Work) -> list[Row]:
                 try:
                     fuzz(target, _BATCH, number, CORPUS)
                 except Exception as error:
-                    lost[target.name].append(f"seed {number}: {error}".partition("\n")[0][:200])
+                    lost[target.name].append(told(error))
                 fed[target.name] += _BATCH
             batch += 1
             work.say(f"{sum(fed.values()):,} inputs")

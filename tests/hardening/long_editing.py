@@ -6,9 +6,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from hardening.bench import Bench
 from hardening.editing_machine import EditingMachine
 from hardening.running_engine import engine_of
-from hardening.work import Row, Work
+from hardening.work import Row, Work, told
 
-_STEPS = 400
+_STEPS = 200
 _SHORT_EXAMPLES = 2
 """Hypothesis begins with the shortest examples."""
 _BATCH = 4_000
@@ -40,7 +40,7 @@ def soak(work: Work) -> list[Row]:
             try:
                 run(bench, _BATCH, number)
             except Exception as error:  # A failure of hypothesis itself is one too: it says that something is flaky.
-                lost.append(f"seed {number}: {_told(error)}")
+                lost.append(f"seed {number}: {told(error)}")
                 work.say("\n".join([str(error), *getattr(error, "__notes__", [])]))
             batch += 1
             work.say(f"{bench.counts.operations:,} operations")
@@ -51,8 +51,3 @@ def soak(work: Work) -> list[Row]:
     counts = bench.counts
     seen = f"{counts.echoes:,} texts compared, {counts.answers:,} answers, {bench.engine.disasters} disasters"
     return [Row("operations of an editor, engines that die meanwhile", counts.operations, lost, seen)]
-
-
-def _told(error: BaseException) -> str:
-    inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-    return f"{type(inner).__name__}: {inner}".partition("\n")[0][:200]

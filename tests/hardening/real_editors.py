@@ -10,13 +10,14 @@ from hardening.work import Row, Work
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = 20
+TESTS = "tests/editors"
 
 
 def soak(work: Work) -> list[Row]:
     """Run tests/editors up to 20 times, once at least, while there is time for one more."""
     if not (ROOT / ".editors").is_dir():
         return [Row("tests in real editors", 0, seen="skipped: make editors")]
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/editors"]
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", TESTS]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     for name in ("MIDSPAN_RUNTIME_DIR", "MIDSPAN_DATA_DIR", "MIDSPAN_CONFIG_DIR"):
         environment.pop(name, None)

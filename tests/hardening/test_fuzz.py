@@ -16,11 +16,6 @@ _MANY = 150
 _KEPT = sorted(path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*") if path.is_file())
 _TARGETS = ("frames", "engine", "messages", "headers", "configs", "records", "choices")
 _SEED = 1122
-_ITEM_9 = "issue 17, Mend 9"
-_NOT_MENDED = {
-    *("choices/deep", "configs/deep", "configs/no-heads", "configs/context-of-2-to-the-40", "choices", "configs"),
-    *("streams/length-of-2-to-the-60", "streams/a-length-with-a-thousand-digits"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +28,8 @@ def found(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
             each.close()
 
 
-def _kept(*folders: str) -> list[object]:
-    return [_marked(name) for name in _KEPT if name.partition("/")[0] in folders]
-
-
-def _marked(name: str) -> object:
-    return pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=_ITEM_9) if name in _NOT_MENDED else ())
+def _kept(*folders: str) -> list[str]:
+    return [name for name in _KEPT if name.partition("/")[0] in folders]
 
 
 @pytest.mark.parametrize("name", _kept(*_TARGETS))
@@ -51,6 +42,6 @@ def test_bytes_that_are_no_messages_cost_no_session(name: str, tmp_path: Path) -
     streams.feed(tmp_path, (CORPUS / name).read_bytes())
 
 
-@pytest.mark.parametrize("name", [_marked(name) for name in _TARGETS])
+@pytest.mark.parametrize("name", _TARGETS)
 def test_bytes_that_nobody_thought_of_are_one_clear_error(name: str, found: dict[str, Target], tmp_path: Path) -> None:
     fuzz(found[name], _EXAMPLES.get(name, _MANY), _SEED, tmp_path)

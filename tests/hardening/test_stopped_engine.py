@@ -10,10 +10,7 @@ from hardening.editing import SETTINGS
 from hardening.language_server import LanguageServer
 from hardening.running_engine import Engine
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xfail(strict=True, reason="issue 17, Mend 6"),
-]
+pytestmark = pytest.mark.slow
 _URI = "file:///project/a.py"
 _ASKED = {"textDocument": {"uri": _URI}, "position": {"line": 0, "character": 4}}
 _INVOKED = {**_ASKED, "context": {"triggerKind": 1}}

@@ -44,3 +44,10 @@ class Work:
 
 
 Part = Callable[[Work], list[Row]]
+
+
+def told(error: BaseException) -> str:
+    """Return an error in one short line; of several that hypothesis found, the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}".partition("\n")[0][:200]

@@ -1,6 +1,7 @@
 """The engine's core with a tiny random model of the real family: equality, cancellation, deadlines, batching."""
 
 import asyncio
+import gc
 import itertools
 import time
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
 from engine.protocol.messages import Fill, Progress, RuleName
 from engine.schedule.backend import CancelledFill
-from engine.schedule.scheduler import Scheduler
+from engine.schedule.fill_queue import MAX_BATCH
+from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 SUFFIX = "\n    return total\n"
@@ -113,6 +115,43 @@ async def test_a_hole_without_any_time_is_answered_with_an_empty_text(scheduler:
     late = await answer(scheduler, attrs.evolve(HOLE, rule="left-to-right", budget_ms=0.001))
     assert late.candidates[0].finish == "deadline"
     assert late.candidates[0].text == ""
+
+
+async def test_what_waited_past_its_deadline_is_answered_without_a_pass(scheduler: Scheduler) -> None:
+    long = attrs.evolve(HOLE, rule="left-to-right", max_tokens=200, extent="lines", budget_ms=600_000.0)
+    many = [scheduler.submit(long, None, owner=number) for number in range(MAX_BATCH)]
+    await asyncio.sleep(0)  # they take all places
+    late = scheduler.submit(attrs.evolve(HOLE, budget_ms=1.0), None, owner=99)
+    answered = await late.result
+    assert answered.candidates[0].finish == "deadline"
+    assert answered.candidates[0].text == ""
+    assert answered.steps == 0
+    for ticket in many:
+        scheduler.cancel(ticket)
+    assert (await answer(scheduler, HOLE)).candidates
+
+
+async def test_while_many_wait_a_fill_is_shorter(scheduler: Scheduler) -> None:
+    fill = attrs.evolve(HOLE, rule="left-to-right", max_tokens=24, extent="lines", budget_ms=600_000.0)
+    tickets = [scheduler.submit(fill, None, owner=number) for number in range(2 * MAX_BATCH + 2)]
+    filled = [await ticket.result for ticket in tickets]
+    assert min(len(one.candidates[0].tokens) for one in filled) <= CROWDED_TOKENS
+    whole = (await answer(scheduler, fill)).candidates[0].tokens
+    for one in filled:
+        tokens = one.candidates[0].tokens
+        assert tokens == whole[: len(tokens)]
+
+
+async def test_a_cancelled_fill_that_nobody_waits_for_is_no_lost_error(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    ticket = scheduler.submit(attrs.evolve(HOLE, budget_ms=60_000.0), None)
+    scheduler.cancel(ticket)
+    await answer(scheduler, HOLE)
+    assert ticket.result.done()
+    del ticket
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(

@@ -24,8 +24,13 @@ async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(setti
     for char in "abc":
         assert await editor.suggest() == []
         editor.type(char)
-    assert await editor.suggest(INVOKED)
-    assert await editor.suggest() == [], "not even the rest of what was asked for"
+    (first, *_) = await editor.suggest(INVOKED)
+    text = str(first.insert_text)
+    for typed, key in enumerate(text[:-1], 1):
+        editor.type(key)
+        assert [item.insert_text for item in await editor.suggest()] == [text[typed:]], "what was asked for stays"
+    editor.type("#")
+    assert await editor.suggest() == []
     assert (await editor.command("midspan.status"))["asked"] == 1
     await editor.stop()
 
