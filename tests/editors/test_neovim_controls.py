@@ -36,13 +36,15 @@ def test_the_switch_turns_everything_off_and_on(neovim: Neovim) -> None:
 
 def test_a_filetype_can_be_off_from_the_start_and_another_be_switched(in_neovim: Open) -> None:
     neovim = in_neovim(setup={"filetypes": {"text": False}})
-    neovim.until_ready()
+    neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "no server")
     neovim.keys("GA")
     assert silent(neovim)
 
     neovim.nvim.command("Midspan toggle filetype")
     neovim.eventually(neovim.messages, "nothing is said")
     assert neovim.messages() == ["Midspan: suggestions are on in text files"]
+    neovim.type("d")
+    neovim.until_ready()
     assert neovim.offered()
 
 

@@ -96,11 +96,10 @@ def test_sidekick_takes_the_next_edits(in_neovim: Open, neovim_settings: dict[st
     neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "no server")
     neovim.keys("3Gf)i, timeout=1<Esc>")
 
+    def applied(count: int) -> bool:
+        return neovim.text().count("timeout=1") == count
+
     for count in (2, 3):
         neovim.eventually(lambda: neovim.lua("return require('sidekick.nes').have()"), "no next edit is shown")
         neovim.lua("require('sidekick.nes').apply()")
-        neovim.eventually(partial(has_calls, neovim, count), "it is not applied")
-
-
-def has_calls(neovim: Neovim, count: int) -> bool:
-    return neovim.text().count("timeout=1") == count
+        neovim.eventually(partial(applied, count), "it is not applied")
