@@ -29,6 +29,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         client = await session.link.client()
     except MidspanError as error:
         raise _refusal(str(error)) from None
+    # The editor may have told its settings only meanwhile.
+    _check(session, snapshot)
     offset = offset_at(snapshot, params.position, session.encoding)
     # The user asked for this fill: a gate of 0 neither ends it early nor hides any of it.
     settings = attrs.evolve(session.configuration.settings, gate=0.0)
@@ -70,12 +72,21 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
 async def _open_snapshot(session: Session, uri: str) -> Snapshot:
     await session.settle(uri, PARSE_PATIENCE_S)
     snapshot = session.documents.snapshot(uri)
-    reason = session.why_unfit(uri) if snapshot is None else session.why_excluded(snapshot)
-    if reason is not None:
-        raise _refusal(f"{uri} is left alone: the file {reason}")
     if snapshot is None:
+        if (reason := session.why_unfit(uri)) is not None:
+            raise _left_alone(uri, reason)
         raise JsonRpcInvalidParams(f"{uri} is not open; send textDocument/didOpen first")
+    _check(session, snapshot)
     return snapshot
+
+
+def _check(session: Session, snapshot: Snapshot) -> None:
+    if (reason := session.why_excluded(snapshot)) is not None:
+        raise _left_alone(snapshot.uri, reason)
+
+
+def _left_alone(uri: str, reason: str) -> JsonRpcException:
+    return _refusal(f"{uri} is left alone: the file {reason}")
 
 
 def _with_params(plan: Plan, params: FillParams, rule: RuleName | None) -> Plan:

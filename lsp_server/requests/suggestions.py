@@ -136,11 +136,13 @@ class Suggestions:
         self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
     ) -> list[Suggestion]:
         """Ask the engine at `cursor` in the document's version `snapshot`. What is `followed` stays on the screen."""
-        session, restraint, settings = self._session, self._restraint, self._session.configuration.settings
+        session, restraint = self._session, self._restraint
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
-        if client is None:
+        # The editor may have told its settings only meanwhile, and they may exclude this file.
+        if client is None or session.why_not_served(request.uri) is not None:
             return []
+        settings = session.configuration.settings
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)

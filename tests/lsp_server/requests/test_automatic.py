@@ -82,3 +82,13 @@ async def test_minutes_that_are_none_are_refused_in_one_line(
     with pytest.raises(JsonRpcException, match=r"midspan\.snooze takes minutes: a number from 0 to 10080"):
         await editor.command("midspan.snooze", *arguments)
     await editor.stop()
+
+
+async def test_settings_that_come_after_the_request_exclude_its_file_too(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start(settings, pull={**settings, "exclude": ["*.txt"]})
+    editor.open("one two |\n")
+    # The editor is asked for its settings while this request waits for the engine.
+    assert await editor.suggest(INVOKED) == []
+    assert (await editor.command("midspan.status"))["asked"] == 0
+    await editor.stop()
