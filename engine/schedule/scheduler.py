@@ -19,6 +19,7 @@ from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import MAX_BATCH, FillQueue
+from engine.schedule.heap import give_back
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfilled
@@ -36,6 +37,8 @@ tokens at once take about as long as two denoising steps, in eight pieces four t
 
 CROWDED_TOKENS = 16
 """While more fills wait than fit into a batch, a new one gets at most so many tokens: the first ones help most."""
+CALM_S = 20.0
+"""After so many seconds without work the heap's free memory is given back, once."""
 LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 FILE_PATIENCE_S = 0.5
@@ -144,7 +147,12 @@ class Scheduler:
         while True:
             if not self._waiting and not self._active and not self._files.has_work:
                 self._wake.clear()
-                await self._wake.wait()
+                try:
+                    async with asyncio.timeout(CALM_S):
+                        await self._wake.wait()
+                except TimeoutError:
+                    await loop.run_in_executor(self._worker, give_back)
+                    await self._wake.wait()
             self._admit()
             if self._files.has_work:
                 await self._update_memory()
