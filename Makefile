@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test test-avx2 check lint types bench quality editors clean
+.PHONY: help setup run soak dist test test-avx2 check lint types bench quality editors clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   make .venv and install Midspan with its development tools (PYTHON=python3.12 picks another Python)"
 	@echo "make run     type in four sample files with suggestions, and tell how to hook up an editor"
+	@echo "make dist    build what people install into dist: wheel, source archive, VS Code's extension, Neovim's plugin"
 	@echo "make test    linter, types, import rules and all tests"
 	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
@@ -18,6 +19,9 @@ help:
 	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
+	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
+	@echo "make test-neon  build the kernel for ARM and run its tests in an emulator"
+	@echo "make soak    attack it for an hour: an editor that does anything, kills, fuzzing, memory (MINUTES=5 shortens it)"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
 setup: $(STAMP)
@@ -31,6 +35,19 @@ $(STAMP): pyproject.toml setup.py constraints.txt $(KERNEL)
 
 run: setup
 	@$(BIN)/midspan demo
+
+# What people install, and nothing that `make setup` brings. The wheel is built from the source archive, so that one is complete.
+DIST_TOOLS := build/dist-tools
+dist:
+	@command -v npm >/dev/null || { echo "make dist needs npm for VS Code's extension: install Node.js 20 or newer" >&2; exit 1; }
+	rm -rf dist editors/vscode/server
+	test -x $(DIST_TOOLS)/bin/python || $(PYTHON) -m venv $(DIST_TOOLS)
+	$(DIST_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check build==1.5.0
+	$(DIST_TOOLS)/bin/python -m build --outdir dist > build/dist.log 2>&1 || { tail -n 20 build/dist.log >&2; exit 1; }
+	@$(DIST_TOOLS)/bin/python -m zipfile -l dist/*.whl | grep -q /_kernel || echo "make dist: no C compiler, so the wheel has no kernel and its model is several times slower" >&2
+	@$(MAKE) --no-print-directory vscode-dist
+	cp -R editors/neovim build/midspan.nvim && tar -czf dist/midspan.nvim.tar.gz -C build midspan.nvim; rm -rf build/midspan.nvim
+	@ls -sh dist
 
 types: setup
 	$(BIN)/mypy
@@ -62,7 +79,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk
 
 editors: editors-neovim editors-vscode
 
@@ -72,6 +89,11 @@ bench: setup
 CORPUS ?= runs/small/corpus
 quality: setup
 	$(BIN)/python benchmarks/quality.py --corpus $(CORPUS) $(HUMANEVAL:%=--humaneval %)
+
+# What was tried, how often, and what was lost: the table of docs/reliability.md. SOAK="--docs" puts it there.
+MINUTES ?= 60
+soak: setup
+	OMP_NUM_THREADS=1 PYTHONPATH=.:tests $(BIN)/python -m hardening.soak --minutes $(MINUTES) $(SOAK)
 
 clean:
 	rm -rf build dist midspan.egg-info benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

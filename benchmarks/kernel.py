@@ -68,12 +68,13 @@ def main() -> None:
     parser.add_argument("--model", default="embedded", help='"embedded" or a folder with a model')
     parser.add_argument("--keys", type=int, default=300, help="tokens of the context")
     parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--torch", choices=("bf16", "fp32"), default=_precision(), help="what torch computes in")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     folder = folder_of(arguments.model)
-    reference = load(folder, json.loads((folder / "config.json").read_text()), 1, "cpu", _precision())
+    reference = load(folder, json.loads((folder / "config.json").read_text()), 1, "cpu", arguments.torch)
     weights, shape = Weights.load(folder / "model.safetensors"), reference.card.shape
-    runners: dict[str, Runner] = {f"torch {_precision()}": reference.runner}
+    runners: dict[str, Runner] = {f"torch {arguments.torch}": reference.runner}
     hosts: list[HostPass] = [KernelPass(weights, shape, path) for path in kernel_paths()]
     for host in (*hosts, NumpyPass(weights, shape)):
         runners[host.name] = HostRunner(host, shape, [], [])

@@ -24,7 +24,7 @@ def probe(out: TextIO) -> None:
             out.write(f"{took / 1e6:.3f}\n")
             out.flush()
 
-    asyncio.Handle._run = measured  # type: ignore[method-assign]
+    asyncio.Handle._run = measured  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":

@@ -60,6 +60,8 @@ class Scale:
 def main(
     full: Annotated[bool, typer.Option("--full", help="Measure all: longer typing, 20,000 files, an hour.")] = False,
     minutes: Annotated[float | None, typer.Option(help="How long to type for the memory.")] = None,
+    keys: Annotated[int | None, typer.Option(help="How many keys each of several editors types.")] = None,
+    editors: Annotated[list[int] | None, typer.Option(help="How many editors type at once.")] = None,
     only: Annotated[list[str] | None, typer.Option(help=f"Parts to measure: {', '.join(PARTS)}.")] = None,
     model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for scale.json.")] = _OUT,
@@ -68,6 +70,7 @@ def main(
     console = Console(highlight=False, width=120)
     amount = FULL if full else Amount()
     amount = amount if minutes is None else attrs.evolve(amount, minutes=minutes)
+    amount = attrs.evolve(amount, keys=keys or amount.keys, editors=editors or amount.editors)
     if wrong := set(only or []).difference(PARTS):
         typer.echo(f"scale: no part is called {min(wrong)}; use {', '.join(PARTS)}", err=True)
         raise typer.Exit(2)
@@ -109,10 +112,10 @@ async def _measure(model: str, amount: Amount, parts: list[str], folder: Path, c
 
 def _show_editors(rows: list[EditorsFigures], console: Console) -> None:
     title = f"Editors that type at once, a key every {1000 * KEY_S:.0f} ms"
-    table = _table(title, "editors", "requests", "p50, p95 ms", "answered", "replaced", "failed", "cores of the engine")
+    table = _table(title, "editors", "requests", "p50, p95 ms", "answered", "replaced", "failed", "cores", "slowest")
     for row in rows:
-        shares = (f"{row.answered:.1%}", f"{row.replaced:.1%}")
-        table.add_row(str(row.editors), str(row.requests), _pair(row.ms), *shares, str(row.failed), f"{row.cores:.2f}")
+        shares = (f"{row.answered:.1%}", f"{row.replaced:.1%}", str(row.failed), f"{row.cores:.2f}")
+        table.add_row(str(row.editors), str(row.requests), _pair(row.ms), *shares, f"{row.slowest:.2f}")
     console.print(table)
 
 

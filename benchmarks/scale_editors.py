@@ -1,6 +1,7 @@
 """Several editors that type at once: one engine process, and a client over the socket for each editor."""
 
 import asyncio
+import math
 import statistics
 import time
 from pathlib import Path
@@ -28,7 +29,8 @@ _UTF32 = types.PositionEncodingKind.Utf32
 class EditorsFigures:
     """So many editors: milliseconds of the answered requests, shares of all requests, cores that the engine used.
 
-    A request is replaced if the next key comes before its answer; `failed` counts those that got an error.
+    A request is replaced if the next key comes before its answer; `failed` counts those that got an error. `slowest` is
+    the 95th percentile of the slowest editor, divided by the median of all editors' 95th percentiles.
     """
 
     editors: int
@@ -38,6 +40,7 @@ class EditorsFigures:
     replaced: float
     failed: int
     cores: float
+    slowest: float
 
 
 @attrs.define
@@ -110,7 +113,15 @@ async def _together(clients: list[EngineClient], fills: list[list[Fill]]) -> Edi
         replaced=sum(editor.replaced for editor in editors) / requests,
         failed=sum(editor.failed for editor in editors),
         cores=(after.user + after.system - before.user - before.system) / took,
+        slowest=_slowest(editors),
     )
+
+
+def _slowest(editors: list[_Editor]) -> float:
+    """An editor without any answer is infinitely slow."""
+    of_each = sorted(Percentiles.of(editor.ms).p95 if editor.ms else math.inf for editor in editors)
+    median = of_each[len(of_each) // 2]
+    return math.inf if median == math.inf else of_each[-1] / median
 
 
 def _files(count: int) -> list[Span]:

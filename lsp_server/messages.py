@@ -88,7 +88,8 @@ class FillProgress:
 class StatusParams:
     """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer.
 
-    `memory` is a line about what is known of the workspace.
+    `memory` is a line about what is known of the workspace. Until `snoozed_until`, in seconds since the epoch, nothing
+    is suggested unasked.
     """
 
     state: State
@@ -96,6 +97,7 @@ class StatusParams:
     model: str | None = None
     median_ms: float | None = None
     memory: str | None = None
+    snoozed_until: float | None = None
 
 
 @attrs.frozen
@@ -114,6 +116,7 @@ class StatusReport:
     dismissed: int
     median_ms: float | None
     memory: str | None
+    snoozed_until: float | None
     engine: Status | None
 
 
@@ -123,6 +126,13 @@ class ToggleResult:
 
     enabled: bool
     language: str | None
+
+
+@attrs.frozen
+class SnoozeResult:
+    """The result of the command midspan.snooze: when it ends, in seconds since the epoch, or None when it has ended."""
+
+    until: float | None
 
 
 @attrs.frozen
@@ -188,6 +198,7 @@ _OURS: tuple[type[Any], ...] = (
     StatusParams,
     StatusReport,
     ToggleResult,
+    SnoozeResult,
     ItemShown,
     PartParams,
     WhyParams,

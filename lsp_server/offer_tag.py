@@ -16,7 +16,8 @@ class OfferTag:
     """The argument of the command midspan.accepted, which each item carries. It names the offer, and has no text.
 
     `start` is how many characters of the offer the user typed before the item; `characters` is the item's length.
-    `source` is where most of its text came from.
+    `source` is where most of its text came from. `confidence`, for an editor that shows it, is how likely the item is
+    right, between 0 and 1; None for a text that is typed along.
     """
 
     offer: int
@@ -24,6 +25,7 @@ class OfferTag:
     start: int
     characters: int
     source: SourceName = "model"
+    confidence: float | None = None
 
     def command(self) -> types.Command:
         """Return the command that an editor runs when the user takes the item."""

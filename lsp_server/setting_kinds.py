@@ -63,6 +63,16 @@ def number(low: float, high: float) -> Kind:
     return Kind(f"a number from {low:g} to {high:g}", read)
 
 
+def number_or_word(words: Mapping[str, float], low: float, high: float) -> Kind:
+    """Return the kind of numbers from `low` to `high`, some of which have a word. It reads a word as its number."""
+    numbers = number(low, high)
+
+    def read(value: object) -> float:
+        return words[value] if isinstance(value, str) and value in words else float(numbers.read(value))
+
+    return Kind(f"{', '.join(words)}, or {numbers.allowed}", read)
+
+
 def choice(*choices: str) -> Kind:
     """Return the kind of these texts."""
 

@@ -15,126 +15,143 @@ from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import MemoryName, RuleName
 from lsp_server.messages import camel_case
 from lsp_server.secret_files import SECRET_FILES
-from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number
+from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
 SECTION = "midspan"
-DEFAULT_GATE = (
-    0.8  # Measured by typing held-out packages (docs/suggestions.md). A lower gate shows more, and is wrong more often.
-)
+# Measured by typing held-out packages (docs/suggestions.md). A lower gate shows more, and is wrong more often.
+GATES = {"quiet": 0.9, "normal": 0.8, "eager": 0.7}
+DEFAULT_GATE = GATES["normal"]
 
 
-def _about(kind: Kind, doc: str) -> dict[str, Kind | str]:
-    return {"kind": kind, "doc": doc}
+def _basic(kind: Kind, doc: str, default: object = None) -> dict[str, object]:
+    return {"kind": kind, "doc": doc, "level": "basic", "default": default}
+
+
+def _advanced(kind: Kind, doc: str) -> dict[str, object]:
+    return {"kind": kind, "doc": doc, "level": "advanced", "default": None}
 
 
 @attrs.frozen
 class Settings:
-    """All settings. In a field's metadata, `doc` is what users read and `kind` says what is allowed."""
+    """All settings, in the order in which a person meets them.
 
-    enabled: bool = attrs.field(default=True, metadata=_about(FLAG, "Whether anything is suggested at all."))
+    In a field's metadata, `doc` is what users read, `kind` says what is allowed, and `level` is "basic" for what a new
+    user may want to change. `default` is the default as users write it, if that is another than the field's.
+    """
+
+    enabled: bool = attrs.field(default=True, metadata=_basic(FLAG, "Whether Midspan suggests anything."))
+    gate: float = attrs.field(
+        default=DEFAULT_GATE,
+        metadata=_basic(
+            number_or_word(GATES, 0, 1),
+            "How sure Midspan must be before it shows something: quiet (seldom, and seldom wrong), normal, eager "
+            "(often, and more often wrong), or a number from 0 (everything) to 1 (nothing).",
+            default="normal",
+        ),
+    )
+    automatic: bool = attrs.field(
+        default=True,
+        metadata=_basic(FLAG, "Whether suggestions come by themselves while you type; else only when you ask for one."),
+    )
     languages: dict[str, bool] = attrs.field(
-        factory=dict, metadata=_about(FLAGS, "Languages to switch off, by language id; one that is not named is on.")
-    )
-    budget_ms: int = attrs.field(
-        default=150,
-        metadata=_about(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
-    )
-    max_lines: int = attrs.field(
-        default=8, metadata=_about(integer(1, 64), "The most lines that a suggestion may have.")
-    )
-    max_tokens: int = attrs.field(
-        default=64, metadata=_about(integer(1, 512), "The most tokens that the model may write for a suggestion.")
+        factory=dict, metadata=_basic(FLAGS, "Languages to switch off, by language id; one that is not named is on.")
     )
     model: str = attrs.field(
         default=DEFAULT,
-        metadata=_about(
+        metadata=_basic(
             TEXT,
             'The model: a name that "midspan models list" shows, or a folder. '
             'The default is what "midspan models use" chose, at first "embedded".',
         ),
     )
-    gate: float = attrs.field(
-        default=DEFAULT_GATE,
-        metadata=_about(number(0, 1), "How likely right the shown part of a suggestion's first line must be."),
+    max_lines: int = attrs.field(
+        default=8, metadata=_advanced(integer(1, 64), "The most lines that a suggestion may have.")
     )
     whole_lines: bool = attrs.field(
         default=False,
-        metadata=_about(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
+        metadata=_advanced(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
     )
-    rule: RuleName = attrs.field(
-        default="default",
-        metadata=_about(choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+    next_edits: bool = attrs.field(
+        default=True,
+        metadata=_advanced(FLAG, "Whether the place where your last edit fits too is offered next."),
     )
-    threads: int = attrs.field(
-        default=0, metadata=_about(integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
-    )
-    device: str = attrs.field(
-        default="auto",
-        metadata=_about(choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
-    )
-    precision: str = attrs.field(
-        default="auto",
-        metadata=_about(
-            choice(*PRECISION_SETTINGS),
-            "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
-        ),
-    )
-    context_tokens: int = attrs.field(
-        default=0,
-        metadata=_about(
-            integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
-        ),
-    )
-    related_files: str = attrs.field(
-        default="local",
-        metadata=_about(
-            choice("local", "always", "never"),
-            "Whether a model with room for it reads other open files too: local, unless they would leave the machine.",
-        ),
+    completion_items: bool = attrs.field(
+        default=False,
+        metadata=_advanced(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
     )
     memory: MemoryName = attrs.field(
         default="workspace",
-        metadata=_about(
+        metadata=_advanced(
             choice(*get_args(MemoryName)),
             "What a suggestion may look up: the files of the workspace, the open file alone (file), or nothing (off).",
         ),
     )
+    related_files: str = attrs.field(
+        default="local",
+        metadata=_advanced(
+            choice("local", "always", "never"),
+            "Whether a model with room for it reads other files too: local, unless they would leave the machine.",
+        ),
+    )
+    exclude: tuple[str, ...] = attrs.field(
+        default=SECRET_FILES,
+        metadata=_advanced(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+    )
+    budget_ms: int = attrs.field(
+        default=150,
+        metadata=_advanced(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
+    )
+    max_tokens: int = attrs.field(
+        default=64, metadata=_advanced(integer(1, 512), "The most tokens that the model may write for a suggestion.")
+    )
+    context_tokens: int = attrs.field(
+        default=0,
+        metadata=_advanced(
+            integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
+        ),
+    )
+    rule: RuleName = attrs.field(
+        default="default",
+        metadata=_advanced(choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+    )
+    device: str = attrs.field(
+        default="auto",
+        metadata=_advanced(choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
+    )
+    precision: str = attrs.field(
+        default="auto",
+        metadata=_advanced(
+            choice(*PRECISION_SETTINGS),
+            "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
+        ),
+    )
+    threads: int = attrs.field(
+        default=0, metadata=_advanced(integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
+    )
     memory_megabytes: int = attrs.field(
         default=256,
-        metadata=_about(
+        metadata=_advanced(
             integer(16, 16384),
             "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
         ),
     )
+    idle_minutes: float = attrs.field(
+        default=30.0, metadata=_advanced(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
+    )
     refactor_max_files: int = attrs.field(
         default=20_000,
-        metadata=_about(integer(1, 20_000), "The most files that a repeated edit searches."),
+        metadata=_advanced(integer(1, 20_000), "The most files that a repeated edit searches."),
     )
     refactor_max_places: int = attrs.field(
         default=5_000,
-        metadata=_about(integer(1, 1_000_000), "The most places that a repeated edit finds."),
+        metadata=_advanced(integer(1, 1_000_000), "The most places that a repeated edit finds."),
     )
     refactor_max_seconds: float = attrs.field(
         default=60.0,
-        metadata=_about(number(0.1, 3600), "The most seconds that a repeated edit searches."),
-    )
-    idle_minutes: float = attrs.field(
-        default=30.0, metadata=_about(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
-    )
-    completion_items: bool = attrs.field(
-        default=False,
-        metadata=_about(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
-    )
-    next_edits: bool = attrs.field(
-        default=True,
-        metadata=_about(FLAG, "Whether the place where your last edit fits too is offered next."),
+        metadata=_advanced(number(0.1, 3600), "The most seconds that a repeated edit searches."),
     )
     log_level: str = attrs.field(
-        default="info", metadata=_about(choice("debug", "info", "warning", "error"), "How much is logged.")
-    )
-    exclude: tuple[str, ...] = attrs.field(
-        default=SECRET_FILES,
-        metadata=_about(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+        default="info", metadata=_advanced(choice("debug", "info", "warning", "error"), "How much is logged.")
     )
 
     @property
@@ -188,12 +205,18 @@ def read_settings(*layers: object) -> SettingsReading:
                 try:
                     values[name] = kind.read(value)
                 except (ValueError, OverflowError):
-                    kept = values.get(name, getattr(Settings(), name))
+                    kept = values.get(name, documented_default(fields[name]))
                     problems.append(
                         f"the setting {SECTION}.{camel_case(name)} is {_quoted(value)}; allowed is {kind.allowed}; "
                         f"{_quoted(kept)} is used"
                     )
     return SettingsReading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
+
+
+def documented_default(field: "attrs.Attribute[Any]") -> object:
+    """Return the default of a setting as users write it, as JSON has it."""
+    default = getattr(Settings(), field.name)
+    return field.metadata["default"] or (list(default) if isinstance(default, tuple) else default)
 
 
 def setting_names() -> list[str]:

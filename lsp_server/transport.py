@@ -15,7 +15,8 @@ _logger = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a message. Editors send whole files; those that are served have 2 MB."""
-_HEADER_BYTES = 8192
+_HEADER_BYTES = 1024
+"""Of a line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
 _PIECE = 1024 * 1024
 _HEADER = re.compile(rb"(?i)content-(?:length|type):[^\r\n]*\r?\n|\r?\n")
 # What no method is answers nothing, so the session goes on after a message that was too large.
@@ -56,7 +57,7 @@ class _GuardedReader:
             line = await self._reader.readline()
         except ValueError:  # longer than any header
             return b""
-        if line and not _HEADER.fullmatch(line):
+        if line and (len(line) > _HEADER_BYTES or not _HEADER.fullmatch(line)):
             _logger.error("something that is no language client was refused on the TCP port")
             return b""
         return line

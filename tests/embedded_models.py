@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from kernel_passes import KERNELS, skip_without
 
 from engine.library.device_memory import processor_has_bf16
 from engine.library.resolve import folder_of
-from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
+from engine.models.embedded.kernel_pass import KernelPass
 from engine.models.embedded.load import load as load_folder
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.numpy_pass import HostPass, NumpyPass
@@ -17,7 +18,6 @@ from engine.models.embedded.weights import Weights
 from engine.models.load import load
 
 PRECISIONS = ("fp32", "bf16")
-KERNELS = ("avx512-vnni", "avx-vnni", "avx2", "plain")
 RUNNERS = (*PRECISIONS, "numpy", *KERNELS)
 
 
@@ -35,12 +35,6 @@ def load_embedded(folder: str | Path, runner: str = "auto") -> EmbeddedModel:
         patch.setattr("engine.models.embedded.load.host_pass", lambda weights, shape: host(runner, weights, shape))
         found = folder_of(str(folder))
         return load_folder(found, json.loads((found / "config.json").read_text()), 1, "cpu")
-
-
-def skip_without(runner: str) -> None:
-    """Skip the test if `runner` is a path of the kernel that is not here."""
-    if runner in KERNELS and runner not in kernel_paths():
-        pytest.skip(f"no path {runner} here: the kernel was not built, or the processor lacks the instructions")
 
 
 def host(runner: str, weights: Weights, shape: Shape) -> HostPass:

@@ -53,6 +53,7 @@ class Editor:
         self.client = make_test_lsp_client()
         self.encoding = encoding
         self.states: list[str] = []
+        self.statuses: list[Any] = []
         self.memories: list[str | None] = []
         self.registered: list[str] = []
         self.canvases: list[list[str | None]] = []
@@ -64,6 +65,7 @@ class Editor:
         self.client.feature("midspan/fillProgress")(lambda params: self.canvases.append(params.canvas))
 
     def _note_status(self, params: Any) -> None:
+        self.statuses.append(params)
         self.states.append(params.state)
         self.memories.append(params.memory)
 

@@ -35,6 +35,8 @@ class RecordingEngine:
     def __init__(self, model: Path) -> None:
         self._model = load(str(model), threads=1, device="cpu")
         self._paths = runtime_paths_of(str(model))
+        self.model_info = self._model.info
+        """What clients are told of the model."""
         self.memory = RecordingMemory()
         self.fills: list[Fill] = []
 
@@ -51,7 +53,7 @@ class RecordingEngine:
         self._listener = Listener(self._paths, "unix")
         record = LockRecord(os.getpid(), "test", __version__, socket=self._listener.address.path)
         self._server = Server(
-            self._backend, Welcome(PROTOCOL_VERSION, __version__, os.getpid(), self._model.info), "", 0
+            self._backend, Welcome(PROTOCOL_VERSION, __version__, os.getpid(), self.model_info), "", 0
         )
         self._serving = asyncio.create_task(self._server.run(self._listener.socket))
         lock.write(record)

@@ -21,7 +21,7 @@ class RecordingMemory:
     """Implements file_queue.FileMemory. `texts` has the text of each file of each workspace.
 
     `learned` has each file that ever entered. A file takes `file_s` seconds to enter. A workspace with more than
-    `max_files` loses the oldest.
+    `max_files` loses the oldest. It takes `to_settle` calls until it is settled.
     """
 
     file_s: float = 0.0
@@ -29,6 +29,7 @@ class RecordingMemory:
     texts: dict[str, dict[str, str]] = attrs.field(factory=dict)
     learned: list[tuple[str, str]] = attrs.field(factory=list)
     threads: set[str] = attrs.field(factory=set)
+    to_settle: int = 0
 
     def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
         time.sleep(self.file_s)
@@ -43,6 +44,14 @@ class RecordingMemory:
         files = self.texts.get(workspace, {})
         for path in list(files) if paths is None else paths:
             files.pop(path, None)
+
+    def paths(self, workspace: str) -> list[str]:
+        return list(self.texts.get(workspace, {}))
+
+    def settle(self) -> bool:
+        self.threads.add(threading.current_thread().name)
+        self.to_settle = max(self.to_settle - 1, 0)
+        return self.to_settle > 0
 
     def status(self, workspace: str) -> MemoryStatus:
         files = self.texts.get(workspace, {})

@@ -10,6 +10,7 @@ from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
 from engine.cli import refactor as refactor_command
 from engine.cli.console import FAILED, leave
+from engine.cli.setup.command import setup
 from engine.errors import ModelError
 from engine.library.extras import TRAIN, needs_extra
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command("fill")(fill.fill)
 app.command("demo")(demo.demo)
+app.command("setup")(setup)
 app.command("doctor")(doctor.doctor)
 app.command("stats")(stats.stats)
 app.add_typer(engine_commands.app, name="engine")

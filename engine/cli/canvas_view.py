@@ -7,15 +7,20 @@ from engine.cli.cursor import Cursor
 from engine.cli.lsp_messages import FillAnswer
 from engine.protocol.origin_text import origin_line, source_line
 
-MASK = "░"
+MASK, APART = "░", "▒"
 _CONTEXT_LINES = 3
 _TAB_SIZE = 4
 _DIM, _FILL, _MASKED, _NUMBER = "dim", "bold green", "cyan", "dim cyan"
 
 
 def canvas_text(canvas: list[str | None]) -> Text:
-    """Return a canvas: its committed tokens bright, and a placeholder for each mask."""
-    return Text.assemble(*((MASK, _MASKED) if token is None else (token, _FILL) for token in canvas))
+    """Return a canvas: its tokens up to the first mask bright, then a placeholder for each position.
+
+    What is committed after a mask may not fit what comes before it (`utils/░░js`), so it is not shown as text yet.
+    """
+    first = canvas.index(None) if None in canvas else len(canvas)
+    start = Text("".join(token for token in canvas[:first] if token is not None), _FILL)
+    return Text.assemble(start, *((MASK if token is None else APART, _MASKED) for token in canvas[first:]))
 
 
 def answer_text(answer: FillAnswer) -> Text:

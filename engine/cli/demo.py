@@ -8,7 +8,6 @@ from pathlib import Path
 
 import attrs
 from rich.rule import Rule
-from rich.syntax import Syntax
 from rich.text import Text
 
 from engine.cli.console import FAILED, err, leave, out
@@ -23,13 +22,6 @@ from engine.evaluation.keystrokes import keys
 
 _TAKEN, _WRONG, _NUMBER = "bold green", "red", "dim cyan"
 _TAB = "⇥"
-_NEOVIM = """\
-vim.lsp.config("midspan", { cmd = { "COMMAND" }, root_markers = { ".git" } })
-vim.lsp.enable("midspan")
-vim.lsp.inline_completion.enable()
-vim.keymap.set("i", "<Tab>", function()
-  if not vim.lsp.inline_completion.get() then return "<Tab>" end
-end, { expr = true })"""
 
 
 def demo(model: OptionalModel = None, precision: OptionalPrecision = None) -> None:
@@ -126,10 +118,14 @@ class _View:
 def _show_editors() -> None:
     out.print()
     out.print(Rule(Text("In your editor", "bold"), align="left"))
-    out.print("Neovim 0.12, in init.lua:")
-    command = str(Path(sys.executable).with_name("midspan-lsp"))
-    out.print(Syntax(_NEOVIM.replace("COMMAND", command), "lua", background_color="default", word_wrap=True))
-    out.print("Any other editor whose LSP client supports inline completion (LSP 3.18) runs the same command:")
+    command = Path(sys.executable).with_name("midspan-lsp")
+    program = command.with_name("midspan")
+    out.print(
+        f"{program} setup says what it would do for the editors on this machine; with a name it does it, as in",
+        soft_wrap=True,
+    )
+    out.print(f"  {program} setup neovim", soft_wrap=True)
+    out.print("Any other editor whose LSP client supports inline completion (LSP 3.18) runs this command:")
     out.print(f"  {command} --stdio", soft_wrap=True)
     out.print("To fill a hole of your own: midspan fill FILE --at LINE:COL --watch")
     out.print("If something does not work: midspan doctor")

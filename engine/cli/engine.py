@@ -100,8 +100,10 @@ def _table(status: Status, options: EngineOptions) -> Table:
         table.add_row("model", model.name)
         table.add_row("runs on", f"the server {model.server}")
     else:
-        size = f"{model.parameters / 1e6:.1f}M parameters"
-        table.add_row("model", f"{model.name} ({model.family}, {size}, {model.licence})")
+        facts = [f"{model.parameters / 1e6:.1f}M parameters", model.licence]
+        if not model.name.lower().startswith(model.family.lower()):
+            facts.insert(0, model.family)
+        table.add_row("model", f"{model.name} ({', '.join(facts)})")
         table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
     table.add_row("clients", str(status.clients))
     table.add_row(

@@ -90,9 +90,12 @@ class _Animation:
         self._frames.put_nowait(None)
 
     async def play(self) -> None:
-        """Show every frame until `end`, then clear them from the terminal."""
+        """Show every frame but the last until `end`, then clear them from the terminal."""
         with Live(console=out, transient=True, auto_refresh=False) as live:
-            while (frame := await self._frames.get()) is not None:
+            shown = await self._frames.get()
+            # The last canvas is not shown: the fill follows as it would be inserted, without what shaping removes.
+            while shown is not None and (newer := await self._frames.get()) is not None:
+                frame, shown = shown, newer
                 view = in_context(self._cursor, self._offset, self._offset, canvas_text(frame.canvas))
                 live.update(Text.assemble(view, "\n", (f"step {frame.step}", "cyan")), refresh=True)
                 await asyncio.sleep(_FRAME_SECONDS)

@@ -13,7 +13,7 @@ from engine.cli import model_sheet
 from engine.cli.console import FAILED, err, leave, out
 from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
-from engine.cli.pull_view import PullView
+from engine.cli.pull_view import PullLines, PullView
 from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions
 from engine.client.stopping import stop_running
@@ -41,7 +41,8 @@ def list_models(as_json: AsJson = False) -> None:
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
-        typer.echo(json.dumps([model_sheet.as_json(sheet, []) for sheet in sheets]))
+        memories = device_memories()
+        typer.echo(json.dumps([model_sheet.as_json(sheet, memories) for sheet in sheets]))
         return
     out.print(_table(sheets))
     choice = chosen_model()
@@ -89,6 +90,9 @@ def pull(
     accept_licence: Annotated[
         bool, typer.Option("--accept-licence", help="Accept a licence that is not free, without a question.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the progress as JSON, a line each percent, for programs.")
+    ] = False,
 ) -> None:
     """Download a model from the hub. After an interruption, pull again to continue."""
     try:
@@ -99,13 +103,18 @@ def pull(
         # Imported only here, because this is the only command that uses the network.
         from engine.library.pull import Puller
 
-        with PullView(err) as view:
-            record = Puller(view).pull(model, accepted=not model.free)
+        if as_json:
+            record = Puller(PullLines(typer.echo)).pull(model, accepted=not model.free)
+        else:
+            with PullView(err) as view:
+                record = Puller(view).pull(model, accepted=not model.free)
     except MidspanError as error:
         leave(error, FAILED)
     except KeyboardInterrupt:
         typer.echo(f"midspan: stopped; the received part is kept, continue with: midspan models pull {name}", err=True)
         raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        return
     if is_here:
         out.print(f"{name} is here already, at commit {record.commit}", soft_wrap=True)
     else:

@@ -1,5 +1,7 @@
-"""The progress of a pull in the terminal."""
+"""The progress of a pull: in the terminal, or as lines for a program."""
 
+import json
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -43,3 +45,34 @@ class PullView:
 
     def advance(self, count: int) -> None:
         self._progress.update(self._task, advance=count)
+
+
+class PullLines:
+    """Writes a line of JSON for each file and each percent: `{"doing": ..., "present": bytes, "total": bytes}`."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._doing = "asking the hub"
+        self._total = self._present = self._written = 0
+
+    def begin(self, total: int, present: int) -> None:
+        """Like the other methods, see library.pull.PullProgress."""
+        self._total, self._present = total, present
+        self._line()
+
+    def fetch(self, name: str) -> None:
+        self._doing = name
+        self._line()
+
+    def check(self, name: str) -> None:
+        self._doing = f"checking {name}"
+        self._line()
+
+    def advance(self, count: int) -> None:
+        self._present += count
+        if abs(self._present - self._written) * 100 >= self._total:
+            self._line()
+
+    def _line(self) -> None:
+        self._written = self._present
+        self._write(json.dumps({"doing": self._doing, "present": self._present, "total": self._total}))

@@ -1,6 +1,5 @@
 """A typist who writes a known text with the language server, and takes a suggestion where it is what they want."""
 
-import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,9 +10,8 @@ import attrs
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.sample import Sample
-from engine.evaluation.keystrokes import is_start
+from engine.evaluation.keystrokes import is_start, next_key
 
-_KEY = re.compile(r"\n[ \t]*|.", re.DOTALL)
 Kind = Literal["typed", "taken", "wrong"]
 
 
@@ -52,7 +50,7 @@ class Typist:
                 yield Stroke("taken", taken, ms)
             elif shown and shown != wrong:
                 yield Stroke("wrong", shown.partition("\n")[0], ms)
-            key = taken or _KEY.findall(rest)[0]
+            key = taken or next_key(rest)
             if not taken:
                 yield Stroke("typed", key, ms)
             wrong = shown.removeprefix(key) if shown.startswith(key) else ""

@@ -100,7 +100,7 @@ def read_record(path: Path) -> LockRecord | None:
     """Return the record in the lock file; None when there is no file, or no complete record in it."""
     try:
         return cattrs.structure(read_json(path, _MOST_BYTES), LockRecord)
-    except (OSError, ValueError, cattrs.BaseValidationError):
+    except (OSError, ValueError, TypeError, cattrs.BaseValidationError):
         return None
 
 

@@ -125,6 +125,12 @@ def keys(text: str) -> int:
     return len(_KEY.findall(text))
 
 
+def next_key(rest: str) -> str:
+    """Return what the next key types of `rest`: a character, or a newline with its indentation; "" at the end."""
+    key = _KEY.match(rest)
+    return key[0] if key else ""
+
+
 def is_start(first: str, line: str) -> bool:
     """Tell whether `first` is `line`, or a start of it that does not end inside a name or a number; "" is no start."""
     return bool(first) and line.startswith(first) and not _INSIDE_WORD.match(line, len(first) - 1)
@@ -155,8 +161,7 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
         written = suggestion if every_line else first
         gained = keys(written)
     else:
-        key = _KEY.match(rest)
-        written, gained = key[0] if key else "", 1
+        written, gained = next_key(rest), 1
     hopeless = is_hopeless((screen.best or suggestion).partition("\n")[0], line)
     return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut, hopeless), len(written)
 

@@ -77,9 +77,10 @@ def read_safetensors(path: Path) -> WeightsHeader:
                 raise ValueError("a header longer than the file")
             tensors = parse_json(stream.read(length))
         tensors.pop("__metadata__", None)
-        end = 8 + length + max(tensor["data_offsets"][1] for tensor in tensors.values())
-        counts = [(name, tensor["shape"], math.prod(tensor["shape"])) for name, tensor in tensors.items()]
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError):
+        end = 8 + length + max(_whole(tensor["data_offsets"][1]) for tensor in tensors.values())
+        shapes = {name: [_whole(side) for side in tensor["shape"]] for name, tensor in tensors.items()}
+        counts = [(name, shape, math.prod(shape)) for name, shape in shapes.items()]
+    except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ModelError(
             f"the weights in {path} are damaged, or the file is a Git LFS pointer; install the model again"
         ) from None
@@ -89,3 +90,10 @@ def read_safetensors(path: Path) -> WeightsHeader:
     loaded = [(name, shape, count) for name, shape, count in counts if not is_image_tensor(name)]
     plain = [count for name, shape, count in loaded if not is_quantized(name, shape)]
     return WeightsHeader(sum(count for *_, count in counts), size / 1e6, sum(count for *_, count in loaded), sum(plain))
+
+
+def _whole(value: object) -> int:
+    """Return a size or an offset. Raises TypeError for anything else that JSON can say."""
+    if type(value) is not int or value < 0:
+        raise TypeError
+    return value

@@ -64,8 +64,14 @@ class EngineMemories:
         if self._related is not None:
             self._related.drop(workspace, paths)
 
+    def paths(self, workspace: str) -> list[str]:
+        return self._workspaces.paths(workspace)
+
     def status(self, workspace: str) -> Status:
         return self._workspaces.status(workspace)
+
+    def settle(self) -> bool:
+        return self._workspaces.settle()
 
     def related(self, fill: Fill) -> list[Snippet]:
         return [] if self._related is None else self._related.snippets(fill)

@@ -84,6 +84,11 @@ class WorkspaceMemories:
         for path in list(known.numbers) if paths is None else paths:
             self._forget_file(workspace, path)
 
+    def paths(self, workspace: str) -> list[str]:
+        """Return the files that are known of a workspace."""
+        known = self._workspaces.get(workspace)
+        return [] if known is None else list(known.numbers)
+
     def status(self, workspace: str) -> Status:
         """Return what is known of a workspace; of all together for ""."""
         if not workspace:
@@ -92,6 +97,10 @@ class WorkspaceMemories:
         if known is None:
             return Status(0, 0, 0)
         return Status(len(known.index), known.index.tokens, known.index.bytes)
+
+    def settle(self) -> bool:
+        """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
+        return any(known.index.settle() for known in self._workspaces.values())
 
     def rows(self, workspace: str, path: str, above: Sequence[int], below: Sequence[int]) -> RowMemory:
         """Return the memory for one fill.

@@ -22,11 +22,12 @@ class Learn:
 
 @attrs.frozen
 class Forget:
-    """Remove these paths from the memory of a workspace; no paths mean all. Answered as Learn is."""
+    """Remove these paths from the memory of a workspace; no paths mean all but `keep`. Answered as Learn is."""
 
     workspace: str
     paths: list[str] = attrs.field(factory=list)
     id: int = 0
+    keep: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ import attrs
 
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -81,6 +81,8 @@ class Fill:
     `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
     `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
 
+    `ahead` says that the text is not there yet, but may be soon: such a fill gives way to all others.
+
     `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
     file begins with `prefix`.
     """
@@ -106,6 +108,7 @@ class Fill:
     memory: MemoryName = "workspace"
     explain: bool = False
     line: int = 0
+    ahead: bool = False
 
 
 @attrs.frozen

@@ -35,8 +35,16 @@ class FileMemory(Protocol):
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         """Drop these files of a workspace, or all of them."""
 
+    def paths(self, workspace: str) -> Sequence[str]:
+        """Return the files that are known of a workspace."""
+        ...
+
     def status(self, workspace: str) -> MemorySize:
         """Count what is known of a workspace; of all together for ""."""
+        ...
+
+    def settle(self) -> bool:
+        """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
         ...
 
 
@@ -49,8 +57,14 @@ class NoMemory:
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         pass
 
+    def paths(self, workspace: str) -> Sequence[str]:
+        return []
+
     def status(self, workspace: str) -> MemorySize:
         return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
+
+    def settle(self) -> bool:
+        return False
 
 
 @attrs.define(eq=False)
@@ -66,8 +80,8 @@ class _Waiting:
 class FileQueue:
     """Files wait in the order in which they came. A newer text of a file takes the place of the older one.
 
-    `work`, `work_forgets` and `status` run on the worker thread, all other methods on the event loop. A Forget
-    goes before all files that wait: those that came before it, and that it names, leave the queue with it.
+    `work`, `work_forgets`, `tighten` and `status` run on the worker thread, all other methods on the event loop. A
+    Forget goes before all files that wait: those that came before it, and that it names, leave the queue with it.
     """
 
     def __init__(self, memory: FileMemory, tokenize: Tokenize) -> None:
@@ -77,6 +91,8 @@ class FileQueue:
         self._files: dict[tuple[str, str], _Waiting] = {}
         self._forgets: list[_Waiting] = []
         self._done: list[_Waiting] = []
+        self.is_loose = False
+        """Whether the memory can be made faster."""
 
     @property
     def has_work(self) -> bool:
@@ -112,7 +128,8 @@ class FileQueue:
             if message.paths:
                 keys = [(message.workspace, path) for path in message.paths]
             else:
-                keys = [key for key in self._files if key[0] == message.workspace]
+                keep = set(message.keep)
+                keys = [key for key in self._files if key[0] == message.workspace and key[1] not in keep]
             for dropped in [file for key in keys if (file := self._files.pop(key, None)) is not None]:
                 forget.futures += dropped.futures
             self._forgets.append(forget)
@@ -134,6 +151,10 @@ class FileQueue:
             forgets, self._forgets = self._forgets, []
         for forget in forgets:
             self._do(forget)
+
+    def tighten(self) -> None:
+        """Make the memory's lookups faster for a few milliseconds."""
+        self.is_loose = self.memory.settle()
 
     def status(self, workspace: str) -> MemoryStatus:
         """Count what the memory of a workspace has, on the worker thread."""
@@ -169,12 +190,17 @@ class FileQueue:
     def _do(self, waiting: _Waiting) -> None:
         message = waiting.message
         try:
-            if isinstance(message, Forget):
+            if isinstance(message, Forget) and message.keep and not message.paths:
+                keep = set(message.keep)
+                others = [path for path in self.memory.paths(message.workspace) if path not in keep]
+                self.memory.forget(message.workspace, others)
+            elif isinstance(message, Forget):
                 self.memory.forget(message.workspace, message.paths or None)
             else:
                 # Fills read newlines in this form too.
                 tokens = np.asarray(self._tokenize(message.text.replace("\r\n", "\n")), dtype=np.int32)
                 self.memory.learn(message.workspace, message.path, tokens)
+                self.is_loose = True
         except Exception as error:  # one file must not keep the others out
             waiting.error = error
         self._done.append(waiting)

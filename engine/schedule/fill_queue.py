@@ -13,6 +13,11 @@ PATIENCE_S = 1.0
 """A fill that has waited for so long goes first."""
 
 
+def urgent(tickets: Sequence[ScheduledTicket]) -> list[ScheduledTicket]:
+    """Return the fills that a user waits for."""
+    return [ticket for ticket in tickets if not ticket.fill.ahead]
+
+
 class FillQueue:
     """The fills that wait for a place. An owner is the connection that asked.
 
@@ -20,6 +25,8 @@ class FillQueue:
     engine can bear, the oldest fills belong to text that has changed since then: if they went first, all answers would
     come too late. The others are cancelled by their editors, answered by the scheduler when their time is over, or go
     first once they have waited for PATIENCE_S.
+
+    Fills ahead of the user come last. They join only when nothing else is under way.
     """
 
     def __init__(self) -> None:
@@ -41,10 +48,13 @@ class FillQueue:
 
     def take(self, active: Sequence[ScheduledTicket], now: float) -> ScheduledTicket | None:
         """Remove and return the fill that joins `active` now, if there is a place for one. now: seconds."""
-        if len(active) >= MAX_BATCH:
+        waiting, held = urgent(self._waiting), urgent(active)
+        if not waiting and not held:
+            waiting, held = self._waiting, list(active)
+        if len(held) >= MAX_BATCH:
             return None
-        counts = Counter(ticket.owner for ticket in active)
-        fit = [ticket for ticket in self._waiting if counts[ticket.owner] < OWNER_BATCH]
+        counts = Counter(ticket.owner for ticket in held)
+        fit = [ticket for ticket in waiting if counts[ticket.owner] < OWNER_BATCH]
         if not fit:
             return None
         chosen = fit[0]

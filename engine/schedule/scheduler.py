@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from engine.fill.interface import Model
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
@@ -18,7 +19,7 @@ from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
-from engine.schedule.fill_queue import MAX_BATCH, FillQueue
+from engine.schedule.fill_queue import MAX_BATCH, FillQueue, urgent
 from engine.schedule.heap import give_back
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
@@ -41,6 +42,8 @@ CALM_S = 20.0
 """After so many seconds without work the heap's free memory is given back, once."""
 LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
+IDLE_S = 0.2
+"""Without work for so long, the memory is made faster."""
 FILE_PATIENCE_S = 0.5
 """While there are always holes, a file that has waited for so long is learned between two of their steps."""
 
@@ -147,24 +150,36 @@ class Scheduler:
         while True:
             if not self._waiting and not self._active and not self._files.has_work:
                 self._wake.clear()
-                try:
-                    async with asyncio.timeout(CALM_S):
-                        await self._wake.wait()
-                except TimeoutError:
-                    await loop.run_in_executor(self._worker, give_back)
-                    await self._wake.wait()
+                await self._idle()
             self._admit()
             if self._files.has_work:
                 await self._update_memory()
             if not self._active:
                 continue
-            finished = await loop.run_in_executor(self._worker, self._step, list(self._active))
+            # What is filled ahead of the user waits while a user waits.
+            stepping = urgent(self._active) or list(self._active)
+            finished = await loop.run_in_executor(self._worker, self._step, stepping)
             for ticket in finished:
                 self._active.remove(ticket)
                 self._settle(ticket)
-            for ticket in self._active:
+            for ticket in stepping:
                 if ticket.job is not None and ticket.job.stepped:
                     show_progress(ticket, ticket.job)
+
+    async def _idle(self) -> None:
+        """Wait for work. Meanwhile the memory merges what it learned, bit by bit; then the heap is given back."""
+        while self._files.is_loose:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(IDLE_S):
+                    await self._wake.wait()
+                    return
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._files.tighten)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CALM_S):
+                await self._wake.wait()
+                return
+        await asyncio.get_running_loop().run_in_executor(self._worker, give_back)
+        await self._wake.wait()
 
     async def _update_memory(self) -> None:
         """Forget and learn on the worker thread. No hole waits for more than one file."""
@@ -257,6 +272,7 @@ class Scheduler:
             return
         filled = job.filled()
         self._fills += 1
-        self._latencies.append(filled.ms.total)
+        if not ticket.fill.ahead:  # Such a fill waits for all others.
+            self._latencies.append(filled.ms.total)
         show_progress(ticket, job)
         ticket.result.set_result(filled)

@@ -29,6 +29,7 @@ MAX_SNIPPET_CHARACTERS = 200_000
 """Of all snippets of a fill together. The language server sends at most 48,000."""
 MAX_LEARNED_CHARACTERS = 200_000
 MAX_FORGOTTEN_PATHS = 10_000
+_MAX_KEPT_PATHS = 20_000
 
 
 def limit_error(fill: Fill) -> str | None:
@@ -69,7 +70,9 @@ def memory_limit_error(request: MemoryRequest) -> str | None:
     elif isinstance(request, Forget):
         if len(request.paths) > MAX_FORGOTTEN_PATHS:
             return f"there are {len(request.paths)} paths; at most {MAX_FORGOTTEN_PATHS} are allowed"
-        bounded += [("a path", path, _MAX_PATH) for path in request.paths]
+        if len(request.keep) > _MAX_KEPT_PATHS:
+            return f"{len(request.keep)} paths are to be kept; at most {_MAX_KEPT_PATHS} are allowed"
+        bounded += [("a path", path, _MAX_PATH) for path in (*request.paths, *request.keep)]
     for name, text, most in bounded:
         if len(text) > most:
             return f"{name} has {len(text)} characters; at most {most} are allowed"

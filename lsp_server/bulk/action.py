@@ -68,6 +68,11 @@ class Selection:
         lines = self.snapshot.source.lines
         return range(lines.at(self.start), lines.at(self.end) + 1)
 
+    def touches(self, *parts: range) -> bool:
+        """Return whether the selection touches a line of one of these parts."""
+        own = self.lines
+        return any(lines and lines[0] <= own[-1] and own[0] <= lines[-1] for lines in parts)
+
 
 @attrs.frozen
 class Offer:

@@ -1,11 +1,12 @@
 """The places of a file as a person sees them: blocks of whole lines before and after."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from lsp_server.documents.source import Source
-from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit
+from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit, edited
+from lsp_server.refactor.ranges import Ranges
 
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
@@ -51,8 +52,11 @@ def _groups(source: Source, edit: FileEdit) -> tuple[list[_Group], list[TextEdit
     """Return each span with its edits, and the edits outside of all spans."""
     groups: dict[Span, _Group] = {}
     rest: list[TextEdit] = []
+    spans = Ranges[Span]()
+    for place in edit.places:
+        spans.add(place)
     for one in edit.edits:
-        owners = _owners(one, edit.places)
+        owners = _owners(one, spans)
         if not owners:
             rest.append(one)
             continue
@@ -70,13 +74,14 @@ def _groups(source: Source, edit: FileEdit) -> tuple[list[_Group], list[TextEdit
     return list({id(group): group for group in groups.values()}.values()), rest
 
 
-def _owners(edit: TextEdit, spans: Iterable[Span]) -> list[Span]:
+def _owners(edit: TextEdit, spans: Ranges[Span]) -> list[Span]:
     """Return the innermost span around an edit, and all spans inside of the edit.
 
     What is inserted where a span begins or ends may be of the span around that one, so both are returned.
     """
-    around = [span for span in spans if span.start <= edit.start and edit.end <= span.end]
-    inside = [span for span in spans if edit.start <= span.start and span.end <= edit.end]
+    near = spans.touching(edit.start, edit.end)
+    around = [span for span in near if span.start <= edit.start and edit.end <= span.end]
+    inside = [span for span in near if edit.start <= span.start and span.end <= edit.end]
     owners: list[Span] = []
     for span in sorted(around, key=lambda span: span.end - span.start):
         owners.append(span)
@@ -106,12 +111,7 @@ def _block(source: Source, group: _Group) -> Block:
     edits = sorted(group.edits, key=lambda edit: (edit.start, edit.end))
     top, bottom = source.lines.start(group.first), source.line_stop(group.last)
     line_end = source.text[source.line_end(group.last) : bottom]
-    parts: list[str] = []
-    position = top
-    for edit in edits:
-        parts += [source.text[position : edit.start], edit.text]
-        position = edit.end
-    after = "".join([*parts, source.text[position:bottom]])
+    after = edited(source.text, edits, top, bottom)
     starts = [span.start for span in group.spans] or [edits[0].start]
     ends = [span.end for span in group.spans] or [edits[-1].end]
     return Block(

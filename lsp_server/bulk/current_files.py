@@ -1,7 +1,5 @@
 """Files as they are now: a draft is only applied to the texts that it was made for."""
 
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +11,7 @@ from lsp_server.bulk.project_files import OpenFiles
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import OpenDocument
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
-
-_BOM = "\ufeff"
+from lsp_server.refactor.save import BOM, is_read_only
 
 
 @attrs.frozen
@@ -53,7 +50,7 @@ def _ready(choice: Choice, narrow: Narrow, document: OpenDocument | None) -> Rea
     file = choice.file
     if document is not None:
         text = document.text
-        _check_writable(file, document.path if document.uri.startswith("file:") else "")
+        _check_writable(file, document.full)
     else:
         text = _read(file)
         _check_writable(file, file.full)
@@ -76,16 +73,12 @@ def _read(file: DraftFile) -> str:
     except OSError as error:
         raise NotApplied(f"{file.path} cannot be read ({error.strerror}); run the action again") from error
     try:
-        return data.decode("utf-8").removeprefix(_BOM)
+        return data.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError:
         raise NotApplied(f"{file.path} is not UTF-8 any more; convert it and run the action again") from None
 
 
 def _check_writable(file: DraftFile, full: str) -> None:
-    try:
-        mode = Path(full).stat().st_mode if full else stat.S_IWUSR
-    except OSError:
-        return  # an open document without a file: the editor will say how it saves it
-    # Root may write what is read-only.
-    if not mode & stat.S_IWUSR or (full and not os.access(full, os.W_OK)):
+    # The editor will say how it saves a document without a file.
+    if full and is_read_only(Path(full)):
         raise NotApplied(f"{file.path} is read-only; make it writable, or leave its places out")

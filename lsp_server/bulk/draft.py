@@ -7,7 +7,7 @@ import attrs
 
 from engine.errors import MidspanError
 from lsp_server.bulk.blocks import Block, blocks_of
-from lsp_server.documents.source import Source
+from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import FileEdit, TextEdit
 
 
@@ -36,10 +36,10 @@ class DraftFile:
     reasons: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, uri: str, path: str, full: str, text: str, edit: FileEdit, reason: str = "") -> "DraftFile":
-        """Return the draft of an edit of this text, none of whose places is doubtful."""
-        blocks, following = blocks_of(Source.of(text), edit) if edit.edits else ([], [])
-        return cls(uri, path, full, edit, tuple(blocks), tuple(following), reason)
+    def of(cls, snapshot: Snapshot, path: str, edit: FileEdit, reason: str) -> "DraftFile":
+        """Return the draft of an edit of this version of a document, none of whose places is doubtful."""
+        blocks, following = blocks_of(snapshot.source, edit) if edit.edits else ([], [])
+        return cls(snapshot.uri, path, snapshot.full, edit, tuple(blocks), tuple(following), reason)
 
     def reason_of(self, number: int) -> str:
         """Return the reason of a block."""

@@ -19,7 +19,7 @@ from lsp_server.refactor.file_edit import Omission
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
 from lsp_server.slots.fill import fill_slots
-from lsp_server.slots.filler import Filler, side_by_side, why_unable
+from lsp_server.slots.filler import Filler, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.workspace.reading import read_text
@@ -62,6 +62,10 @@ class FillSlots:
         """The LSP kind of the action."""
         return f"refactor.rewrite.midspan.{self.name}"
 
+    @property
+    def _verb(self) -> str:
+        return "Fill" if self.name == "stubs" else "Add"
+
     async def offers(self, selection: Selection) -> Sequence[Offer]:
         """Offer it where the selection touches a slot."""
         snapshot = selection.snapshot
@@ -76,39 +80,35 @@ class FillSlots:
         if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
             return []
         noun = _NOUNS[self.name]
-        verb = "Fill" if self.name == "stubs" else "Add"
-        offers = [Offer("selection", f"{verb} {counted(len(touched), noun)}")]
+        offers = [Offer("selection", f"{self._verb} {counted(len(touched), noun)}")]
         if len(slots) > len(touched) and any(slot.in_style for slot in slots):
-            offers.append(Offer("file", f"{verb} all {noun}s in this file (up to {len(slots)})"))
+            offers.append(Offer("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
         if self.name == "stubs" and self._project.memory.folders.workspaces:
-            offers.append(Offer("workspace", f"{verb} all {noun}s in the workspace"))
+            offers.append(Offer("workspace", f"{self._verb} all {noun}s in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the filled slots. Raises NotApplied and Cancelled, and MidspanError if the engine fails."""
         settings = self._project.configuration.settings
-        todo, reached = await self._todo(selection, scope, work)
+        todo = await self._todo(selection, scope, work)
         total = sum(len(one.slots) for one in todo)
         counter = Counter(work, f"{_NOUNS[self.name]}s", total)
         filler, why = await self._filler(todo)
-        files = await until_cancelled(work, side_by_side([self._fill(one, filler, counter, why) for one in todo]))
+        files = await until_cancelled(work, gathered([self._fill(one, filler, counter, why) for one in todo]))
         places = sum(len(file.blocks) for file in files)
         if not places:
             raise NotApplied(_nothing(files, self.name))
         changed = sum(bool(file.blocks) for file in files)
-        verb = "Fill" if self.name == "stubs" else "Add"
-        title = f"{verb} {_NOUNS[self.name]}s: {counted(places, 'place')} in {counted(changed, 'file')}"
-        if total >= settings.refactor_max_places:
-            reached.append(f"only {counted(total, 'place')} were looked at")
-        return Draft(title, "", tuple(files), tuple(reached))
+        title = f"{self._verb} {_NOUNS[self.name]}s: {counted(places, 'place')} in {counted(changed, 'file')}"
+        is_cut = total >= settings.refactor_max_places
+        return Draft(title, "", tuple(files), (f"only {counted(total, 'place')} were looked at",) if is_cut else ())
 
-    async def _todo(self, selection: Selection, scope: ScopeName, work: Work) -> tuple[list[_Work], list[str]]:
+    async def _todo(self, selection: Selection, scope: ScopeName, work: Work) -> list[_Work]:
         snapshot, most = selection.snapshot, self._project.configuration.settings.refactor_max_places
-        full = snapshot.path if snapshot.uri.startswith("file:") else ""
-        own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, full)
+        own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, snapshot.full)
         slots = await asyncio.to_thread(find_slots, snapshot, self.name)
         if scope == "selection":
-            return [attrs.evolve(own, slots=touching(snapshot, slots, selection.lines))], []
+            return [attrs.evolve(own, slots=touching(snapshot, slots, selection.lines))]
         wanted = await asyncio.to_thread(in_style, snapshot, slots, self.name)
         if not wanted and scope == "file":
             raise NotApplied(f"this file has no {self.name} to go by; select a function to have its own written")
@@ -119,7 +119,7 @@ class FillSlots:
         for one in todo:
             kept.append(attrs.evolve(one, slots=one.slots[:left]))
             left -= len(kept[-1].slots)
-        return [one for one in kept if one.slots], []
+        return [one for one in kept if one.slots]
 
     def _elsewhere(self, snapshot: Snapshot, work: Work) -> list[_Work]:
         """Return the slots of all other files of the workspace. Reads the disk."""

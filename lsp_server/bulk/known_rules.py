@@ -10,7 +10,7 @@ import attrs
 
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Project
-from lsp_server.bulk.found_file import FoundFile, places_in, recent_places
+from lsp_server.bulk.found_file import FoundFile, former_places, found_in_document, recent_places
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import may_be_example
@@ -78,6 +78,21 @@ class KnownRules:
             await asyncio.wait({running}, timeout=patience_s)
         return self._at(snapshot)
 
+    async def find_former(self, snapshot: Snapshot) -> KnownRule | None:
+        """Return the rule of an edit before the newest one, which gives none: the user still means that one."""
+        edits = snapshot.edits.all
+        if not edits or edits[-1].after != snapshot.text:
+            return None
+        try:
+            found = await self._worker.run(former_places, edits, snapshot.language.id, snapshot.path)
+        except MidspanError as error:
+            _logger.warning("no rule of an earlier edit: %s", error)
+            return None
+        if found is None:
+            return None
+        recent = found.recent
+        return KnownRule(snapshot.version, recent.rules, recent.name, found.file, range(0), "as in an earlier edit")
+
     def _at(self, snapshot: Snapshot) -> KnownRule | None:
         known = self._known.get(snapshot.uri)
         if known is None or known.version != snapshot.version:
@@ -125,7 +140,7 @@ class KnownRules:
     async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
         try:
             arguments = known.rules, snapshot.text, snapshot.language.id, snapshot.path
-            file = await self._worker.run(places_in, *arguments)
+            file = await self._worker.run(found_in_document, *arguments)
         except MidspanError as error:
             _logger.warning("no places of the recent edits: %s", error)
             return

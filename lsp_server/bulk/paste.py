@@ -37,8 +37,7 @@ class Paste:
         if pasted is None or self._project.why_excluded(snapshot) is not None:
             return []
         lines = snapshot.source.lines
-        touched = selection.lines
-        if touched[-1] < lines.at(pasted.start) or lines.at(pasted.end) < touched[0]:
+        if not selection.touches(range(lines.at(pasted.start), lines.at(pasted.end) + 1)):
             return []
         finding = self._find(snapshot, pasted)
         await asyncio.wait({finding}, timeout=_PATIENCE_S)
@@ -59,8 +58,7 @@ class Paste:
             raise NotApplied("nothing in the pasted code can be adapted without a doubt; it stays as it is")
         path = self._project.memory.folders.place_of(snapshot.path)
         shown = path.path if path is not None else PurePath(snapshot.path).name
-        full = snapshot.path if snapshot.uri.startswith("file:") else ""
-        file = DraftFile.of(snapshot.uri, shown, full, snapshot.text, edit, "as the code around it")
+        file = DraftFile.of(snapshot, shown, edit, "as the code around it")
         return Draft("Adapt the pasted code", "", (file,))
 
     def _find(self, snapshot: Snapshot, pasted: RecentEdit) -> "asyncio.Task[FileEdit]":

@@ -23,9 +23,7 @@ class OpenFiles:
 
     @classmethod
     def of(cls, documents: Iterable[OpenDocument]) -> "OpenFiles":
-        # An editor shows old versions of a file under the same path, with a scheme of its own.
-        files = [one for one in documents if one.uri.startswith("file:")]
-        return cls({os.path.realpath(one.path): one for one in files})
+        return cls({os.path.realpath(one.full): one for one in documents if one.full})
 
     def at(self, full: str) -> OpenDocument | None:
         """Return the open document of the file with this real path."""
@@ -46,7 +44,7 @@ class ProjectFiles:
         The folder of the document comes before the other workspace folders. Reads the disk.
         """
         rules = Rules.of(self.settings)
-        here = self.folders.place_of(snapshot.path) if snapshot.uri.startswith("file:") else None
+        here = self.folders.place_of(snapshot.full) if snapshot.full else None
         near = {here.workspace: here.path} if here is not None else {}
         folders = sorted(self.folders.workspaces, key=lambda folder: folder not in near)
         targets: dict[str, Target] = {}

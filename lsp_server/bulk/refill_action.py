@@ -48,13 +48,9 @@ class Refill:
         filler = filler_of(self._project, client)
         edits = await until_cancelled(work, refill(snapshot, selection.start, selection.end, filler))
         if not edits:
-            raise NotApplied("the model has no other answer here")
-        full = snapshot.path if snapshot.uri.startswith("file:") else ""
+            raise NotApplied("the model has no answer here that it is sure enough of; nothing was changed")
         name = PurePath(snapshot.path).name
         files = [
-            DraftFile.of(
-                snapshot.uri, name, full, snapshot.text, edit.file_edit(with_doubtful=True), edit.places[0].reason
-            )
-            for edit in edits
+            DraftFile.of(snapshot, name, edit.file_edit(with_doubtful=True), edit.places[0].reason) for edit in edits
         ]
         return Draft(f"Refill: {counted(len(files), 'answer')}", "", tuple(files), exclusive=True)

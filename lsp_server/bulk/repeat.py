@@ -53,7 +53,7 @@ class Repeat:
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the places of the file, or search the workspace."""
         snapshot = selection.snapshot
-        known = await self._rules.find(snapshot)
+        known = await self._rules.find(snapshot) or await self._rules.find_former(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
         progress = Progress(1)
@@ -106,8 +106,7 @@ class Narrowing:
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
     blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
-    touched = selection.lines
-    return any(lines and lines[0] <= touched[-1] and touched[0] <= lines[-1] for lines in (known.lines, *blocks))
+    return selection.touches(known.lines, *blocks)
 
 
 def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:
@@ -132,8 +131,9 @@ def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work)
 
 
 def _drafted(found: FoundFile, uri: str, path: str, reason: str) -> DraftFile:
+    """Return the draft of a file. In one with syntax errors every place is doubtful."""
     doubtful: frozenset[int] = frozenset()
-    if found.has_errors:
+    if found.edit.has_errors:
         reason, doubtful = f"{reason}; this file has syntax errors", frozenset(range(len(found.blocks)))
     full = str(Path(found.folder, found.path)) if found.folder else ""
     return DraftFile(uri, path, full, found.edit, found.blocks, found.following, reason, doubtful)

@@ -43,13 +43,12 @@ class Deletions:
         older = self._runs[:-1] if continues else self._runs
         return Deletions((*older, Deletion(before, start))[-_MAX_DELETIONS:], not new)
 
-    def replaced(self, old: str, new: str) -> "Deletions":
-        """Return the deletions after `new` took the place of the whole text. Only a shorter text counts as one."""
-        low, high = 0, len(new)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if old.startswith(new[:middle]) else (low, middle - 1)
-        return self.edited(old, low, low + max(len(old) - len(new), 0), "")
+    def replaced(self, old: str, new: str, start: int) -> "Deletions":
+        """Return the deletions after `new` took the place of the whole text; both are equal up to `start`.
+
+        Only a shorter text counts as a deletion.
+        """
+        return self.edited(old, start, start + max(len(old) - len(new), 0), "")
 
     def lost_at(self, text: str, offset: int) -> Iterator[Lost]:
         """Yield what insertions at `offset` would have to be to undo a deletion, for each deletion that they can."""

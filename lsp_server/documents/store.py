@@ -9,9 +9,10 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
+from lsp_server.documents.changed_part import changed_part
 from lsp_server.documents.columns import Encoding, offset_in, position_in
 from lsp_server.documents.deletions import Deletions
-from lsp_server.documents.recent_edits import RecentEdits, changed_part
+from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.documents.source import Source, SourceEdit
 from lsp_server.documents.syntax_tree import SyntaxTree
 from lsp_server.languages.language import Language
@@ -42,6 +43,11 @@ class Snapshot:
     def text(self) -> str:
         return self.source.text
 
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
+
     def replaced(self, start: int, end: int, text: str, seconds: float = _TRIAL_SECONDS) -> "Snapshot":
         """Return this version with `text` in place of the characters from `start` to `end`, parsed incrementally.
 
@@ -68,6 +74,11 @@ class OpenDocument:
     @property
     def text(self) -> str:
         return self.source.text
+
+    @property
+    def full(self) -> str:
+        """The path of the document's file; "" if it has none."""
+        return self.path if is_file(self.uri) else ""
 
 
 @attrs.define
@@ -117,8 +128,8 @@ class Documents:
                 _edit(document, change.range, change.text, encoding)
             else:
                 old = document.source.text
-                document.deletions = document.deletions.replaced(old, change.text)
                 start, end, new_end = changed_part(old, change.text)
+                document.deletions = document.deletions.replaced(old, change.text, start)
                 document.edits = document.edits.changed(old, start, end, change.text, new_end)
                 document.source = Source.of(change.text)
                 document.syntax.replace(document.source)
@@ -186,6 +197,11 @@ def position_at(snapshot: Snapshot, offset: int, encoding: Encoding) -> types.Po
 
 def _unparsed(document: _Document) -> OpenDocument:
     return OpenDocument(document.uri, document.path, document.version, document.language, document.source)
+
+
+def is_file(uri: str) -> bool:
+    """Tell whether a URI names a file. An editor shows old versions of a file with a scheme of its own."""
+    return uri.startswith("file:")
 
 
 def path_of(uri: str) -> str:

@@ -1,5 +1,6 @@
 """The state that an editor's status item shows, and the counts of the command midspan.status."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ class StatusBoard:
         self._filling = 0
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
         self._memory: str | None = None
+        self._snoozed_until: float | None = None
         self._by_lines = ""
 
     @property
@@ -67,6 +69,11 @@ class StatusBoard:
     def switch(self, enabled: bool) -> None:
         """Set whether suggestions are on."""
         self._enabled = enabled
+        self.refresh()
+
+    def snooze(self, until: float | None) -> None:
+        """Show until when, in seconds since the epoch, nothing is suggested unasked; None ends that."""
+        self._snoozed_until = until
         self.refresh()
 
     def know(self, memory: MemoryStatus) -> None:
@@ -118,17 +125,22 @@ class StatusBoard:
             dismissed=self.counts.dismissed,
             median_ms=self.median_ms,
             memory=self._memory,
+            snoozed_until=self._snoozed_until,
             engine=engine,
         )
 
     def _current(self) -> StatusParams:
+        until = self._snoozed_until
         if not self._enabled:
-            return StatusParams("off", "Suggestions are off.")
-        by_lines = f" {self._by_lines} takes too long to parse: suggestions go by its lines." if self._by_lines else ""
-        if self._state == "ready" and self._filling:
-            return StatusParams("busy", self._busy + by_lines, self._model, self.median_ms, self._memory)
-        message = self._message + by_lines if self._state == "ready" else self._message
-        return StatusParams(self._state, message, self._model, self.median_ms, self._memory)
+            return StatusParams("off", "Suggestions are off.", snoozed_until=until)
+        state, message = self._state, self._message
+        if state == "ready" and self._filling:
+            state, message = "busy", self._busy
+        elif state == "ready" and until is not None:
+            state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
+        if state in ("ready", "busy") and self._by_lines:
+            message = f"{message} {self._by_lines} takes too long to parse: suggestions go by its lines."
+        return StatusParams(state, message, self._model, self.median_ms, self._memory, until)
 
 
 def leaves_machine(model: ModelInfo) -> bool:

@@ -7,9 +7,8 @@ from pathlib import PurePath
 import attrs
 
 from engine.protocol.messages import Snippet
-from lsp_server.documents.credentials import without_credentials
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
-from lsp_server.hole.hole import normalize_newlines
+from lsp_server.hole.context_text import context_text
 
 _MAX_EDITED_LINES = 6
 """Edited lines that are kept for each document; the oldest are dropped."""
@@ -111,17 +110,13 @@ class RelatedFiles:
         if selection is None or (selection.versions, selection.room) != (versions, room):
             newest_first = [others[uri] for uri in self.recent.newest_first() if uri in others]
             files = [
-                OtherFile(path, other.language.id, _context_text(other), self.recent.lines(other.uri))
+                OtherFile(path, other.language.id, context_text(other.text), self.recent.lines(other.uri))
                 for other in newest_first
                 if (path := path_of(other)) is not None
             ]
             chosen = snippets(snapshot.text, snapshot.language.id, files, room)
             selection = self._selections[snapshot.uri] = _Selection(versions, room, chosen)
         return selection.snippets
-
-
-def _context_text(other: OpenDocument) -> str:
-    return without_credentials(normalize_newlines(other.text))
 
 
 def snippets(text: str, language: str, others: Iterable[OtherFile], room: int) -> list[Snippet]:

@@ -18,12 +18,11 @@ class Parse:
         self._parser = tree_sitter.Parser(grammar)
         self._source, self._edited = source, edited
         self.seconds = 0.0
-        """How long it has run."""
+        """How much of the processor's time it took: on a busy machine, others have most of the clock's."""
 
     def run(self, seconds: float) -> tree_sitter.Tree | None:
         """Parse on for at most `seconds`, or some milliseconds more. Return the tree if that is the end."""
-        began = time.perf_counter()
-        deadline, read = began + seconds, reader(self._source)
+        began, deadline, read = time.thread_time(), time.perf_counter() + seconds, reader(self._source)
 
         def give_up(_: int, __: bool) -> bool:
             return time.perf_counter() > deadline
@@ -35,4 +34,4 @@ class Parse:
         except ValueError:  # tree-sitter keeps what is parsed, and goes on there when it is called again
             return None
         finally:
-            self.seconds += time.perf_counter() - began
+            self.seconds += time.thread_time() - began

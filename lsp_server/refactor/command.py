@@ -73,8 +73,7 @@ def repeat(
     try:
         targets = targets_of(paths)
         rules = _rules(targets, before, after, example, since, language)
-        if sum((diff, apply, json)) > 1:
-            raise NoRule("--diff, --apply and --json exclude each other; give one of them")
+        check_form(diff, apply, json)
     except MidspanError as error:
         leave(error)
     for one in rules:
@@ -88,7 +87,7 @@ def repeat(
         typer.echo(as_json(found, progress))
     elif not apply:
         typer.echo(as_diff(found), nl=False)
-    failures = _apply(found) if apply else 0
+    failures = save_all(found) if apply else 0
     _summary(found, progress, "edited" if apply and not failures else "found")
     if failures:
         raise typer.Exit(FAILED)
@@ -113,6 +112,12 @@ def targets_of(paths: Iterable[Path]) -> list[Target]:
             found = [Target(folder, name)]
         targets.update(((str(Path(one.folder, one.path)), ""), one) for one in found)
     return list(targets.values())
+
+
+def check_form(*forms: bool) -> None:
+    """Raise NoRule if the user asked for several of --diff, --apply and --json."""
+    if sum(forms) > 1:
+        raise NoRule("--diff, --apply and --json exclude each other; give one of them")
 
 
 def _rules(
@@ -201,7 +206,7 @@ def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> 
     return sorted(found, key=lambda one: (one.target.folder, one.target.path)), last
 
 
-def _apply(found: Sequence[Found]) -> int:
+def save_all(found: Sequence[Found]) -> int:
     """Write the files and return how many were not written."""
     failures = 0
     for one in found:

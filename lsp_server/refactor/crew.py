@@ -4,7 +4,6 @@ import os
 import pickle
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.refactor.worker_process import LENGTH
+from lsp_server.refactor.frames import COMMAND, framed, read_frame
 
 _PROCESSES = 2
 _BEAT_SECONDS = 0.1
@@ -99,13 +98,7 @@ def side_by_side(
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        # -P: Python must not import a folder of the user's project.
-        [sys.executable, "-P", "-m", "lsp_server.refactor.worker_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
+    return subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
 def _work(
@@ -133,17 +126,12 @@ def _work(
 def _call(process: "subprocess.Popen[bytes]", function: Callable[..., Any], *arguments: object) -> Any:
     assert process.stdin is not None
     assert process.stdout is not None
-    data = pickle.dumps((function, arguments))
-    process.stdin.write(LENGTH.pack(len(data)) + data)
-    process.stdin.flush()
-    head = process.stdout.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(head)
-    reply = process.stdout.read(length)
-    if len(reply) < length:
-        raise EOFError
-    result, failure = pickle.loads(reply)
+    try:
+        process.stdin.write(framed((function, arguments)))
+        process.stdin.flush()
+    except BrokenPipeError:
+        raise EOFError from None  # a process that died is one failure, whether it is written to or read from
+    result, failure = read_frame(process.stdout)
     if failure:
         raise CrewFailed(failure)
     return result

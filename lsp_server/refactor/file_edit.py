@@ -1,6 +1,7 @@
 """The edits of one file, and what was left out of them."""
 
 import hashlib
+from collections.abc import Iterable
 
 import attrs
 
@@ -37,7 +38,8 @@ class Omission:
 class FileEdit:
     """The edits of one file, in their order and apart from each other, with its places and what was left out.
 
-    `digest` names the text that the edits are for, see `digest_of`.
+    `digest` names the text that the edits are for, see `digest_of`. `has_errors` says that a rule was applied to a text
+    with syntax errors.
     """
 
     path: str
@@ -45,15 +47,11 @@ class FileEdit:
     edits: tuple[TextEdit, ...] = ()
     places: tuple[Span, ...] = ()
     left_out: tuple[Omission, ...] = ()
+    has_errors: bool = False
 
     def applied(self, text: str) -> str:
         """Return the text after the edits."""
-        parts: list[str] = []
-        position = 0
-        for edit in self.edits:
-            parts += [text[position : edit.start], edit.text]
-            position = edit.end
-        return "".join([*parts, text[position:]])
+        return edited(text, self.edits)
 
     def inverse(self, text: str) -> "FileEdit":
         """Return the edits that turn the result of these edits of `text` back into it."""
@@ -67,6 +65,18 @@ class FileEdit:
             grown += len(edit.text) - len(old)
             grown_bytes += size - (edit.end_byte - edit.start_byte)
         return FileEdit(self.path, digest_of(self.applied(text)), tuple(undone))
+
+
+def edited(text: str, edits: Iterable[TextEdit], start: int = 0, end: int | None = None) -> str:
+    """Return a text after edits, which are in their order and apart from each other.
+
+    Only the part from `start` to `end` of the text before is returned; all edits are in it.
+    """
+    parts: list[str] = []
+    for edit in edits:
+        parts += [text[start : edit.start], edit.text]
+        start = edit.end
+    return "".join([*parts, text[start:end]])
 
 
 def digest_of(text: str) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from lsp_server.documents.source import Source
+from lsp_server.refactor.file_edit import TextEdit
 from lsp_server.refactor.syntax import Syntax
 
 
@@ -25,6 +27,11 @@ class ByteEdit:
     start: int
     end: int
     text: str
+
+    def in_text(self, source: Source) -> TextEdit:
+        """Return the same edit, in characters too."""
+        offset = source.offset_of_byte
+        return TextEdit(self.start, self.end, offset(self.start), offset(self.end), self.text)
 
 
 class Output:

@@ -7,12 +7,12 @@ import attrs
 from lsp_server.documents.recent_edits import RecentEdit
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
-from lsp_server.languages.syntax_errors import errors
-from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit, digest_of
+from lsp_server.refactor.file_edit import FileEdit, Span, digest_of
 from lsp_server.refactor.pasted_indent import indent_edits
-from lsp_server.refactor.pasted_names import NoNames, Part, name_edits
+from lsp_server.refactor.pasted_names import NoNames, name_edits
 from lsp_server.refactor.pasted_quotes import quote_edits
-from lsp_server.refactor.syntax import PARSE_SECONDS, parse
+from lsp_server.refactor.sound import is_sound
+from lsp_server.refactor.syntax import parse
 
 _MAX_CHARS = 200_000
 _MAX_LINES = 60
@@ -34,7 +34,7 @@ def adapted(edit: RecentEdit, language_id: str, path: str) -> FileEdit:
     """
     text, language = edit.after, language_for(language_id, path)
     source = Source.of(text)
-    start, end = len(text[: edit.start].encode()), len(text[: edit.end].encode())
+    start, end = source.byte_at(edit.start), source.byte_at(edit.end)
     syntax = parse(source.data, language)
     nothing = FileEdit(path, digest_of(text))
     if syntax is None:
@@ -43,20 +43,10 @@ def adapted(edit: RecentEdit, language_id: str, path: str) -> FileEdit:
         names = name_edits(syntax, start, end)
     except (NoNames, RecursionError):
         return nothing
-    parts = sorted([*names, *quote_edits(syntax, start, end), *indent_edits(syntax, start, end)])
-    if not parts or any(one[1] > other[0] for one, other in itertools.pairwise(parts)):
-        return nothing
-    data, position = list[bytes](), 0
-    for first, last, new in parts:
-        data += [source.data[position:first], new.encode()]
-        position = last
-    after = language.parse(b"".join([*data, source.data[position:]]), None, PARSE_SECONDS)
-    if after is None or len(errors(after.root_node)) > syntax.errors:
+    found = [*names, *quote_edits(syntax, start, end), *indent_edits(syntax, start, end)]
+    edits = sorted(found, key=lambda one: (one.start, one.end, one.text))
+    if not edits or any(one.end > other.start for one, other in itertools.pairwise(edits)):
         return nothing
     span = Span(edit.start, edit.end, source.lines.at(edit.start))
-    return attrs.evolve(nothing, edits=tuple(_text_edit(source, one) for one in parts), places=(span,))
-
-
-def _text_edit(source: Source, part: Part) -> TextEdit:
-    start, end, text = part
-    return TextEdit(start, end, source.offset_of_byte(start), source.offset_of_byte(end), text)
+    whole = attrs.evolve(nothing, edits=tuple(one.in_text(source) for one in edits), places=(span,))
+    return whole if is_sound(whole.applied(text), language, syntax.errors) else nothing

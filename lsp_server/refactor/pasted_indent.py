@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.refactor.indentation import indent_unit
+from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.syntax import Syntax
 
 _BLANKS = re.compile(rb"[ \t]*")
-
-Part = tuple[int, int, str]
 
 
 @attrs.frozen
@@ -22,7 +21,7 @@ class _Line:
     text: bytes
 
 
-def indent_edits(syntax: Syntax, start: int, end: int) -> list[Part]:
+def indent_edits(syntax: Syntax, start: int, end: int) -> list[ByteEdit]:
     """Return the replacements of the white space before the lines between two bytes.
 
     The line before and the line after say where the pasted lines belong if both are indented alike, or if the line
@@ -49,11 +48,11 @@ def indent_edits(syntax: Syntax, start: int, end: int) -> list[Part]:
     if any(step != old * (len(step) // max(len(old), 1)) for step in steps):
         return []
     depths = [0, *(len(step) // len(old) if old else 0 for step in steps)]
-    parts: list[Part] = []
+    parts: list[ByteEdit] = []
     for line, depth in zip(pasted, depths, strict=True):
         wanted = base + unit * depth
         if line.indent != wanted:
-            parts.append((line.start, line.start + len(line.indent), wanted.decode()))
+            parts.append(ByteEdit(line.start, line.start + len(line.indent), wanted.decode()))
     return parts
 
 

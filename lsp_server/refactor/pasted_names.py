@@ -16,17 +16,16 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.node import Node, same
+from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.variables import SELF
-
-Part = tuple[int, int, str]
 
 
 class NoNames(Exception):
     """A name of the pasted code is unknown here, and stands for no name of the file, or for several."""
 
 
-def name_edits(syntax: Syntax, start: int, end: int) -> list[Part]:
+def name_edits(syntax: Syntax, start: int, end: int) -> list[ByteEdit]:
     """Return the replacements of names between two bytes that the file does not know. Raises NoNames."""
     return _Names(syntax, start, end).edits()
 
@@ -49,7 +48,7 @@ class _Names:
         others = [leaf for leaf in names if not is_fixed_name(leaf)]
         self.free = {leaf.text for leaf in others if self.scopes.binding(leaf.text, leaf) == UNKNOWN}
 
-    def edits(self) -> list[Part]:
+    def edits(self) -> list[ByteEdit]:
         pasted = [node for node in self.syntax.root.walk() if self._is_pasted(node)]
         unknown = [node for node in pasted if self._is_unknown(node)]
         if not unknown:
@@ -65,14 +64,14 @@ class _Names:
             if any(same(node, one) or same(stand_in, other) for one, other in pairs[:index]):
                 raise NoNames
         edits = {
-            (node.start, node.end, self.syntax.text(stand_in.start, stand_in.end))
+            ByteEdit(node.start, node.end, self.syntax.text(stand_in.start, stand_in.end))
             for node in pasted
             for one, stand_in in pairs
             if same(node, one) and is_expression(node)
         }
-        if any(not any(first <= node.start and node.end <= last for first, last, _ in edits) for node in unknown):
+        if any(not any(edit.start <= node.start and node.end <= edit.end for edit in edits) for node in unknown):
             raise NoNames
-        return sorted(edits)
+        return list(edits)
 
     def _is_pasted(self, node: Node) -> bool:
         return self.start <= node.start and node.end <= self.end

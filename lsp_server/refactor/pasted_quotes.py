@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lsp_server.refactor.node import Node
+from lsp_server.refactor.output import ByteEdit
 from lsp_server.refactor.syntax import Syntax
 
 _LANGUAGES = frozenset({"python", "javascript", "typescript", "typescriptreact"})
@@ -11,10 +12,8 @@ _FEW = 3
 _MOST = 0.9
 """A file has a style if so many of its strings, and more than a few, have the same quotes."""
 
-Part = tuple[int, int, str]
 
-
-def quote_edits(syntax: Syntax, start: int, end: int) -> list[Part]:
+def quote_edits(syntax: Syntax, start: int, end: int) -> list[ByteEdit]:
     """Return the replacements of quotes between two bytes. Strings with a quote or a backslash stay as they are."""
     if syntax.language.id not in _LANGUAGES:
         return []
@@ -26,13 +25,13 @@ def quote_edits(syntax: Syntax, start: int, end: int) -> list[Part]:
     style, most = counts.most_common(1)[0]
     if most < _FEW or most < _MOST * counts.total():
         return []
-    parts: list[Part] = []
+    parts: list[ByteEdit] = []
     for node, first, last in simple:
         inner = syntax.text(node.start + len(first.encode()), node.end - 1)
         is_pasted = start <= node.start and node.end <= end
         if is_pasted and last != style and not set("'\"\\{}") & set(inner):
-            parts.append((node.start, node.start + len(first.encode()), first[:-1] + style))
-            parts.append((node.end - 1, node.end, style))
+            parts.append(ByteEdit(node.start, node.start + len(first.encode()), first[:-1] + style))
+            parts.append(ByteEdit(node.end - 1, node.end, style))
     return parts
 
 

@@ -1,8 +1,10 @@
 """The edits of a file by the places that they belong to, so that each place can be taken alone."""
 
+from collections import deque
+
 import attrs
 
-from lsp_server.refactor.file_edit import FileEdit, Span
+from lsp_server.refactor.file_edit import FileEdit, Span, TextEdit, edited
 
 
 @attrs.frozen
@@ -41,14 +43,15 @@ def by_place(edit: FileEdit, text: str) -> Places:
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
     places: list[Replacement] = []
-    left = list(edit.edits)
+    left: list[TextEdit] = []
+    edits = deque(edit.edits)
     for span in spans:
-        own = [one for one in left if one.start <= span.end and span.start <= one.end]
-        left = [one for one in left if one not in own]
+        while edits and edits[0].end < span.start:
+            left.append(edits.popleft())
+        own: list[TextEdit] = []
+        while edits and edits[0].start <= span.end:
+            own.append(edits.popleft())
         if own:
-            parts, position = list[str](), own[0].start
-            for one in own:
-                parts += [text[position : one.start], one.text]
-                position = one.end
-            places.append(Replacement(own[0].start, position, "".join(parts)))
-    return Places(tuple(places), tuple(Replacement(one.start, one.end, one.text) for one in left))
+            start, end = own[0].start, own[-1].end
+            places.append(Replacement(start, end, edited(text, own, start, end)))
+    return Places(tuple(places), tuple(Replacement(one.start, one.end, one.text) for one in (*left, *edits)))

@@ -15,6 +15,7 @@ from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.change_sort import Sort
+from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described
@@ -54,16 +55,38 @@ class NextPlaces:
     places: Places
 
 
+@attrs.frozen
+class RepeatedEdit:
+    """The rules of the newest edit, and the edit of the text after it that they make."""
+
+    recent: RecentRules
+    edit: FileEdit
+
+
+def repeated_edit(edits: Sequence[RecentEdit], language_id: str, path: str) -> RepeatedEdit | None:
+    """Return the newest edit made in all places of the text after it where it fits. None if the edits give no rule.
+
+    The last ones are kept: after each change several features ask for the same one.
+    """
+    return _repeated_edit(tuple(edits), language_id, path)
+
+
+@functools.lru_cache(2)
+def _repeated_edit(edits: tuple[RecentEdit, ...], language_id: str, path: str) -> RepeatedEdit | None:
+    language = language_for(language_id, path)
+    recent = _recent_rules(edits, language)
+    return RepeatedEdit(recent, rewrite(recent.rules, path, edits[-1].after, language)) if recent is not None else None
+
+
 def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
     """Return where the newest edit belongs too, in the text after it. None if the edits give no telling rule."""
-    language = language_for(language_id, path)
-    recent = recent_rules(edits, language)
-    if recent is None or not recent.is_telling:
+    repeated = repeated_edit(edits, language_id, path)
+    if repeated is None or not repeated.recent.is_telling:
         return None
-    found = places_in(recent.rules, edits[-1].after, language_id, path)
-    done = touched_parts(edits)
+    found, done = by_place(repeated.edit, edits[-1].after), touched_parts(edits)
+    # What is put in where an edit ends touches that edit.
     places = [one for one in found.places if not any(one.start <= end and start <= one.end for start, end in done)]
-    return NextPlaces(recent, attrs.evolve(found, places=tuple(places)))
+    return NextPlaces(repeated.recent, attrs.evolve(found, places=tuple(places)))
 
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
@@ -106,7 +129,7 @@ def is_in_progress(edit: RecentEdit, offset: int) -> bool:
     return word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2
 
 
-def recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
+def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
     There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or

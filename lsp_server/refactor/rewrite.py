@@ -6,11 +6,10 @@ import attrs
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
-from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.candidates import may_have_place
 from lsp_server.refactor.checks import done_spans, why_not
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span, digest_of, edited
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.imports import SCRIPTS, imports_of
 from lsp_server.refactor.indentation import indent_unit
@@ -18,7 +17,9 @@ from lsp_server.refactor.layout import layout_of
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
 from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
+from lsp_server.refactor.ranges import Ranges
 from lsp_server.refactor.render import File, LeftOut, Place, render
+from lsp_server.refactor.sound import is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
 
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
@@ -72,7 +73,8 @@ class _Rewriting:
             return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
         if not self._is_sound(edits):
-            sound = self._sound(places)
+            parts = sound_parts(places, lambda some: self._is_sound(self._edits(some)))
+            sound = [place for part in parts for place in part]
             for place in places:
                 if place not in sound:
                     self._leave_out(place, "the result would have a syntax error")
@@ -85,15 +87,23 @@ class _Rewriting:
         imports = self._rules.imports
         after = None
         if imports.added or imports.removed:
-            after = parse(_applied(self._source.data, edits), self._syntax.language)
+            after = parse(self._applied(edits).encode("utf-8", "surrogatepass"), self._syntax.language)
         if after is not None:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
         spans = tuple(self._span(place.match.start, place.match.end) for place in done)
-        return FileEdit(path, self._digest, tuple(map(self._text_edit, edits)), spans, self._omissions())
+        return FileEdit(
+            path,
+            self._digest,
+            tuple(edit.in_text(self._source) for edit in edits),
+            spans,
+            self._omissions(),
+            has_errors=self._syntax.errors > 0,
+        )
 
     def _places(self) -> list[Place]:
         """Return the places to edit, in their order, without those that overlap."""
         found: list[Place] = []
+        taken = Ranges[Match]()
         for rule in self._fitting:
             done = done_spans(rule, self._syntax)
             layout = layout_of(rule)
@@ -104,8 +114,9 @@ class _Rewriting:
                 reason = why_not(place, self._scopes, self._rules.imports.added)
                 if reason is not None:
                     self._leave_out(place, reason)
-                elif not any(_clash(match, other.match) for other in found):
+                elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
                     found.append(place)
+                    taken.add(match)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
 
@@ -154,19 +165,12 @@ class _Rewriting:
         pieces = in_order(output.pieces, self._syntax, match.start, match.end)
         return edits_of(pieces, match.start, match.end)
 
-    def _sound(self, places: list[Place]) -> list[Place]:
-        """Return the places that add no syntax error. Halves are tried: a parse for each place would take long."""
-        if not places or self._is_sound(self._edits(places)):
-            return places
-        if len(places) == 1:
-            return []
-        middle = len(places) // 2
-        return self._sound(places[:middle]) + self._sound(places[middle:])
-
     def _is_sound(self, edits: Sequence[ByteEdit]) -> bool:
         """Return whether the edits add no syntax error."""
-        after = self._syntax.language.parse(_applied(self._source.data, edits), None, PARSE_SECONDS)
-        return after is not None and len(errors(after.root_node)) <= self._syntax.errors
+        return is_sound(self._applied(edits), self._syntax.language, self._syntax.errors)
+
+    def _applied(self, edits: Sequence[ByteEdit]) -> str:
+        return edited(self._source.text, (edit.in_text(self._source) for edit in edits))
 
     def _leave_out(self, place: Place, reason: str) -> None:
         self._left_out.setdefault((place.match.start, place.match.end), reason)
@@ -177,10 +181,6 @@ class _Rewriting:
     def _span(self, start: int, end: int) -> Span:
         first = self._source.offset_of_byte(start)
         return Span(first, self._source.offset_of_byte(end), self._source.lines.at(first))
-
-    def _text_edit(self, edit: ByteEdit) -> TextEdit:
-        offset = self._source.offset_of_byte
-        return TextEdit(edit.start, edit.end, offset(edit.start), offset(edit.end), edit.text)
 
 
 def _clash(one: Match, other: Match) -> bool:
@@ -205,15 +205,6 @@ def _deleted_line(syntax: Syntax, match: Match) -> ByteEdit:
     if data[start : match.start].strip() or data[match.end : end].strip(b"; \t\r\n"):
         return ByteEdit(match.start, match.end, "")
     return ByteEdit(start, end, "")
-
-
-def _applied(data: bytes, edits: Sequence[ByteEdit]) -> bytes:
-    parts: list[bytes] = []
-    position = 0
-    for edit in edits:
-        parts += [data[position : edit.start], edit.text.encode("utf-8", "surrogatepass")]
-        position = edit.end
-    return b"".join([*parts, data[position:]])
 
 
 def _with_imports(edits: Sequence[ByteEdit], imports: Sequence[ByteEdit]) -> list[ByteEdit]:

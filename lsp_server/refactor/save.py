@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.errors import MidspanError
 from lsp_server.refactor.file_edit import FileEdit, digest_of
 
-_BOM = "\ufeff"
+BOM = "\ufeff"
 
 
 class NotSaved(MidspanError):
@@ -27,17 +27,26 @@ def save(path: Path, edit: FileEdit) -> None:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError as error:
         raise NotSaved(f"{path} cannot be read ({error.strerror}); run the command again") from error
-    if not mode & stat.S_IWUSR or not os.access(path, os.W_OK):
+    if is_read_only(path):
         raise NotSaved(f"{path} is read-only; make it writable and run the command again")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NotSaved(f"{path} is not UTF-8; convert it first") from error
-    start = _BOM if text.startswith(_BOM) else ""
-    text = text.removeprefix(_BOM)
+    start = BOM if text.startswith(BOM) else ""
+    text = text.removeprefix(BOM)
     if digest_of(text) != edit.digest:
         raise NotSaved(f"{path} changed while the edit was computed; run the command again")
     _replace(path, (start + edit.applied(text)).encode("utf-8"), mode)
+
+
+def is_read_only(path: Path) -> bool:
+    """Return whether a file is read-only, also for root, who may write it. One that is not there is not."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not mode & stat.S_IWUSR or not os.access(path, os.W_OK)
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:

@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import pickle
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, TypeVarTuple
 
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.refactor.worker_process import LENGTH
+from lsp_server.refactor.frames import COMMAND, LENGTH, framed
 
 _logger = logging.getLogger(__name__)
 
@@ -72,13 +71,13 @@ class Worker:
 
     async def _exchange(self, function: Callable[..., _Result], args: tuple[Any, ...]) -> _Result:
         self._keep()
-        data = pickle.dumps((function, args))
+        call = framed((function, args))
         try:
             process = await self._begin()
             assert process.stdin is not None
             assert process.stdout is not None
             async with asyncio.timeout(self.most_seconds):
-                process.stdin.write(LENGTH.pack(len(data)) + data)
+                process.stdin.write(call)
                 await process.stdin.drain()
                 (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
                 result, failure = pickle.loads(await process.stdout.readexactly(length))
@@ -99,8 +98,7 @@ class Worker:
     async def _begin(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                # -P: Python must not import a folder of the user's project.
-                *(sys.executable, "-P", "-m", "lsp_server.refactor.worker_process"),
+                *COMMAND,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,

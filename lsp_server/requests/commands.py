@@ -12,13 +12,15 @@ from engine.errors import MidspanError
 from engine.protocol.messages import Status
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION
 from lsp_server.documents.store import offset_at
+from lsp_server.engine_link.snooze import MAX_MINUTES
 from lsp_server.engine_link.status import as_log_line
-from lsp_server.messages import Dismissal, StatusReport, ToggleResult
+from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleResult
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
+from lsp_server.setting_kinds import number
 
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +28,10 @@ RESTART_ENGINE = "midspan.restartEngine"
 SHOW_STATUS = "midspan.status"
 TOGGLE = "midspan.toggle"
 DISMISSED = "midspan.dismissed"
+SNOOZE = "midspan.snooze"
+_INVALID_PARAMS = -32602
 _STATUS_TIMEOUT_S = 2.0
+_MINUTES = number(0, MAX_MINUTES)
 
 
 class Commands:
@@ -47,6 +52,7 @@ class Commands:
             RESTART_ENGINE: self.restart_engine,
             SHOW_STATUS: self.show_status,
             TOGGLE: self.toggle,
+            SNOOZE: self.snooze,
             ACCEPTED: self.accepted,
             DISMISSED: self.dismissed,
             RUN_ACTION: self._edits.run_action,
@@ -84,11 +90,21 @@ class Commands:
         language = arguments[0] if arguments else None
         if language is not None and not isinstance(language, str):
             wrong = f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}"
-            raise JsonRpcException(wrong, code=-32602)
+            raise JsonRpcException(wrong, code=_INVALID_PARAMS)
         enabled = self._session.configuration.toggle(language)
         self._suggestions.cancel_all()
         self._session.board.switch(self._session.configuration.is_on())
         return ToggleResult(enabled, language)
+
+    def snooze(self, *arguments: Any) -> SnoozeResult:
+        """Suggest nothing unasked for some minutes. The one argument is their number; 0 ends the snooze."""
+        try:
+            minutes = _MINUTES.read(*arguments)
+        except (TypeError, ValueError):
+            wrong = f"{SNOOZE} takes minutes: {_MINUTES.allowed}; 0 ends the snooze"
+            raise JsonRpcException(wrong, code=_INVALID_PARAMS) from None
+        self._suggestions.cancel_all()
+        return SnoozeResult(self._session.snooze.begin(minutes))
 
     def accepted(self, *arguments: Any) -> None:
         """Count an item that the user took. The one argument is the item's OfferTag."""

@@ -8,7 +8,8 @@ from lsprotocol import types
 
 from lsp_server.hole.cursor import cursor_at_word
 from lsp_server.requests.session import Session
-from lsp_server.requests.suggestions import Suggestion, SuggestionRequest, Suggestions
+from lsp_server.requests.suggestion import Suggestion, SuggestionRequest
+from lsp_server.requests.suggestions import Suggestions
 
 _MAX_LABEL = 60
 # Sorts after letters, digits and what other servers use to sort their items last.

@@ -9,7 +9,8 @@ from lsprotocol import types
 from lsp_server.hole.cursor import cursor_of
 from lsp_server.messages import ItemShown, PartParams, ShownParams
 from lsp_server.requests.session import Session
-from lsp_server.requests.suggestions import MAX_SUGGESTIONS, SuggestionRequest, Suggestions
+from lsp_server.requests.suggestion import MAX_SUGGESTIONS, SuggestionRequest
+from lsp_server.requests.suggestions import Suggestions
 
 
 class InlineCompletions:

@@ -12,8 +12,8 @@ from lsprotocol import types
 
 from engine.errors import MidspanError
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
+from lsp_server.documents.changed_part import changed_part
 from lsp_server.documents.columns import position_in
-from lsp_server.documents.recent_edits import changed_part
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.log import describe
@@ -60,6 +60,7 @@ class NextEdits:
         self._round: _Round | None = None
         self._changed: set[str] = set()
         self._ended: set[str] = set()
+        """The rules that the user dismissed."""
         self._undone: dict[str, int] = {}
         """The newest edit of a document when the user took a place back: up to it there is no rule."""
         self._left: dict[str, tuple[str, int]] = {}
@@ -101,7 +102,7 @@ class NextEdits:
     def dismiss(self) -> None:
         """Offer no place of this rule again in this session."""
         if self._round is not None:
-            self._ended.add(self._round.recent.name)
+            self._ended.add(_code_of(self._round.recent))
             self._end()
 
     def closed(self, uri: str) -> None:
@@ -122,7 +123,7 @@ class NextEdits:
         uri = params.text_document.uri
         self._follow_changes()
         snapshot = self._session.served(uri)
-        if snapshot is None or not self._session.configuration.settings.next_edits:
+        if snapshot is None or not self._session.configuration.settings.next_edits or self._session.snooze.holds():
             return None
         current = self._round or await self._begin(snapshot)
         if current is None:
@@ -155,7 +156,7 @@ class NextEdits:
         is_left = found is not None and self._left.get(snapshot.uri) == (found.recent.name, newest.serial)
         if not is_left:
             self._left.pop(snapshot.uri, None)
-        if found is None or is_left or found.recent.name in self._ended:
+        if found is None or is_left or _code_of(found.recent) in self._ended:
             self._looked.add(snapshot.uri)
             return None
         self._end()
@@ -238,3 +239,8 @@ class NextEdits:
         if self._round is not None:
             self._round.search.stop()
             self._round = None
+
+
+def _code_of(recent: RecentRules) -> str:
+    """Return the rules as code without white space: more of that in the edit does not make it another one."""
+    return "".join(recent.name.split())

@@ -12,8 +12,9 @@ from lsp_server.configuration import Configuration
 from lsp_server.documents.background_parse import BackgroundParse
 from lsp_server.documents.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot, path_of
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.snooze import Snooze
 from lsp_server.engine_link.status import StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
@@ -41,6 +42,7 @@ class Session:
     memory: WorkspaceMemory
     notebooks: Notebooks = attrs.field(factory=Notebooks)
     related: RelatedFiles = attrs.field(init=False)
+    snooze: Snooze = attrs.field(init=False)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
@@ -49,12 +51,13 @@ class Session:
 
     def __attrs_post_init__(self) -> None:
         self.related = RelatedFiles(self.documents)
+        self.snooze = Snooze(self.board)
 
     def open(self, document: types.TextDocumentItem) -> None:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self.close(document.uri)
         self._language_ids[document.uri] = document.language_id
-        if document.uri.startswith("file:"):
+        if is_file(document.uri):
             path = path_of(document.uri)
             if (real := os.path.realpath(path)) != path:
                 self._real_paths[document.uri] = real
@@ -85,6 +88,11 @@ class Session:
     def served(self, uri: str) -> Snapshot | None:
         """Return the current snapshot of a document, or None when the settings allow no suggestions for it."""
         return self.documents.snapshot(uri) if self.why_not_served(uri) is None else None
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether anything is suggested that the user did not ask for."""
+        return self.configuration.settings.automatic and not self.snooze.holds()
 
     async def parsed(self, uri: str, seconds: float = SHORT_PATIENCE_S) -> Snapshot | None:
         """Return what `served` does, with its tree if that is there within `seconds`; None if the text changed then."""

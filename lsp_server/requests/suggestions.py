@@ -17,48 +17,19 @@ from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
-from lsp_server.offer_tag import OfferTag
+from lsp_server.requests.ahead import Ahead
 from lsp_server.requests.session import Session
+from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
-from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
-from lsp_server.suggest.reuse import Offer, Reuse, longer
+from lsp_server.suggest.reuse import Rest, Reuse, longer
 
 _logger = logging.getLogger(__name__)
 
-MAX_SUGGESTIONS = 3
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
-
-
-@attrs.frozen
-class Suggestion:
-    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
-
-    text: str
-    cursor: Cursor
-    tag: OfferTag
-
-
-@attrs.frozen
-class SuggestionRequest:
-    """A suggestion request. A newer one from the same asker cancels it.
-
-    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the rest of the last suggestions does not keep the engine from being asked. If there is nothing to show,
-    the user is told why.
-    """
-
-    asker: str
-    uri: str
-    cursor: Callable[[Snapshot], Cursor]
-    candidates: int = 1
-
-    @property
-    def automatic(self) -> bool:
-        return self.candidates == 1
 
 
 class Suggestions:
@@ -70,6 +41,9 @@ class Suggestions:
         self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
+        self._ahead = Ahead(session, self._restraint)
+        self._asked: dict[str, int] = {}
+        """The offer of each document that the user asked for last."""
         self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
         self.why = Why(session)
 
@@ -105,6 +79,7 @@ class Suggestions:
         rest = self._reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
         self._reuse.forget(snapshot.uri)
+        self._ahead.forget(snapshot.uri)
         self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
 
@@ -118,17 +93,22 @@ class Suggestions:
         for key in list(self._running):
             self._cancel(key)
         self._reuse.forget_all()
+        self._ahead.forget_all()
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self.cancel(uri)
         self._reuse.forget(uri)
         self._restraint.forget(uri)
+        self._ahead.forget(uri)
+        self._asked.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
-        started = time.perf_counter()
-        session, settings = self._session, self._session.configuration.settings
+        session = self._session
+        unasked = request.automatic and not session.is_automatic
+        if unasked and request.uri not in self._asked:
+            return []
         snapshot = await session.parsed(request.uri)
         if snapshot is None:
             return []
@@ -140,40 +120,70 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        followed = self._reuse.follow(*here) if request.automatic else None
-        rest = next((each for each in followed.texts if restraint.allows(*here, each)), "") if followed else ""
-        if followed is not None and rest and not followed.offer.may_grow(rest, *here):
+        followed = self._followed(*here) if request.automatic else None
+        if followed is not None and (unasked or not followed.offer.may_grow(followed.texts[0], *here)):
             session.board.counts.reused += 1
             if is_typed:
-                restraint.showed(*here, rest)
-            return _tagged([rest], cursor, followed.offer)
+                restraint.showed(*here, followed.texts[0])
+            if is_typed and not unasked:
+                self._ahead.aim(*here, followed.texts[0])
+            return tagged(followed.texts, cursor, followed.offer, [None])
+        if unasked:
+            return []
+        return await self._ask(request, cursor, snapshot, followed)
+
+    async def _ask(
+        self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
+    ) -> list[Suggestion]:
+        """Ask the engine at `cursor` in the document's version `snapshot`. What is `followed` stays on the screen."""
+        session, restraint, settings = self._session, self._restraint, self._session.configuration.settings
+        here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
         if client is None:
             return []
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
-        filled = await self._newest(request, client, plan.fill)
+        filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
         current = session.documents.find(request.uri)
         if filled is None or current is None or current.version != snapshot.version:
             return []
-        session.board.took((time.perf_counter() - started) * 1000)
-        if request.automatic:
-            presented = present(plan, filled)
-            presented = [each for each in presented if restraint.allows(*here, each.text)]
-        else:
-            presented = _asked(plan, filled, session.configuration.settings)
-        if followed is not None and rest:
-            presented = longer(presented, rest, followed.offer.source)
+        presented = self._presented(request, plan, filled, here)
+        if followed is not None:
+            presented = longer(presented, followed.texts[0], followed.offer.source)
         texts = [each.text for each in presented]
         if is_typed:
             # Who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
         if not texts:
+            self._ahead.forget(request.uri)
             return []
         offer = self._reuse.remember(*here, presented, session.offers.make)
-        if texts[0] != rest:
+        if not request.automatic:
+            self._asked[request.uri] = offer.number
+        if followed is None or texts != followed.texts:
             self.why.note(plan, texts[0])
-        return _tagged(texts, cursor, offer)
+        if is_typed and request.automatic:
+            self._ahead.aim(*here, texts[0])
+        return tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
+
+    def _followed(self, snapshot: Snapshot, offset: int) -> Rest | None:
+        """Return what is left of an offer, one text, while the user types along it; None if nothing is."""
+        followed = self._reuse.follow(snapshot, offset)
+        # While nothing comes unasked, only what was asked for stays.
+        may_stay = self._session.is_automatic or (
+            followed is not None and followed.offer.number == self._asked.get(snapshot.uri)
+        )
+        if followed is None or not may_stay:
+            return None
+        rest = next((each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)), None)
+        return None if rest is None else Rest(followed.offer, [rest])
+
+    def _presented(
+        self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
+    ) -> list[Presented]:
+        if not request.automatic:
+            return asked_for(plan, filled, self._session.configuration.settings)
+        return [each for each in present(plan, filled) if self._restraint.allows(*here, each.text)]
 
     async def _awaited_client(self) -> EngineClient:
         """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""
@@ -185,11 +195,14 @@ class Suggestions:
 
     async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
+        started = time.perf_counter()
         running = asyncio.create_task(self._session.link.fill(client, fill))
         key = (request.uri, request.asker)
         self._running[key] = running
         try:
-            return await running
+            filled = await running
+            self._session.board.took((time.perf_counter() - started) * 1000)
+            return filled
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -203,21 +216,3 @@ class Suggestions:
         running = self._running.pop(key, None)
         if running is not None:
             running.cancel()
-
-
-def _asked(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
-    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
-
-    Of a guess there is the first line only: what is below it is hardly ever right.
-    """
-    sure = present(attrs.evolve(plan, settings=settings), filled)
-    guesses = [attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in present(plan, filled)]
-    shown = {each.text: each for each in (*sure, *guesses) if each.text}
-    return list(shown.values())[:MAX_SUGGESTIONS]
-
-
-def _tagged(texts: list[str], cursor: Cursor, offer: Offer) -> list[Suggestion]:
-    start = cursor.offset - offer.offset
-    language = cursor.snapshot.language.id
-    tags = [OfferTag(offer.number, language, start, len(text), offer.source) for text in texts]
-    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]

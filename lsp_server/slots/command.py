@@ -10,13 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
-from lsp_server.refactor.command import FAILED, LEFT_OUT, leave, targets_of
-from lsp_server.refactor.example import NoRule
+from lsp_server.refactor.command import FAILED, LEFT_OUT, check_form, leave, save_all, targets_of
 from lsp_server.refactor.report import as_diff
-from lsp_server.refactor.save import NotSaved, save
-from lsp_server.refactor.search import Found
+from lsp_server.refactor.search import Caps, Found
 from lsp_server.settings import Settings
-from lsp_server.slots.files import Filled, Limits, Todo, fill_files, slots_of
+from lsp_server.slots.files import Filled, Todo, fill_files, slots_of
 from lsp_server.slots.report import as_json, lines
 from lsp_server.slots.slot import SlotKind
 
@@ -30,7 +28,7 @@ _NoModel = Annotated[bool, typer.Option("--no-model", help="Only what the files 
 _MaxPlaces = Annotated[int, typer.Option(min=1, help="The most places.")]
 _MaxFiles = Annotated[int, typer.Option(min=1, help="The most files that are searched.")]
 _MaxSeconds = Annotated[float, typer.Option(min=0.1, help="The most seconds of filling.")]
-_MODEL, _LIMITS = Settings().model, Limits()
+_MODEL, _CAPS = Settings().model, Caps(seconds=600.0)
 _err = Console(stderr=True, highlight=False)
 
 
@@ -51,17 +49,17 @@ def stubs(
     json: _Json = False,
     doubtful: _Doubtful = False,
     model: _Model = _MODEL,
-    max_places: _MaxPlaces = _LIMITS.places,
-    max_files: _MaxFiles = _LIMITS.files,
-    max_seconds: _MaxSeconds = _LIMITS.seconds,
+    max_places: _MaxPlaces = _CAPS.places,
+    max_files: _MaxFiles = _CAPS.files,
+    max_seconds: _MaxSeconds = _CAPS.seconds,
 ) -> None:
     """Write the bodies of functions that only say that they are to be written.
 
     The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
     failed, and 2 for bad input.
     """
-    limits = Limits(max_files, max_places, max_seconds)
-    _run("stubs", paths, _Output(diff, apply, json, doubtful), model, limits)
+    caps = Caps(max_files, max_places, max_seconds)
+    _run("stubs", paths, _Output(diff, apply, json, doubtful), model, caps)
 
 
 def annotate(
@@ -72,17 +70,17 @@ def annotate(
     doubtful: _Doubtful = False,
     model: _Model = _MODEL,
     no_model: _NoModel = False,
-    max_places: _MaxPlaces = _LIMITS.places,
-    max_files: _MaxFiles = _LIMITS.files,
-    max_seconds: _MaxSeconds = _LIMITS.seconds,
+    max_places: _MaxPlaces = _CAPS.places,
+    max_files: _MaxFiles = _CAPS.files,
+    max_seconds: _MaxSeconds = _CAPS.seconds,
 ) -> None:
     """Add the missing annotations of Python and TypeScript, in files and folders that have annotations.
 
     The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
     failed, and 2 for bad input.
     """
-    limits = Limits(max_files, max_places, max_seconds)
-    _run("annotations", paths, _Output(diff, apply, json, doubtful), "" if no_model else model, limits)
+    caps = Caps(max_files, max_places, max_seconds)
+    _run("annotations", paths, _Output(diff, apply, json, doubtful), "" if no_model else model, caps)
 
 
 def docstrings(
@@ -92,29 +90,28 @@ def docstrings(
     json: _Json = False,
     doubtful: _Doubtful = False,
     model: _Model = _MODEL,
-    max_places: _MaxPlaces = _LIMITS.places,
-    max_files: _MaxFiles = _LIMITS.files,
-    max_seconds: _MaxSeconds = _LIMITS.seconds,
+    max_places: _MaxPlaces = _CAPS.places,
+    max_files: _MaxFiles = _CAPS.files,
+    max_seconds: _MaxSeconds = _CAPS.seconds,
 ) -> None:
     """Add the missing docstrings and doc comments, in files that have some. It takes a large model.
 
     The exit status is 0 if every place is filled, 3 if some were left out, 1 if a file was not written or the engine
     failed, and 2 for bad input.
     """
-    limits = Limits(max_files, max_places, max_seconds)
-    _run("docstrings", paths, _Output(diff, apply, json, doubtful), model, limits)
+    caps = Caps(max_files, max_places, max_seconds)
+    _run("docstrings", paths, _Output(diff, apply, json, doubtful), model, caps)
 
 
-def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, limits: Limits) -> None:
+def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, caps: Caps) -> None:
     """Fill the slots of all files, and show or write them. `model` "" asks none."""
     try:
-        if sum((output.diff, output.apply, output.json)) > 1:
-            raise NoRule("--diff, --apply and --json exclude each other; give one of them")
-        todo = slots_of(targets_of(paths), kind, limits)
+        check_form(output.diff, output.apply, output.json)
+        todo = slots_of(targets_of(paths), kind, caps)
     except MidspanError as error:
         leave(error)
     try:
-        filled = _filled(kind, todo, model, limits)
+        filled = _filled(kind, todo, model, caps)
     except MidspanError as error:
         typer.echo(f"midspan: {error}", err=True)
         raise typer.Exit(FAILED) from None
@@ -126,7 +123,7 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, limits:
     if output.json:
         typer.echo(as_json(filled, todo.reached))
     elif output.apply:
-        failures = _save(found)
+        failures = save_all(found)
     else:
         typer.echo(as_diff(found), nl=False)
     doubtful = sum(place.doubtful for one in filled for place in one.edit.places) if not output.doubtful else 0
@@ -147,21 +144,8 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, limits:
         raise typer.Exit(LEFT_OUT)
 
 
-def _filled(kind: SlotKind, todo: Todo, model: str, limits: Limits) -> list[Filled]:
+def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[Filled]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("filling", total=todo.places)
-        return asyncio.run(fill_files(kind, todo, model, limits, lambda: bar.advance(task)))
-
-
-def _save(found: list[Found]) -> int:
-    """Write the files and return how many were not written."""
-    failures = 0
-    for one in found:
-        if one.edit.edits:
-            try:
-                save(Path(one.target.folder, one.target.path), one.edit)
-            except NotSaved as error:
-                failures += 1
-                typer.echo(f"midspan: {error}", err=True)
-    return failures
+        return asyncio.run(fill_files(kind, todo, model, caps, lambda: bar.advance(task)))

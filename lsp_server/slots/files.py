@@ -11,16 +11,15 @@ from engine.client.launcher import connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
-from lsp_server.documents.credentials import without_credentials
 from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.hole import normalize_newlines
+from lsp_server.hole.context_text import context_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.generated import is_generated
-from lsp_server.refactor.search import Target
+from lsp_server.refactor.search import Caps, Target
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import NO_MODEL, fill_slots
-from lsp_server.slots.filler import TOGETHER, Filler, side_by_side, why_unable
+from lsp_server.slots.filler import TOGETHER, Filler, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.suggest.pipeline import Plan, plan
@@ -29,15 +28,6 @@ from lsp_server.workspace.reading import read_text
 _CLIENT = "midspan refactor"
 _LEARNED = 500
 """Files that the engine reads before it fills: what is done elsewhere in the project says much of what is missing."""
-
-
-@attrs.frozen
-class Limits:
-    """The most files that are searched, the most places that are filled, and the most seconds that it takes."""
-
-    files: int = 20_000
-    places: int = 5_000
-    seconds: float = 600.0
 
 
 @attrs.frozen
@@ -53,7 +43,7 @@ class FileTodo:
 class Todo:
     """The files with slots. `texts` are all files that were read.
 
-    `reached` has a line for each limit that was met, and `excluded` one for each file that the settings exclude.
+    `reached` has a line for each cap that was met, and `excluded` one for each file that the settings exclude.
     """
 
     files: list[FileTodo] = attrs.field(factory=list)
@@ -75,14 +65,14 @@ class Filled:
     edit: SlotEdit
 
 
-def slots_of(targets: Sequence[Target], kind: SlotKind, limits: Limits) -> Todo:
+def slots_of(targets: Sequence[Target], kind: SlotKind, caps: Caps) -> Todo:
     """Return the slots of all files in the languages that have such slots."""
     todo, settings = Todo(), Settings()
     known = [target for target in targets if knows(language_for("", target.path).id, kind)]
-    if len(known) > limits.files:
-        todo.reached.append(f"only the first {limits.files} of {len(known)} files were searched")
-    left = limits.places
-    for target in known[: limits.files]:
+    if len(known) > caps.files:
+        todo.reached.append(f"only the first {caps.files} of {len(known)} files were searched")
+    left = caps.places
+    for target in known[: caps.files]:
         full = str(Path(target.folder, target.path))
         if (reason := why_secret(full, settings.exclude)) is not None:
             todo.excluded.append(f"{target.path} is left alone: the file {reason}")
@@ -94,7 +84,7 @@ def slots_of(targets: Sequence[Target], kind: SlotKind, limits: Limits) -> Todo:
         snapshot = closed_snapshot(full, text)
         slots = in_style(snapshot, find_slots(snapshot, kind), kind)
         if len(slots) > left:
-            todo.reached.append(f"the search ended at {limits.places} places")
+            todo.reached.append(f"the search ended at {caps.places} places")
         if slots[:left]:
             todo.files.append(FileTodo(target, snapshot, slots[:left]))
         left -= len(slots[:left])
@@ -103,9 +93,7 @@ def slots_of(targets: Sequence[Target], kind: SlotKind, limits: Limits) -> Todo:
     return todo
 
 
-async def fill_files(
-    kind: SlotKind, todo: Todo, model: str, limits: Limits, report: Callable[[], None]
-) -> list[Filled]:
+async def fill_files(kind: SlotKind, todo: Todo, model: str, caps: Caps, report: Callable[[], None]) -> list[Filled]:
     """Fill the slots of all files, with the engine of `model`; "" asks no model. `report` is called after each slot.
 
     Raises MidspanError when the engine cannot be started, fails, or takes longer than the limit.
@@ -119,13 +107,13 @@ async def fill_files(
         unable = why_unable(kind, client.welcome.model)
         if unable is not None:
             return await _fill(todo, None, unable, report)
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout(caps.seconds):
             if not client.welcome.model.server:
                 await _learn(client, todo)
             return await _fill(todo, (client, settings), "", report)
     except TimeoutError:
         raise EngineUnavailable(
-            f"the fills took more than {limits.seconds:g} seconds; nothing was changed; raise --max-seconds"
+            f"the fills took more than {caps.seconds:g} seconds; nothing was changed; raise --max-seconds"
         ) from None
     finally:
         await client.close()
@@ -140,7 +128,7 @@ async def _fill(
         filler = _filler(*engine, file.target, room) if engine is not None else None
         return Filled(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
 
-    return await side_by_side([fill(file) for file in todo.files])
+    return await gathered([fill(file) for file in todo.files])
 
 
 def _filler(client: EngineClient, settings: Settings, target: Target, room: asyncio.Semaphore) -> Filler:
@@ -153,17 +141,12 @@ def _filler(client: EngineClient, settings: Settings, target: Target, room: asyn
     return Filler(plan_of, client.fill, settings, room)
 
 
-def _readable(text: str) -> str:
-    """Return what the engine may learn of a text, as in an editor."""
-    return without_credentials(normalize_newlines(text))
-
-
 async def _learn(client: EngineClient, todo: Todo) -> None:
     """Have the engine read the files, as it does for an editor."""
     texts = todo.texts[:_LEARNED]
-    await side_by_side(
+    await gathered(
         [
-            client.learn(Learn(target.folder, target.path, _readable(text), language_for("", target.path).id))
+            client.learn(Learn(target.folder, target.path, context_text(text), language_for("", target.path).id))
             for target, text in texts
         ]
     )

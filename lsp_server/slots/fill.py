@@ -9,7 +9,8 @@ from engine.protocol.messages import Filled
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.syntax_errors import errors
-from lsp_server.refactor.file_edit import Omission, TextEdit
+from lsp_server.refactor.file_edit import Omission, TextEdit, edited
+from lsp_server.refactor.sound import is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS
 from lsp_server.slots.filler import Filler
 from lsp_server.slots.judge import Judge, Verdict
@@ -83,13 +84,12 @@ def _known(snapshot: Snapshot, slot: Slot) -> SlotPlace:
 def _applied(snapshot: Snapshot, edits: Sequence[TextEdit]) -> Snapshot:
     if not edits:
         return snapshot
-    parts: list[str] = []
-    position = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        parts += [snapshot.text[position : edit.start], edit.text]
-        position = edit.end
-    source = Source.of("".join([*parts, snapshot.text[position:]]))
+    source = Source.of(_text_after(snapshot, edits))
     return attrs.evolve(snapshot, source=source, tree=snapshot.language.parse(source.data, None, PARSE_SECONDS))
+
+
+def _text_after(snapshot: Snapshot, edits: Sequence[TextEdit]) -> str:
+    return edited(snapshot.text, sorted(edits, key=lambda edit: (edit.start, edit.end)))
 
 
 def _moved(offset: int, edits: Sequence[TextEdit]) -> int:
@@ -97,29 +97,17 @@ def _moved(offset: int, edits: Sequence[TextEdit]) -> int:
 
 
 def _sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[SlotPlace]:
-    """Return the places that together add no syntax error. Halves are tried: a parse for each would take long."""
-    if not places or snapshot.tree is None or _is_sound(snapshot, places):
+    """Return the places that together add no syntax error."""
+    if not places or snapshot.tree is None:
         return list(places)
+    language, most = snapshot.language, len(errors(snapshot.tree.root_node))
+
+    def are_sound(some: Sequence[SlotPlace]) -> bool:
+        return is_sound(_text_after(snapshot, [place.edit for place in some]), language, most)
+
     kept: list[SlotPlace] = []
-    for half in _sound_halves(snapshot, places):
+    for part in sound_parts(places, are_sound):
         # Places that are sound alone may not be so together.
-        if _is_sound(snapshot, [*kept, *half]):
-            kept += half
+        if not kept or are_sound([*kept, *part]):
+            kept += part
     return kept
-
-
-def _sound_halves(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[Sequence[SlotPlace]]:
-    if not places:
-        return []
-    if _is_sound(snapshot, places):
-        return [places]
-    middle = len(places) // 2
-    if not middle:
-        return []
-    return _sound_halves(snapshot, places[:middle]) + _sound_halves(snapshot, places[middle:])
-
-
-def _is_sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> bool:
-    assert snapshot.tree is not None
-    after = _applied(snapshot, [place.edit for place in places])
-    return after.tree is not None and len(errors(after.tree.root_node)) <= len(errors(snapshot.tree.root_node))

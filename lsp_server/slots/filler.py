@@ -78,10 +78,10 @@ class Filler:
                 report()
                 return answer
 
-        return await side_by_side([fill(slot) for slot in slots])
+        return await gathered([fill(slot) for slot in slots])
 
 
-async def side_by_side(work: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+async def gathered(work: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Result]:
     """Return the results of all work, in its order. As soon as one raises MidspanError, the others are cancelled."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -8,7 +8,7 @@ from engine.protocol.messages import Candidate, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import Span, TextEdit
 from lsp_server.slots.filler import Filler
-from lsp_server.slots.judge import text_confidence
+from lsp_server.slots.judge import GATES, text_confidence
 from lsp_server.slots.slot import SlotEdit, SlotPlace, slot_edit
 from lsp_server.suggest.pipeline import Plan, present
 
@@ -23,7 +23,8 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
     """Return at most ANSWERS different edits that fill the characters from `start` to `end`, the surest first.
 
     None of them gives back what was there. White space around the selection is kept. An empty list means that the
-    model has no other answer. Raises MidspanError.
+    model has no other answer of which it is sure: the surest must reach the gate of a body that is asked about, or the
+    setting `gate` if that is lower. Raises MidspanError.
     """
     selected = snapshot.text[start:end]
     start += len(selected) - len(selected.lstrip())
@@ -37,6 +38,8 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
     opened = await asyncio.to_thread(snapshot.replaced, start, end, "")
     plan, filled = await filler.fill(opened, start, "body", _CANDIDATES)
     answers = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
+    if answers and answers[0][1] < min(GATES["body"].doubtful, filler.settings.gate):
+        return []
     edits: list[SlotEdit] = []
     for text, confidence in answers[:ANSWERS]:
         edit = TextEdit(source.byte_at(start), source.byte_at(end), start, end, text)

@@ -108,9 +108,11 @@ class Restraint:
 
     def allows(self, snapshot: Snapshot, offset: int, text: str) -> bool:
         """Return whether `text` may be shown at `offset` to a user who did not ask for it."""
-        return not (
-            only_formats(text) or gives_back(snapshot, offset, text) or self._dismissals.refuse(snapshot, offset, text)
-        )
+        return not only_formats(text) and self.keeps(snapshot, offset, text)
+
+    def keeps(self, snapshot: Snapshot, offset: int, rest: str) -> bool:
+        """Return whether `rest`, what is left of a suggestion on the screen, may stay there: also a last comma may."""
+        return not (gives_back(snapshot, offset, rest) or self._dismissals.refuse(snapshot, offset, rest))
 
     def showed(self, snapshot: Snapshot, offset: int, text: str) -> None:
         """Note that `text` is on the screen at `offset`, after `observe`; "" if nothing is."""

@@ -13,8 +13,7 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.memory_messages import Forget, Learn
-from lsp_server.documents.credentials import without_credentials
-from lsp_server.hole.hole import normalize_newlines
+from lsp_server.hole.context_text import context_text
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
 from lsp_server.workspace.folders import Place
@@ -27,6 +26,8 @@ _logger = logging.getLogger(__name__)
 _BATCH = 8
 """Files that the engine has to learn at the same time."""
 _PATHS_A_FRAME = 500
+_KEPT_CHARACTERS = 1_000_000
+"""Of paths; more might not fit into a frame."""
 _GATHER_S = 0.1
 """A branch switch reports thousands of changes in many notifications. They are gathered for this long."""
 _MANY_CHANGES = 100
@@ -73,6 +74,8 @@ class FolderLearner:
         self._client, self._rules, self._around = client, rules, around
         self._known: dict[str, int] = {}
         """The files that the engine has, with the hash of the text that it got."""
+        self._kept: set[str] = set()
+        """The files that the engine may have from an earlier session, and did not get in this one."""
         self._unread: deque[str] = deque()
         self._changed: dict[str, None] = {}
         self._sending = 0
@@ -127,9 +130,13 @@ class FolderLearner:
             self._around.learned()
 
     async def _read_first(self) -> None:
-        # The engine may have the folder from an earlier session, with files that are gone or excluded now.
-        await self._client.forget(Forget(self.folder))
-        self._unread.extend(await asyncio.to_thread(learnable_files, self.folder, self._rules, self.near))
+        files = await asyncio.to_thread(learnable_files, self.folder, self._rules, self.near)
+        # The engine may have the folder from an earlier session, with files that are gone or excluded now. It answers
+        # from the others until they are learned again.
+        kept = files if sum(map(len, files)) <= _KEPT_CHARACTERS else []
+        await self._client.forget(Forget(self.folder, keep=kept))
+        self._kept.update(kept)
+        self._unread.extend(files)
         await self._read(self._around.bar())
 
     async def _read(self, opened: AbstractContextManager[Bar | None]) -> None:
@@ -138,8 +145,7 @@ class FolderLearner:
         with opened as bar:
             while self._unread:
                 if bar is not None and bar.cancelled:
-                    self._only_changes = True
-                    self._unread.clear()
+                    await self._read_no_more()
                     return
                 if bar is not None and time.monotonic() - reported >= _REPORT_S:
                     reported, total = time.monotonic(), done + len(self._unread)
@@ -149,13 +155,17 @@ class FolderLearner:
                 await self._learn([self._unread.popleft() for _ in range(count)])
                 done += count
                 if done % _CHECK_FILES < count and await self._is_full():
-                    self._only_changes = True
-                    self._unread.clear()
+                    await self._read_no_more()
                 await self._around.pace.rest(time.perf_counter() - started)
                 if self._wake.is_set():
                     await self._examine()
             if bar is not None:
                 bar.report(f"{done:,} of {done:,} files", 100)
+
+    async def _read_no_more(self) -> None:
+        self._only_changes = True
+        self._unread.clear()
+        await self._forget(list(self._kept))
 
     async def _examine(self) -> None:
         """Forget the files that are gone, and put the changed ones before all that is unread."""
@@ -193,11 +203,12 @@ class FolderLearner:
         if text is None or language is None or not is_learnable(text):
             await self._forget([path])
             return
-        text = without_credentials(normalize_newlines(text))
+        text = context_text(text)
         digest = hash(text)
         if self._known.get(path) == digest:
             return
         self._known[path] = digest
+        self._kept.discard(path)
         self._sending += 1
         try:
             await self._client.learn(Learn(self.folder, path, text, language))
@@ -210,7 +221,8 @@ class FolderLearner:
             self._sending -= 1
 
     async def _forget(self, paths: Iterable[str]) -> None:
-        known = [path for path in paths if self._known.pop(path, None) is not None]
+        known = [path for path in paths if self._known.pop(path, None) is not None or path in self._kept]
+        self._kept.difference_update(known)
         for start in range(0, len(known), _PATHS_A_FRAME):
             await self._client.forget(Forget(self.folder, known[start : start + _PATHS_A_FRAME]))
 

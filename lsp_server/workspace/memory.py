@@ -10,8 +10,9 @@ from engine.errors import MidspanError
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
 from lsp_server.configuration import Configuration
-from lsp_server.documents.store import Documents, path_of
+from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.hole.hole import context_budget_of
 from lsp_server.workspace.folders import Folders, Place
 from lsp_server.workspace.learner import Bar, FolderLearner, Surroundings
 from lsp_server.workspace.pace import Pace
@@ -117,7 +118,7 @@ class WorkspaceMemory:
     def files_changed(self, uris: Iterable[str]) -> None:
         """Look at files and folders again that the editor saw change on the disk."""
         if self._learners:
-            self._start(self._note_changes([path_of(uri) for uri in uris if _is_file(uri)]))
+            self._start(self._note_changes([path_of(uri) for uri in uris if is_file(uri)]))
 
     async def close(self) -> None:
         """Stop learning. The engine keeps what it knows for other editors."""
@@ -133,7 +134,10 @@ class WorkspaceMemory:
 
     def _is_allowed(self, model: ModelInfo) -> bool:
         settings = self._configuration.settings
-        return settings.memory == "workspace" and (not model.server or settings.related_files == "always")
+        # A model with room for other files reads parts of them. The others only look up what followed a few tokens.
+        reads_files = bool(model.server) or context_budget_of(model).related > 0
+        allowed = settings.related_files == "always" or (settings.related_files == "local" and not model.server)
+        return settings.memory == "workspace" and (allowed or not reads_files)
 
     def _connected(self, client: EngineClient) -> None:
         """Learn everything again: this may be a new engine, which knows nothing."""
@@ -164,8 +168,7 @@ class WorkspaceMemory:
         return next((document.text for document in self._documents.all() if document.uri == uri), None)
 
     def _places(self, uri: str) -> list[Place]:
-        # An editor shows old versions of a file under the same path, with a scheme of its own.
-        return self.folders.places_of(path_of(uri)) if _is_file(uri) else []
+        return self.folders.places_of(path_of(uri)) if is_file(uri) else []
 
     def _cancel_delay(self, uri: str) -> None:
         delay = self._delays.pop(uri, None)

@@ -174,7 +174,8 @@ def test_demo_types_the_samples_and_shows_the_server_for_editors(midspan: Comman
     for pressed, all_keys, right, _ in found:
         assert (int(pressed) < int(all_keys)) == (int(right) > 0)
     assert sum(int(right) for _, _, right, _ in found) > 0, "the embedded model and the memory know some of this"
-    assert "midspan-lsp" in ended.out
+    assert "midspan setup neovim" in ended.out
+    assert "midspan-lsp --stdio" in ended.out
     assert "⟨" not in ended.out
 
 

@@ -72,11 +72,12 @@ def package_extension() -> Path:
 
 @attrs.define
 class CodeServer:
-    """A running server. `folder` is the workspace; `base` are the machine's settings."""
+    """A running server. `folder` is the workspace; `base` are the machine's settings, and `user` the user's."""
 
     root: Path
     base: dict[str, Any]
     environment: dict[str, str] = attrs.field(factory=dict)
+    user: dict[str, Any] = attrs.field(factory=lambda: QUIET)
     port: int = 0
     _process: subprocess.Popen[bytes] | None = None
 
@@ -90,9 +91,13 @@ class CodeServer:
 
     def start(self, vsix: Path) -> None:
         """Install the extension and serve; returns when the server answers."""
-        self.configure({})
-        _write(self.root / "data" / "User" / "settings.json", QUIET)
         self._run("--install-extension", str(vsix))
+        self.serve()
+
+    def serve(self) -> None:
+        """Serve with the extensions that are installed; returns when the server answers."""
+        self.configure({})
+        _write(self.root / "data" / "User" / "settings.json", self.user)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -100,7 +105,7 @@ class CodeServer:
         quiet = ["--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command(*serving, *quiet),
+                self.command(*serving, *quiet),
                 env=self._environment(),
                 stdout=log,
                 stderr=log,
@@ -132,10 +137,11 @@ class CodeServer:
         return f"http://127.0.0.1:{self.port}/?folder={self.folder}"
 
     def _run(self, *arguments: str) -> None:
-        run = subprocess.run(self._command(*arguments), env=self._environment(), capture_output=True, text=True)
+        run = subprocess.run(self.command(*arguments), env=self._environment(), capture_output=True, text=True)
         assert run.returncode == 0, f"code-server {' '.join(arguments)} failed:\n{run.stdout}{run.stderr}"
 
-    def _command(self, *arguments: str) -> list[str]:
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line of this VS Code."""
         entry = HOME / "node_modules" / "code-server" / "out" / "node" / "entry.js"
         places = ["--user-data-dir", str(self.root / "data"), "--extensions-dir", str(self.root / "extensions")]
         return [str(node()), str(entry), *places, *arguments]

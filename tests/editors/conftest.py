@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,22 @@ def in_neovim(neovim_settings: dict[str, Any], tmp_path: Path) -> Iterator[Calla
     yield open_file
     for neovim in opened:
         neovim.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder with an edit to repeat, see neovim_project."""
+    from neovim_project import write_project
+
+    return write_project(tmp_path / "project")
+
+
+@pytest.fixture
+def open_app(in_neovim: Callable[..., "Neovim"], project: Path) -> Callable[..., "Neovim"]:
+    """Return a function that opens the project's app.py in a new Neovim and makes the edit."""
+    from neovim_project import open_edited
+
+    return partial(open_edited, in_neovim, project)
 
 
 @pytest.fixture

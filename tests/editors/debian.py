@@ -24,10 +24,11 @@ class FetchError(Exception):
 
 @attrs.frozen
 class Bundle:
-    """Packages of a Debian suite, unpacked below `folder`."""
+    """Packages of a Debian suite, unpacked below `folder`: those of this machine's architecture, or of another."""
 
     folder: Path
     suite: str
+    architecture: str = ""
 
     @property
     def root(self) -> Path:
@@ -72,6 +73,8 @@ class Bundle:
             "Debug::NoLocking": "true",
             "Acquire::Languages": "none",
         }
+        if self.architecture:
+            places |= dict.fromkeys(("APT::Architecture", "APT::Architectures"), self.architecture)
         config = apt / "apt.conf"
         config.write_text("".join(f'{key} "{value}";\n' for key, value in places.items()))
         return config

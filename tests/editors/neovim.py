@@ -29,23 +29,34 @@ KEYMAPS = {
     "dismiss": "<C-e>",
     "trigger": "<C-g>",
 }
-# Counts the answers to inline completion, so that a test knows when there is nothing more to wait for.
+# Counts the answers to inline completion, and notes the text and cursor of the last one, so that a test knows when
+# there is nothing more to wait for.
 _INIT = """
 vim.opt.runtimepath:prepend({plugin})
 vim.g.loaded_python3_provider = 0
 vim.opt.swapfile = false
-answered = 0
+answered, answered_moment = 0, ''
+local asked = {{}}
+function current_moment()
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  return ('%d %d:%d'):format(vim.api.nvim_buf_get_changedtick(0), cursor[1], cursor[2])
+end
 vim.api.nvim_create_autocmd('LspRequest', {{ callback = function(event)
-  local request = event.data.request
-  if request.type == 'complete' and request.method == 'textDocument/inlineCompletion' then
-    answered = answered + 1
+  local request, id = event.data.request, event.data.request_id
+  if request.method ~= 'textDocument/inlineCompletion' then
+    return
+  end
+  if request.type == 'pending' then
+    asked[id] = current_moment()
+  elseif request.type == 'complete' then
+    answered, answered_moment = answered + 1, asked[id]
   end
 end }})
 {extra}
 require('midspan').setup(vim.json.decode({options}))
 """
 _GHOST = """
-local namespace = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
+local namespace = vim.api.nvim_create_namespace('midspan.ghost')
 local mark = vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })[1]
 if not mark then return nil end
 local lines = { mark[4].virt_text[1][1] }
@@ -154,12 +165,20 @@ class Neovim:
     def answered(self) -> int:
         return int(self.lua("return answered"))
 
+    def settled(self) -> str | None:
+        """Wait until the text and the cursor are those of the last answer, and return the ghost text then."""
+        is_settled = partial(self.lua, "return answered_moment == current_moment()")
+        self.eventually(is_settled, "no request is answered")
+        return self.ghost()
+
     def after_answer(self, act: Callable[[], None]) -> str | None:
         """Do `act`, wait until a request made after it is answered, and return the ghost text then."""
+        if self.answered() > 0:
+            self.settled()
         before = self.answered()
         act()
         self.eventually(lambda: self.answered() > before, "no request is answered")
-        return self.ghost()
+        return self.settled()
 
     def offered(self, fits: Callable[[str], Any] = bool, keys: str = PANGRAMS) -> str:
         """Type `keys` until a suggestion that `fits` is shown. Insert mode is on."""

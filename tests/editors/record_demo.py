@@ -1,10 +1,12 @@
 """Records docs/demo.svg, README's moving picture, from a real Neovim with the real server: make demo-picture.
 
-A simulated person types a method into a file. The person pauses at the start of each word and looks at the screen,
-accepts a suggestion with Tab if it is right, and types on if there is none or a wrong one. All settings that
-decide what is shown have their defaults. The picture plays as fast as it was recorded.
+A simulated person types a method of a public project's file, which lacks it, with the project around it:
+list_paths() of requests' cookie jar, as the installed package has it. At the start of each word and after two letters
+the person looks at the screen, reads a suggestion if there is one, accepts it with Tab if it is right, and types on if
+not. All settings that decide what is shown have their defaults. The picture plays as fast as it was recorded.
 """
 
+import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -15,44 +17,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from git_folder import repository
 from lsp_editor import PATIENCE_S, engine_home
 from moving_picture import Frame, animated_svg
 from neovim import PROGRAM, ROOT, Setup, environment, write_init
 from terminal import PROGRAM as TMUX
 
 PICTURE = ROOT / "docs" / "demo.svg"
-TITLE = "weather.py - Neovim with Midspan"
+PACKAGE, FILE, METHOD = "requests", "cookies.py", "    def list_paths(self)"
+TITLE = f"{PACKAGE}/{FILE} - Neovim with Midspan"
 COLUMNS, ROWS = 92, 29
-BEFORE = '''"""A client for the weather service."""
-
-import requests
-
-
-class WeatherError(Exception):
-    """The service did not answer."""
-
-
-class WeatherClient:
-    def __init__(self, url, timeout=10):
-        self.url = url
-        self.timeout = timeout
-
-    def today(self, city):
-        """Return today's weather in a city."""
-        response = requests.get(f"{self.url}/today/{city}", timeout=self.timeout)
-        if response.status_code != 200:
-            raise WeatherError(response.text)
-        return response.json()
-
-    def tomorrow(self, city):
-        """Return tomorrow's weather in a city."""
-'''
-TYPED = """\
-        response = requests.get(f"{self.url}/tomorrow/{city}", timeout=self.timeout)
-        if response.status_code != 200:
-            raise WeatherError(response.text)
-        return response.json()"""
-AFTER = "\n"
+# Where a line's text begins, right of the line numbers.
+TEXT_COLUMN = 4
 LUA = """
 vim.o.termguicolors = true
 vim.o.number, vim.o.ruler, vim.o.showmode, vim.o.showcmd = true, false, false, false
@@ -62,8 +38,10 @@ vim.g.loaded_matchparen = 1
 vim.api.nvim_set_hl(0, 'ComplHint', { fg = '#868b95', italic = true })
 vim.o.statusline = " %f %m%=%{v:lua.require'midspan'.statusline()} "
 """
-KEY_S, LOOK_S, READ_S, CAP_S, END_S = 0.075, 0.33, 0.45, 0.4, 1.8
-# The person looks at the screen after this many letters of a word, and accepts what saves at least two keys.
+KEY_S, READ_S, CAP_S, END_S = 0.075, 0.4, 0.4, 1.8
+# So long the server may take to read the project, before the person begins.
+READING_S = 3.0
+# The person looks at the screen at the start of a word and after two letters, and accepts what saves at least two keys.
 LETTERS_BEFORE_LOOK, WORTH_A_KEY = 2, 2
 
 
@@ -150,14 +128,18 @@ class Screen:
 def type_line(screen: Screen, line: str) -> int:
     """Type `line` from where the editor's indentation ends; return how many characters came from suggestions."""
     taken, letters = 0, 0
-    typed = screen.cursor()[0] - _text_column(screen)
+    indentation = len(line) - len(line.lstrip())
+    while screen.cursor()[0] - TEXT_COLUMN > indentation:
+        outdent(screen)
+    typed = screen.cursor()[0] - TEXT_COLUMN
     while typed < len(line):
         rest = line[typed:]
         if letters in (0, LETTERS_BEFORE_LOOK) or typed == 0:
-            time.sleep(LOOK_S)
             ghost = screen.after_cursor()
-            if len(ghost) >= WORTH_A_KEY and rest.startswith(ghost):
+            if len(ghost) >= WORTH_A_KEY:
+                # The person reads it, also if it is wrong. Where nothing is shown, there is nothing to wait for.
                 time.sleep(READ_S)
+            if len(ghost) >= WORTH_A_KEY and rest.startswith(ghost):
                 taken_now = accept(screen)
                 typed, taken, letters = typed + taken_now, taken + taken_now, 0
                 continue
@@ -182,47 +164,68 @@ def press_enter(screen: Screen) -> None:
     screen.wait_for(lambda: screen.cursor()[1] == row + 1, "no new line")
 
 
-def _text_column(screen: Screen) -> int:
-    """Return the column where a line's text begins, right of the line numbers."""
-    return screen.plain()[0].index('"""')
+def outdent(screen: Screen) -> None:
+    """Press Backspace where the editor has indented too far."""
+    column = screen.cursor()[0]
+    screen.press("BSpace")
+    screen.wait_for(lambda: screen.cursor()[0] < column, "Backspace deleted nothing")
 
 
-def type_all(screen: Screen) -> int:
+def type_all(screen: Screen, typed: str) -> int:
+    """Type a text; return how many characters came from suggestions."""
     taken = 0
-    for number, line in enumerate(TYPED.split("\n")):
+    for number, line in enumerate(typed.split("\n")):
         if number:
             press_enter(screen)
         taken += type_line(screen, line)
     return taken
 
 
-def record(home: Path) -> tuple[list[Frame], float, int]:
-    """Record one session; return its frames, its length in seconds, and the characters that suggestions wrote.
+def cut() -> tuple[Path, str, str, str]:
+    """Return the package's folder, and the file's text before the method, the method, and after it."""
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        sys.exit(f"{PACKAGE} is not installed: make setup")
+    folder = Path(found.origin).parent
+    before, method, rest = (folder / FILE).read_text("utf-8").partition(METHOD)
+    body, _, after = rest.partition("\n\n")
+    if not method:
+        sys.exit(f"{PACKAGE}/{FILE} has no {METHOD.strip()}; name another method in record_demo.py")
+    return folder, before, method + body, "\n\n" + after
+
+
+def record(home: Path) -> tuple[list[Frame], float, int, int]:
+    """Record one session; return its frames, its length in seconds, the characters that suggestions wrote, and all.
 
     Exits if the file is not what the person meant to type.
     """
-    file = home / "weather.py"
-    file.write_text(BEFORE + AFTER)
-    setup = Setup({"keymaps": {"accept": "<Tab>"}, "settings": {"model": "embedded", "idleMinutes": 1}}, extra=LUA)
+    folder, before, typed, after = cut()
+    texts = {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*.py")}
+    project = repository(home / PACKAGE, {**texts, FILE: before + after})
+    file = project / FILE
+    setup = Setup({"keymaps": {"accept": "<Tab>"}, "settings": {"idleMinutes": 1}}, extra=LUA)
     init = write_init(home / "home", setup)
-    command = ["sh", "-c", f"cd {home} && exec {PROGRAM} -u {init} weather.py"]
+    row = before.count("\n") + 1
+    command = ["sh", "-c", f"cd {project} && exec {PROGRAM} -u {init} +{row} {FILE}"]
     screen = Screen(home, command, environment(home / "home", setup))
     try:
         screen.wait_for(lambda: "Midspan" in screen.plain()[ROWS - 1], "Midspan is not in the status line")
         screen.wait_for(lambda: "starting" not in screen.plain()[ROWS - 1], "the engine does not get ready")
-        screen.press("G", "i")
-        screen.type(" " * (len(TYPED) - len(TYPED.lstrip())))
-        screen.wait_for(lambda: screen.after_cursor() or screen.cursor()[0] > 4, "insert mode is not on")
-        time.sleep(1)
+        screen.press("z", "z", "i")
+        indentation = len(typed) - len(typed.lstrip())
+        screen.type(" " * indentation)
+        screen.wait_for(lambda: screen.cursor()[0] == TEXT_COLUMN + indentation, "insert mode is not on")
+        time.sleep(READING_S)
         screen.record()
         time.sleep(0.6)
-        taken = type_all(screen)
+        taken = type_all(screen, typed)
         time.sleep(END_S)
         seconds = screen.stop_recording()
         screen.press("Escape")
         screen.type(":w\n")
-        screen.wait_for(lambda: file.read_text().rstrip() == (BEFORE + TYPED).rstrip(), "the file is not as meant")
-        return screen.frames, seconds, taken
+        whole = before + typed + after
+        screen.wait_for(lambda: file.read_text("utf-8") == whole, "the file is not as meant")
+        return screen.frames, seconds, taken, len(typed)
     finally:
         screen.close()
 
@@ -231,10 +234,10 @@ def main() -> None:
     if not PROGRAM.exists():
         sys.exit("Neovim is not here: make editors-neovim")
     with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path("embedded")):
-        frames, seconds, taken = record(Path(folder))
+        frames, seconds, taken, characters = record(Path(folder))
     PICTURE.write_text(animated_svg(frames, seconds, (COLUMNS, ROWS), TITLE))
     print(f"{PICTURE}: {seconds:.1f} s, {len(frames)} frames, {PICTURE.stat().st_size / 1000:.0f} kB;", end=" ")
-    print(f"suggestions wrote {taken} of {len(TYPED)} characters")
+    print(f"suggestions wrote {taken} of {characters} characters")
 
 
 if __name__ == "__main__":

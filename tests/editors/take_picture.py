@@ -1,4 +1,4 @@
-"""Takes the picture of the extension's README from a real VS Code: python take_picture.py [MODEL]."""
+"""Takes the picture of the extension's README from a real VS Code at default settings: take_picture.py [MODEL]."""
 
 import os
 import sys
@@ -9,30 +9,28 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
-from workbench import Workbench
+from workbench import Workbench, eventually
 
-SOURCE = '''"""Areas and lengths of simple shapes."""
-
-import math
-from dataclasses import dataclass
+SOURCE = """from fetching import Missing, fetch_page, fetch_sound
 
 
-@dataclass
-class Circle:
-    radius: float
+def page(address: str) -> bytes:
+    try:
+        return fetch_page(address)
+    except Missing as error:
+        raise ValueError(f"{address} cannot be fetched") from error
 
-    def area(self) -> float:
-        return math.pi * self.radius**2
 
-    def circumference(self) -> float:
+def sound(address: str) -> bytes:
+    try:
+        return fetch_sound(address)
+    except Missing as error:
         |
-
-
-def total_area(shapes: list[Circle]) -> float:
-    return sum(shape.area() for shape in shapes)
-'''
-# The picture is taken at the first suggestion after the shortest part of it.
-TYPED, SHORTEST = "return 2 * math.pi * self.radius", len("return 2 * ")
+"""
+TYPED = 'raise ValueError(f"{address} cannot be fetched") from error'
+READING = ".statusbar-item[aria-label*='Reading the workspace']"
+SHORTEST = 12
+"""Characters of a suggestion that is worth a picture. It must be right."""
 
 
 def main() -> None:
@@ -41,28 +39,30 @@ def main() -> None:
     model = sys.argv[1] if len(sys.argv) > 1 else "embedded"
     picture = EXTENSION / "images" / "suggestion.png"
     with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path(model)):
-        settings = {
-            "midspan.server.path": str(Path(sys.executable).parent / "midspan-lsp"),
-            "midspan.model": model,
-            "midspan.gate": 0,
-            "midspan.budgetMs": 2000,
-        }
+        program = str(Path(sys.executable).parent / "midspan-lsp")
         os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
-        server = CodeServer(Path(folder) / "vscode", settings)
+        server = CodeServer(Path(folder) / "vscode", {"midspan.server.path": program, "midspan.model": model})
         workbench = None
         try:
             server.start(package_extension())
             workbench = Workbench(server)
             workbench.open_window("notes.txt")
-            workbench.open("shapes.py", SOURCE)
+            workbench.open("retries.py", SOURCE)
+            # The workspace is read from the first suggestion on.
+            workbench.type(TYPED[0])
+            workbench.wait_for_ghost(5.0)
+            workbench.press("Backspace")
+            eventually(lambda: not workbench.texts(READING), "the workspace to be read")
             shown = ""
             for number, key in enumerate(TYPED, 1):
                 workbench.type(key)
                 shown = workbench.wait_for_ghost(2.0)
-                if shown.strip() and number >= SHORTEST:
+                if len(shown) >= SHORTEST and TYPED[number:].startswith(shown):
                     break
-            if not shown:
-                sys.exit(f"the model {model} suggests nothing after {TYPED!r}; no picture was taken")
+            else:
+                sys.exit(
+                    f"the model {model} suggests nothing long and right while {TYPED!r} is typed; no picture was taken"
+                )
             workbench.screenshot(picture)
             print(f"{picture.name} shows {shown!r}")
         finally:

@@ -45,7 +45,7 @@ def test_a_word_is_accepted_and_the_rest_stays_in_sight(neovim: Neovim) -> None:
     assert ghost.startswith(word)
     assert " " not in word
     assert neovim.ghost() == ghost.removeprefix(word), "no flicker: the rest is there at once"
-    assert neovim.after_answer(lambda: None) == ghost.removeprefix(word)
+    assert neovim.settled() == ghost.removeprefix(word)
     assert neovim.saved() == before + word + after
 
 
@@ -161,7 +161,7 @@ def test_a_quote_that_closes_itself_is_not_doubled(in_neovim: Open) -> None:
 
     assert neovim.around_cursor()[1].startswith('"')
     assert neovim.ghost() != stale, "what was true without the second quote is not shown"
-    rest = neovim.after_answer(lambda: None) or ""
+    rest = neovim.settled() or ""
     assert '"' not in rest
     before, after = neovim.around_cursor()
     neovim.after_answer(lambda: neovim.keys("<Tab>"))

@@ -1,10 +1,8 @@
 """Bulk edits in a real Neovim: through its own menu of code actions, and in our preview with tick boxes."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-import pytest
 from neovim import Neovim
 from neovim_project import (
     APP,
@@ -16,23 +14,11 @@ from neovim_project import (
     edited,
     filetype,
     lines,
-    open_edited,
     preview,
     ticks,
-    write_project,
 )
 
 Open = Callable[..., Neovim]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return write_project(tmp_path / "project")
-
-
-@pytest.fixture
-def open_app(in_neovim: Open, project: Path) -> Open:
-    return partial(open_edited, in_neovim, project)
 
 
 def test_neovims_own_menu_changes_several_files(open_app: Open, project: Path) -> None:

@@ -47,14 +47,16 @@ def test_a_filetype_can_be_off_from_the_start_and_another_be_switched(in_neovim:
 
 
 def test_a_buffer_can_be_switched(neovim: Neovim) -> None:
+    neovim.settled()
     neovim.nvim.command("Midspan toggle buffer")
     asked = neovim.report()["asked"]
     for char in "abc":
         neovim.type(char)
     assert neovim.lua("return require('midspan').statusline()") == "Midspan off"
 
-    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.report()["asked"] == asked
+
+    neovim.nvim.command("Midspan toggle buffer")
     assert neovim.offered()
 
 
@@ -140,10 +142,10 @@ def test_a_missing_server_is_told_of_with_what_to_do(in_neovim: Open) -> None:
     neovim = in_neovim(path="/usr/bin:/bin")
 
     (line,) = neovim.messages()
-    assert line.startswith("Midspan: midspan-lsp is not found; `pip install midspan` brings it")
+    assert line.startswith("Midspan: midspan-lsp is not found; `pip install .` in a clone of Midspan brings it")
     neovim.nvim.command("checkhealth midspan")
     assert "ERROR" in neovim.text()
-    assert "pip install midspan" in neovim.text()
+    assert "midspan setup neovim" in neovim.text()
 
 
 def test_status_and_log_can_be_read(neovim: Neovim, ready_line: str) -> None:

@@ -127,10 +127,25 @@ def test_escape_ends_it_for_good_and_does_what_it_did_before(open_app: Callable[
     eventually_drawn(neovim)
 
 
-def test_tab_in_insert_mode_goes_on_if_nothing_is_suggested(open_app: Callable[..., Neovim]) -> None:
-    neovim = open_app()
+def test_a_tab_inside_the_edited_text_does_not_bring_a_dismissed_one_back(open_app: Callable[..., Neovim]) -> None:
+    neovim = open_app(extra="")
     eventually_drawn(neovim, (6, 12, ADDED))
-    neovim.lua("vim.lsp.inline_completion.enable(false)")
+    neovim.keys("<Esc>")
+    eventually_drawn(neovim)
+    neovim.lua(COUNT_ANSWERS)
+
+    neovim.keys("3G0f,la<C-v><Tab><Esc>")
+
+    neovim.eventually(lambda: "\ttimeout" in neovim.text(), "the tab is not there")
+    neovim.eventually(lambda: neovim.lua("return next_edits_answered > 0"), "it is not asked again")
+    eventually_drawn(neovim)
+
+
+def test_tab_in_insert_mode_goes_on_if_nothing_is_suggested(
+    open_app: Callable[..., Neovim], neovim_settings: dict[str, Any]
+) -> None:
+    neovim = open_app(settings={**neovim_settings, "gate": 1})
+    eventually_drawn(neovim, (6, 12, ADDED))
 
     neovim.keys("i<Tab>")
     neovim.eventually(lambda: neovim.cursor() == (6, 12), "the cursor is not there")

@@ -1,24 +1,12 @@
 """Bulk edits in a real Neovim that are stale, refused or cancelled: told, and nothing is changed."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-import pytest
 from neovim import Neovim
-from neovim_project import OTHER, buffers, lines, offered, open_edited, preview, write_project
+from neovim_project import OTHER, buffers, lines, offered, preview
 
 Open = Callable[..., Neovim]
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return write_project(tmp_path / "project")
-
-
-@pytest.fixture
-def open_app(in_neovim: Open, project: Path) -> Open:
-    return partial(open_edited, in_neovim, project)
 
 
 def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Open, project: Path) -> None:
@@ -40,6 +28,17 @@ def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Open, project:
     neovim.keys("<C-y>")
     neovim.eventually(neovim.messages, "nothing is told")
     assert neovim.messages() == ["Midspan: 4 places in 2 files changed"]
+
+
+def test_after_an_edit_elsewhere_searching_again_finds_the_same_edit(open_app: Open) -> None:
+    neovim = open_app()
+    first = [line for line in preview(neovim) if line.startswith("  + ")]
+
+    neovim.keys("<C-w>pgg0O# about this file<Esc><C-w>p")
+    neovim.keys("r")
+
+    neovim.eventually(lambda: any("as in an earlier edit" in line for line in lines(neovim)), "nothing is found")
+    assert [line for line in lines(neovim) if line.startswith("  + ")] == first
 
 
 def test_lines_that_moved_are_searched_where_they_are(open_app: Open) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lsp_editor import engine_home
+from model_written import MODEL_WRITTEN, ModelWritten
 from neovim import Neovim
 from neovim_project import choose, filetype, lines, offered
 from remote_server import ModelServer, serving
@@ -56,39 +57,50 @@ def model_server(neovim_settings: dict[str, Any]) -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.mark.parametrize(
-    ("command", "text", "written", "filled"),
-    [
-        ("stubs", "def one():\n    pass\n", "return 1", "def one():\n    return 1\n"),
-        (
-            "docstrings",
-            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    return 2\n",
-            "Do g.",
-            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    '''Do g.'''\n    return 2\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize("case", MODEL_WRITTEN, ids=lambda case: case.command)
 def test_what_a_larger_model_writes_is_previewed_applied_and_undone(
-    command: str,
-    text: str,
-    written: str,
-    filled: str,
+    case: ModelWritten,
     in_neovim: Open,
     neovim_settings: dict[str, Any],
     model_server: ModelServer,
 ) -> None:
-    model_server.behaviour = writes([(written, 0.99)])
+    model_server.behaviour = writes([(case.written, 0.99)])
     settings = {**neovim_settings, "model": model_server.model("openai")}
-    neovim = in_neovim(text, "app.py", setup={"settings": settings})
+    neovim = in_neovim(case.text, "app.py", setup={"settings": settings})
     neovim.until_ready()
 
-    neovim.nvim.command(f"Midspan {command}")
+    neovim.nvim.command(f"Midspan {case.command}")
     neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
     neovim.keys("<C-y>")
     neovim.eventually(neovim.messages, "nothing is told")
-    assert neovim.text() == filled
+    assert neovim.text() == case.filled
     neovim.keys("u")
-    assert neovim.text() == text
+    assert neovim.text() == case.text
+
+
+def test_a_key_in_visual_mode_shows_old_and_new_lines_and_a_key_applies_them(
+    in_neovim: Open, neovim_settings: dict[str, Any], model_server: ModelServer
+) -> None:
+    model_server.behaviour = writes([("return radius ** 2", 0.9)], [("return 3", 0.8)])
+    settings = {**neovim_settings, "model": model_server.model("openai"), "gate": 0.5}
+    keymaps = {"refill": "gR"}
+    text = "def area(radius):\n    wrong = 1\n    return wrong\n"
+    neovim = in_neovim(text, "circle.py", setup={"settings": settings, "keymaps": keymaps})
+    neovim.until_ready()
+
+    neovim.keys("2GVjgR")
+    neovim.eventually(lambda: filetype(neovim) == "midspan-preview", "no preview opens")
+
+    shown = lines(neovim)
+    assert [line for line in shown if line[:4] in ("  - ", "  + ")][:3] == [
+        "  -     wrong = 1",
+        "  -     return wrong",
+        "  +     return radius ** 2",
+    ]
+    assert neovim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('circle.py'), 1, 2, false)[1]") == "    wrong = 1"
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    assert neovim.text() == "def area(radius):\n    return radius ** 2\n"
 
 
 def test_pasted_code_is_adapted_from_the_menu(in_neovim: Open) -> None:

@@ -1,52 +1,33 @@
 """The packaged extension in a real VS Code: what a user types, and what is on the screen and on the disk then."""
 
 import os
-import shutil
 import signal
-import subprocess
-import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from code_server import ROOT, what_is_missing
+from code_server import what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
 from vscode_window import kept_on_failure, ready_window
-from workbench import POSITION, Workbench, eventually
+from workbench import CHOICE, POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
 
 MISSING = what_is_missing()
-CHOICE = ".quick-input-list .monaco-list-row"
+PLACE = ".place:not(.following)"
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return Midspan as a wheel; built from a copy, as setuptools leaves its marks where it builds."""
-    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
-    for name in ("engine", "lsp_server"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    building = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels)]
-    subprocess.run([sys.executable, *building, str(source)], check=True)
-    return next(wheels.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     settings = {
-        "midspan.server.package": str(wheel),
         "midspan.gate": 0,
         "midspan.budgetMs": 5000,
         "midspan.maxTokens": 8,  # A ghost that fits on the screen.
     }
-    with ready_window(tmp_path_factory, settings, _for_installing()) as workbench:
+    with ready_window(tmp_path_factory, settings) as workbench:
         yield workbench
 
 
@@ -176,16 +157,29 @@ def test_a_wrong_setting_is_messages_once_and_clearly(vscode: Workbench) -> None
     ]
 
 
-def test_the_selection_is_filled(vscode: Workbench) -> None:
+def test_the_selection_is_filled_after_a_look_at_old_and_new(vscode: Workbench) -> None:
     vscode.open("selection.txt", "The quick brown|\nThe end.\n")
     vscode.press("Control+Shift+ArrowLeft")
     vscode.command("Midspan: Fill the Selection")
-    eventually(lambda: vscode.line() not in ("The quick brown", "The quick "), "the selection to be filled")
-    text = vscode.saved("selection.txt")
-    assert text.startswith("The quick ")
-    assert text.endswith("\nThe end.\n")
+    old = eventually(lambda: vscode.texts_in_webview(f"{PLACE}:has(:checked) .removed code"), "what was there")
+    (new,) = vscode.texts_in_webview(f"{PLACE}:has(:checked) .added code")
+    assert old == ["The quick brown"]
+    assert vscode.line() == "The quick brown"
+    vscode.press("Control+Enter")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+    assert vscode.saved("selection.txt") == f"{new}\nThe end.\n"
     vscode.press("Control+Z")
     assert vscode.saved("selection.txt") == "The quick brown\nThe end.\n"
+
+
+def test_a_selection_that_the_model_is_not_sure_of_is_left_alone(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.gate": "normal"})
+    vscode.open("unsure.txt", "The quick xylophone|\nThe end.\n")
+    vscode.press("Control+Shift+ArrowLeft")
+    vscode.command("Midspan: Fill the Selection")
+    eventually(lambda: [line for line in vscode.notifications() if "sure enough" in line], "the reason")
+    assert not vscode.texts_in_webview(PLACE)
+    assert vscode.saved("unsure.txt") == "The quick xylophone\nThe end.\n"
 
 
 def test_why_lists_the_places_of_the_suggestion_and_opens_the_chosen_one(vscode: Workbench) -> None:
@@ -222,18 +216,3 @@ def test_a_wrong_server_path_is_messages_and_can_be_mended(vscode: Workbench) ->
     ]
     vscode.server.configure({})
     vscode.wait_for_status("ready")
-
-
-def test_a_server_that_is_missing_is_installed_when_the_user_says_so(vscode: Workbench) -> None:
-    vscode.server.configure({"midspan.server.path": ""})
-    vscode.wait_for_status("error")
-    vscode.press_button("Install")
-    vscode.wait_for_status("ready")
-    vscode.open("installed.txt", "The quick brown fox jumps over|\n")
-    type_until_ghost(vscode, SENTENCE)
-
-
-def _for_installing() -> dict[str, str]:
-    """The installation is real, but for the gigabytes that this environment has already."""
-    environment = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PYTHONPATH": sysconfig.get_path("purelib")}
-    return {**environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from code_server import what_is_missing
 from lsp_editor import engine_home
+from model_written import MODEL_WRITTEN, ModelWritten
 from remote_server import serving
 from scripted_model import writes
 from vscode_window import kept_on_failure, ready_window
@@ -242,31 +243,18 @@ def test_pasted_code_is_adapted_from_the_menu(vscode: Workbench) -> None:
         (vscode.server.folder / name).unlink()
 
 
-@pytest.mark.parametrize(
-    ("action", "text", "written", "filled"),
-    [
-        ("Fill 1 stub", "def o|ne():\n    pass\n", "return 1", "def one():\n    return 1\n"),
-        (
-            "Add 1 docstring",
-            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g|():\n    return 2\n",
-            "Do g.",
-            "def f():\n    '''Do f.'''\n    return 1\n\n\ndef g():\n    '''Do g.'''\n    return 2\n",
-        ),
-    ],
-)
-def test_what_a_larger_model_writes_is_previewed_applied_and_undone(
-    action: str, text: str, written: str, filled: str, vscode: Workbench
-) -> None:
+@pytest.mark.parametrize("case", MODEL_WRITTEN, ids=lambda case: case.command)
+def test_what_a_larger_model_writes_is_previewed_applied_and_undone(case: ModelWritten, vscode: Workbench) -> None:
     home = Path(os.environ["MIDSPAN_RUNTIME_DIR"])
     with serving() as model, engine_home(home, model.model("openai")):
-        model.behaviour = writes([(written, 0.99)])
+        model.behaviour = writes([(case.written, 0.99)])
         vscode.server.configure({**QUIET, "midspan.model": model.model("openai")})
         eventually(lambda: any("qwen" in shown for shown in vscode.texts(STATUS)), "the other model")
-        vscode.open("empty.py", text)
-        vscode.choose_action(action)
+        vscode.open("empty.py", case.marked)
+        vscode.choose_action(case.action)
         eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
         vscode.press("Control+Enter")
-        eventually(lambda: saved(vscode)["empty.py"] == filled, "what the model wrote")
+        eventually(lambda: saved(vscode)["empty.py"] == case.filled, "what the model wrote")
         vscode.press("Control+Z")
-        eventually(lambda: saved(vscode)["empty.py"] == text.replace("|", ""), "the file as before")
+        eventually(lambda: saved(vscode)["empty.py"] == case.text, "the file as before")
     (vscode.server.folder / "empty.py").unlink()

@@ -10,17 +10,28 @@ import pytest
 
 from lsp_server.messages import camel_case
 from lsp_server.setting_kinds import Kind
-from lsp_server.settings import SECTION, Settings
+from lsp_server.settings import GATES, SECTION, Settings, documented_default
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
 README = PACKAGE.with_name("README.md")
-CONTRIBUTED: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]["configuration"]["properties"]
+CONTRIBUTES: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contributes"]
+PARTS: list[dict[str, Any]] = CONTRIBUTES["configuration"]
+CONTRIBUTED: dict[str, Any] = {name: value for part in PARTS for name, value in part["properties"].items()}
 FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
 EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package"}
 
 
 def test_the_names_are_the_same() -> None:
     assert set(CONTRIBUTED) - EXTENSION_ONLY == set(FIELDS)
+
+
+def test_a_new_user_meets_the_basic_settings_first_and_the_others_under_advanced() -> None:
+    basic, advanced = ([name for name in part["properties"] if name in FIELDS] for part in PARTS)
+    levels = {name: field.metadata["level"] for name, field in FIELDS.items()}
+    assert [part["title"] for part in PARTS] == ["Midspan", "Midspan: Advanced"]
+    assert basic == [name for name, level in levels.items() if level == "basic"]
+    assert advanced == [name for name, level in levels.items() if level == "advanced"]
+    assert sorted(FIELDS, key=lambda name: int(CONTRIBUTED[name]["order"])) == list(FIELDS)
 
 
 @pytest.mark.parametrize("name", ["midspan.model", "midspan.server.path", "midspan.server.package"])
@@ -31,8 +42,7 @@ def test_no_workspace_says_what_is_run_or_where_code_is_sent(name: str) -> None:
 @pytest.mark.parametrize("name", FIELDS)
 def test_default_and_description_are_the_same(name: str) -> None:
     field, contributed = FIELDS[name], CONTRIBUTED[name]
-    default = getattr(Settings(), field.name)
-    assert contributed["default"] == (list(default) if isinstance(default, tuple) else default)
+    assert contributed["default"] == documented_default(field)
     assert contributed["description"] == field.metadata["doc"]
 
 
@@ -53,7 +63,14 @@ def test_the_bounds_are_the_servers(name: str) -> None:
     assert not is_allowed(kind, high + 1)
 
 
-@pytest.mark.parametrize("name", [name for name in FIELDS if "enum" in CONTRIBUTED[name]])
+def test_the_words_of_the_gate_name_the_servers_numbers() -> None:
+    contributed = CONTRIBUTED["midspan.gate"]
+    assert contributed["enum"] == list(GATES)
+    for number, description in zip(GATES.values(), contributed["enumDescriptions"], strict=True):
+        assert description.endswith(f"The number is {number}.")
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if "enum" in CONTRIBUTED[name] and name != "midspan.gate"])
 def test_the_choices_are_the_servers(name: str) -> None:
     kind: Kind = FIELDS[name].metadata["kind"]
     assert [kind.read(choice) for choice in CONTRIBUTED[name]["enum"]] == CONTRIBUTED[name]["enum"]

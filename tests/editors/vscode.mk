@@ -4,7 +4,7 @@ VSCODE := .editors/vscode
 VSCODE_NODE = $(firstword $(wildcard $(CURDIR)/$(VSCODE)/node_modules/node-linux-*/bin))
 EXTENSION := editors/vscode
 
-.PHONY: editors-vscode vscode-extension vscode-check vscode-picture vscode-edit-pictures why-pictures
+.PHONY: editors-vscode vscode-extension vscode-dist vscode-check vscode-picture vscode-edit-pictures why-pictures
 
 editors-vscode: $(VSCODE)/.installed $(EXTENSION)/node_modules/.installed
 	@tests/editors/vscode/fetch_chromium
@@ -28,6 +28,12 @@ vscode-check: editors-vscode
 
 vscode-extension: editors-vscode
 	cd $(EXTENSION) && PATH="$(VSCODE_NODE):$$PATH" npm run --silent package
+
+# The extension that people install: it carries the wheel in dist, so that its button Install needs no registry for Midspan.
+vscode-dist: $(EXTENSION)/node_modules/.installed
+	mkdir -p $(EXTENSION)/server && cp dist/*.whl $(EXTENSION)/server
+	cd $(EXTENSION) && PATH="$(VSCODE_NODE):$$PATH" npm run --silent package -- --out $(CURDIR)/dist/midspan.vsix; \
+		status=$$?; rm -rf $(CURDIR)/$(EXTENSION)/server; exit $$status
 
 # The picture of the README: MODEL=path takes it with another model than the embedded one.
 vscode-picture: setup editors-vscode

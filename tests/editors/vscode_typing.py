@@ -2,7 +2,7 @@
 
 import asyncio
 
-from workbench import Workbench, eventually
+from workbench import CHOICE, Workbench, eventually
 
 from engine.client.launcher import EngineOptions, connect_running
 
@@ -15,6 +15,13 @@ def type_until_ghost(vscode: Workbench, text: str, at_least: int = 1) -> tuple[s
         if len(ghost) >= at_least:
             return text[:number], ghost
     raise AssertionError(f"typing {text!r} has shown no ghost text")
+
+
+def choose(vscode: Workbench, label: str) -> None:
+    """Choose an entry of the list that has opened."""
+    row = f'{CHOICE}[aria-label^="{label}"]'
+    eventually(lambda: vscode.texts(row), f"the choice {label!r}")
+    vscode.ask("click", selector=row)
 
 
 def count(vscode: Workbench, what: str) -> int:

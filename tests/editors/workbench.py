@@ -17,6 +17,14 @@ STATUS = '.statusbar-item[id="midspan.midspan.status"]'
 ACTION = ".action-widget .monaco-list-row"
 POSITION = '.statusbar-item[id="status.editor.selection"]'
 NOTIFICATION = ".notification-list-item-message"
+CHOICE = ".quick-input-list .monaco-list-row"
+_ICONS = {
+    "ready": "circle-filled",
+    "subtle": "eye-closed",
+    "snoozed": "bell-slash",
+    "off": "circle-slash",
+    "error": "error",
+}
 
 
 class Workbench:
@@ -55,10 +63,14 @@ class Workbench:
 
     def open_window(self, name: str) -> None:
         """Open the workspace, with an empty file of this name, in a fresh profile; wait until Midspan is ready."""
+        self.open_first(name)
+        self.wait_for_status("ready")
+
+    def open_first(self, name: str) -> None:
+        """Open the workspace, with an empty file of this name, in a fresh profile."""
         (self.server.folder / name).write_text("\n", "utf-8")
         self.ask("open", url=self.server.url())
         self._open_in_explorer(name)
-        self.wait_for_status("ready")
 
     def open(self, name: str, text: str, cursor: str = "|") -> None:
         """Write a file of the workspace and open it; what `cursor` is in `text` is the cursor."""
@@ -183,8 +195,8 @@ class Workbench:
         self.ask("click", selector=button)
 
     def shows(self, state: str) -> bool:
-        """Return whether the status item shows `state`: ready, off or error."""
-        icon = {"ready": "circle-filled", "off": "circle-slash", "error": "error"}[state]
+        """Return whether the status item shows `state`: ready, subtle, snoozed, off or error."""
+        icon = _ICONS[state]
         return bool(self.ask("texts", selector=f"{STATUS} .codicon-{icon}"))
 
     def wait_for_status(self, state: str) -> None:

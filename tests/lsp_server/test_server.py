@@ -37,6 +37,7 @@ async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
         "midspan.restartEngine",
         "midspan.status",
         "midspan.toggle",
+        "midspan.snooze",
         "midspan.accepted",
         "midspan.dismissed",
         "midspan.runAction",

@@ -6,7 +6,7 @@ import pytest
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
 from lsp_server.secret_files import SECRET_FILES
-from lsp_server.settings import Settings, read_settings, setting_names
+from lsp_server.settings import GATES, Settings, read_settings, setting_names
 
 
 @pytest.mark.parametrize("nothing", [(), (None,), ({},), ({"midspan": None},), ({"midspan": {}}, None)])
@@ -47,7 +47,9 @@ def test_workspace_settings_override_those_of_initialize() -> None:
         ("maxLines", float("inf"), "a whole number from 1 to 64"),
         ("maxTokens", "64", "a whole number from 1 to 512"),
         ("model", "", "a text that is not empty"),
-        ("gate", 1.5, "a number from 0 to 1"),
+        ("gate", 1.5, "quiet, normal, eager, or a number from 0 to 1"),
+        ("gate", "loud", "quiet, normal, eager, or a number from 0 to 1"),
+        ("gate", True, "quiet, normal, eager, or a number from 0 to 1"),
         ("rule", "fast", "one of default, threshold, entropy, verify, left-to-right"),
         ("threads", -1, "a whole number from 0 to 1024"),
         ("device", "tpu", "one of auto, cpu, cuda"),
@@ -81,6 +83,23 @@ def test_settings_that_are_not_an_object_are_one_problem(wrong: object) -> None:
     assert len(reading.problems) == 1
     assert "an object is allowed" in reading.problems[0]
     assert reading.settings == Settings()
+
+
+@pytest.mark.parametrize(("written", "gate"), [*GATES.items(), (0.83, 0.83), (0, 0.0), (1, 1.0)])
+def test_the_gate_is_a_number_or_its_word(written: object, gate: float) -> None:
+    assert read_settings({"gate": written}).settings.gate == gate
+
+
+def test_the_words_of_the_gate_are_in_order_and_normal_is_the_default() -> None:
+    assert GATES["eager"] < GATES["normal"] < GATES["quiet"]
+    assert read_settings({}).settings.gate == GATES["normal"]
+    assert read_settings({"gate": 7}).problems[0].endswith('"normal" is used')
+
+
+def test_the_basic_settings_come_first() -> None:
+    levels = [field.metadata["level"] for field in attrs.fields(Settings)]
+    assert levels == sorted(levels, key=["basic", "advanced"].index)
+    assert setting_names()[: levels.count("basic")] == ["enabled", "gate", "automatic", "languages", "model"]
 
 
 def test_unknown_names_are_returned_and_break_nothing() -> None:

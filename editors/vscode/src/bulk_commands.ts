@@ -11,6 +11,7 @@ export function bulkCommands(session: Session, bulk: BulkEdits, next: NextEdits)
   return {
     preview: (action: BulkAction) => bulk.show(action),
     repeatEdit: show('repeat', 'workspace'),
+    fillSelection: show('refill', 'selection'),
     fillStubs: show('stubs', 'file'),
     addAnnotations: show('annotations', 'file'),
     addDocstrings: show('docstrings', 'file'),

@@ -1,29 +1,26 @@
-import {
-  commands,
-  type Disposable,
-  type ExtensionContext,
-  type LogOutputChannel,
-  type QuickPickItem,
-  window,
-} from 'vscode';
+import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window } from 'vscode';
 import { SHOW_LOG, tellFailure } from './failure';
-import { fillSelection } from './fill';
-import { installServer } from './install';
+import { chooseServer, installServer, mendServer } from './install';
+import { onOrOff, showMenu } from './menu';
+import { chooseModel } from './models';
 import type { Session } from './session';
-import { isOn, toggle, toggleLanguage } from './settings';
-import { readable } from './status_text';
+import { showBesideMenu, toggle, toggleAutomatic, toggleLanguage } from './settings';
+import type { StatusItem } from './status_item';
+import { clock, readable, snoozed } from './status_text';
+import { suggestNow } from './suggest_now';
 import { whyThisSuggestion } from './why';
-import { REPORT, RESTART_ENGINE, type Report } from './wire';
+import { REPORT, RESTART_ENGINE, type Report, SNOOZE } from './wire';
 
-interface Choice extends QuickPickItem {
-  command: string;
-}
+const SNOOZE_MINUTES = 5;
+const WHILE_TYPING = 'suggestions come while you type';
+const WHEN_ASKED = 'suggestions come only when you ask for one';
 
 /** Registers the commands of the palette and `more`. If one fails, a line says why, and the user can open the log. */
 export function registerCommands(
   context: ExtensionContext,
   session: Session,
   log: LogOutputChannel,
+  status: StatusItem,
   more: Record<string, (argument: never) => unknown>,
 ): Disposable[] {
   const register = (name: string, action: (argument: never) => unknown) =>
@@ -41,19 +38,39 @@ export function registerCommands(
     }),
     register('whyThisSuggestion', () => whyThisSuggestion(session.running)),
     register('showLog', () => log.show()),
-    register('showMenu', () => showMenu()),
-    register('trigger', () => commands.executeCommand('editor.action.inlineSuggest.trigger')),
-    register('dismiss', () => session.dismiss()),
-    register('fillSelection', async () => {
-      if (window.activeTextEditor) {
-        await fillSelection(session.running, window.activeTextEditor);
-      }
+    register('showMenu', () => showMenu(status.status)),
+    register('openSettings', () => commands.executeCommand('workbench.action.openSettings', '@ext:midspan.midspan')),
+    register('chooseModel', () => chooseModel(session.origin, log)),
+    register('toggleSnooze', () => toggleSnooze(session, status)),
+    register('toggleAutomatic', async () => tell((await toggleAutomatic()) ? WHILE_TYPING : WHEN_ASKED)),
+    register('besideMenu', async () => {
+      await showBesideMenu();
+      tell(
+        'the completion menu opens with nothing selected: Tab accepts the suggestion, the down arrow goes to the menu',
+      );
     }),
+    register('trigger', () => suggestNow()),
+    register('dismiss', () => session.dismiss()),
     register('installServer', async () => {
       await installServer(context, log);
       await session.restart();
     }),
+    register('chooseServer', () => chooseServer(context)),
+    register('mendServer', async () => {
+      if (session.isRunning) {
+        await showMenu(status.status); // The engine has failed, not the server.
+      } else if (await mendServer(context, log)) {
+        await session.restart();
+      }
+    }),
   ];
+}
+
+/** Begins a snooze, or ends the one that goes on. */
+async function toggleSnooze(session: Session, status: StatusItem): Promise<void> {
+  const minutes = snoozed(status.status) === undefined ? SNOOZE_MINUTES : 0;
+  const { until } = await session.execute<{ until: number | null }>(SNOOZE, minutes);
+  tell(until === null ? 'the snooze is over' : `nothing is suggested unasked until ${clock(until)}`);
 }
 
 /** Restarts the engine. If no server is running that could do this, restarts the server. */
@@ -70,30 +87,6 @@ async function toggleActiveLanguage(): Promise<void> {
     throw new Error('open a file first: its language is the one that is switched');
   }
   tell(`suggestions are ${onOrOff(await toggleLanguage(language))} for ${language}`);
-}
-
-async function showMenu(): Promise<void> {
-  const language = window.activeTextEditor?.document.languageId;
-  const choices: Choice[] = [
-    { label: `Turn Suggestions ${onOrOff(!isOn())}`, command: 'midspan.toggleSuggestions' },
-    { label: 'Why This Suggestion?', command: 'midspan.whyThisSuggestion' },
-    { label: 'Repeat My Last Edit in the Workspace', command: 'midspan.repeatEdit' },
-    { label: 'Show Status', command: 'midspan.showStatus' },
-    { label: SHOW_LOG, command: 'midspan.showLog' },
-    { label: 'Restart the Engine', command: 'midspan.restart' },
-  ];
-  if (language && isOn()) {
-    const label = `Turn Suggestions ${onOrOff(!isOn(language))} for ${language}`;
-    choices.splice(1, 0, { label, command: 'midspan.toggleLanguage' });
-  }
-  const chosen = await window.showQuickPick(choices, { title: 'Midspan' });
-  if (chosen) {
-    await commands.executeCommand(chosen.command);
-  }
-}
-
-function onOrOff(on: boolean): string {
-  return on ? 'on' : 'off';
 }
 
 function tell(line: string): void {

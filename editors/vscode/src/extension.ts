@@ -8,6 +8,7 @@ import { Session } from './session';
 import { StatusItem } from './status_item';
 
 const INSTALL = 'Install';
+const CHOOSE = 'Choose';
 const HELP = 'How It Works';
 
 export async function activate(context: ExtensionContext): Promise<void> {
@@ -22,7 +23,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     session,
     bulk,
     next,
-    ...registerCommands(context, session, log, bulkCommands(session, bulk, next)),
+    ...registerCommands(context, session, log, status, bulkCommands(session, bulk, next)),
     workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('midspan.server')) {
         session.restartSoon();
@@ -38,10 +39,12 @@ export async function activate(context: ExtensionContext): Promise<void> {
 
 async function offerInstallation(): Promise<void> {
   const offer =
-    'Midspan: the language server was not found. Install it into an environment of its own? PyTorch comes with it.';
-  const answer = await window.showInformationMessage(offer, INSTALL, HELP);
+    'Midspan: the language server was not found. Install it into an environment of its own? That takes some 250 MB.';
+  const answer = await window.showInformationMessage(offer, INSTALL, CHOOSE, HELP);
   if (answer === INSTALL) {
     await commands.executeCommand('midspan.installServer');
+  } else if (answer === CHOOSE) {
+    await commands.executeCommand('midspan.chooseServer');
   } else if (answer === HELP) {
     await commands.executeCommand('workbench.action.openWalkthrough', 'midspan.midspan#start');
   }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Disposable, type Event, extensions, type Uri, workspace } from 'vscode';
 import { outputOf } from './process';
 
@@ -23,6 +24,12 @@ export async function selectedPython(): Promise<string | undefined> {
 /** Calls `changed` each time another interpreter is selected. */
 export async function onSelectedPython(changed: () => void): Promise<Disposable | undefined> {
   return (await pythonApi())?.environments.onDidChangeActiveEnvironmentPath(changed);
+}
+
+/** The interpreter of the environment in `folder`. It may not exist. */
+export function pythonIn(folder: string): string {
+  const place = process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python'];
+  return join(folder, ...place);
 }
 
 /** Returns the version of Midspan in this interpreter; undefined if it is not installed there. */

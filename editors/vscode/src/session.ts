@@ -30,6 +30,14 @@ export class Session implements Disposable {
     return this.client?.state === State.Running;
   }
 
+  /** Where the server comes from that was started last. Throws a one-line Error if none was found. */
+  get origin(): Server {
+    if (!this.server) {
+      throw new Error('the language server was not found; see the log');
+    }
+    return this.server;
+  }
+
   /** The running client. Throws a one-line Error if there is none. */
   get running(): LanguageClient {
     if (!this.client || !this.isRunning) {
@@ -49,7 +57,7 @@ export class Session implements Disposable {
   restartSoon(): void {
     clearTimeout(this.restarting);
     this.restarting = setTimeout(async () => {
-      const found = await findServer(this.context).catch(() => undefined);
+      const found = await findServer(this.context, this.log).catch(() => undefined);
       if (JSON.stringify(found) !== JSON.stringify(this.server) || !found) {
         await this.restart();
       }
@@ -74,7 +82,7 @@ export class Session implements Disposable {
   private async start(): Promise<void> {
     this.status.show({ state: 'starting', message: 'Looking for the language server.' });
     try {
-      this.server = await findServer(this.context);
+      this.server = await findServer(this.context, this.log);
       if (!this.server) {
         this.status.show({ state: 'error', message: MISSING });
         this.onMissing();

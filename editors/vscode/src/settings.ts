@@ -44,3 +44,22 @@ export async function toggleLanguage(language: string): Promise<boolean> {
 function target(workspaceValue: unknown): ConfigurationTarget {
   return workspaceValue === undefined ? ConfigurationTarget.Global : ConfigurationTarget.Workspace;
 }
+
+/** Returns whether suggestions come while the user types; else they come only when the user asks. */
+export function isAutomatic(): boolean {
+  return workspace.getConfiguration(SECTION).get<boolean>('automatic', true);
+}
+
+/** Switches between suggestions while typing and only when asked. Returns the new value. */
+export async function toggleAutomatic(): Promise<boolean> {
+  const settings = workspace.getConfiguration(SECTION);
+  const on = !isAutomatic();
+  await settings.update('automatic', on, target(settings.inspect('automatic')?.workspaceValue));
+  return on;
+}
+
+/** Lets the completion menu open with nothing selected: then VS Code shows a suggestion beside it. */
+export async function showBesideMenu(): Promise<void> {
+  const settings = workspace.getConfiguration('editor.suggest');
+  await settings.update('selectionMode', 'never', ConfigurationTarget.Global);
+}

@@ -1,5 +1,5 @@
 import { type Disposable, StatusBarAlignment, type StatusBarItem, ThemeColor, window, workspace } from 'vscode';
-import { isOn } from './settings';
+import { isAutomatic, isOn } from './settings';
 import { shown } from './status_text';
 import type { Status } from './wire';
 
@@ -7,7 +7,7 @@ import type { Status } from './wire';
 export class StatusItem implements Disposable {
   private readonly item: StatusBarItem;
   private readonly subscriptions: Disposable[];
-  private status: Status = { state: 'starting', message: 'Looking for the language server.' };
+  private latest: Status = { state: 'starting', message: 'Looking for the language server.' };
 
   constructor() {
     this.item = window.createStatusBarItem('status', StatusBarAlignment.Right, 100);
@@ -22,8 +22,13 @@ export class StatusItem implements Disposable {
     this.item.show();
   }
 
+  /** The server's latest status. */
+  get status(): Status {
+    return this.latest;
+  }
+
   show(status: Status): void {
-    this.status = status;
+    this.latest = status;
     this.refresh();
   }
 
@@ -35,10 +40,13 @@ export class StatusItem implements Disposable {
 
   private refresh(): void {
     const language = window.activeTextEditor?.document.languageId;
-    const { text, tooltip, severity } = shown(this.status, language ? { id: language, on: isOn(language) } : undefined);
+    const { text, tooltip, severity } = shown(this.latest, {
+      language: language ? { id: language, on: isOn(language) } : undefined,
+      automatic: isAutomatic(),
+    });
     this.item.text = text;
     this.item.tooltip = tooltip;
     this.item.backgroundColor = severity === 'error' ? new ThemeColor('statusBarItem.errorBackground') : undefined;
-    this.item.command = severity === 'error' ? 'midspan.showLog' : 'midspan.showMenu';
+    this.item.command = severity === 'error' ? 'midspan.mendServer' : 'midspan.showMenu';
   }
 }

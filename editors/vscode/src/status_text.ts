@@ -7,11 +7,21 @@ export interface Shown {
   severity: 'none' | 'error';
 }
 
-/** Returns how to show a status while a file of `language` is edited. Suggestions may be off for that language. */
-export function shown(status: Status, language: { id: string; on: boolean } | undefined): Shown {
+/** Where the user types: the language of the active editor, and whether suggestions come unasked. */
+export interface Here {
+  language: { id: string; on: boolean } | undefined;
+  automatic: boolean;
+}
+
+/** Returns how to show a status. Suggestions may be off for the language of the active editor. */
+export function shown(status: Status, { language, automatic }: Here): Shown {
   const { state, message } = status;
   if (state === 'error') {
-    return { text: '$(error) Midspan', tooltip: `${message}\n\nClick to show the log.`, severity: 'error' };
+    return {
+      text: '$(error) Midspan',
+      tooltip: `${message}\n\nClick for what to do.`,
+      severity: 'error',
+    };
   }
   if (language && !language.on && state !== 'starting') {
     const tooltip = state === 'off' ? message : `Suggestions are off for ${language.id}.`;
@@ -20,18 +30,33 @@ export function shown(status: Status, language: { id: string; on: boolean } | un
   if (state === 'starting') {
     return { text: '$(loading~spin) Midspan', tooltip: message, severity: 'none' };
   }
+  if (state === 'off' && snoozed(status) !== undefined) {
+    return { text: '$(bell-slash) Midspan', tooltip: `${message}\n\nClick to end the snooze.`, severity: 'none' };
+  }
   if (state === 'off') {
     return { text: '$(circle-slash) Midspan', tooltip: message, severity: 'none' };
   }
   const name = status.model ?? 'Midspan';
   const median = status.medianMs ? ` ${Math.round(status.medianMs)} ms` : '';
   // A ring, not a spinner: a fill is so short that a spinner would only flicker.
-  const icon = state === 'busy' ? '$(circle-outline)' : '$(circle-filled)';
+  const icon = state === 'busy' ? '$(circle-outline)' : automatic ? '$(circle-filled)' : '$(eye-closed)';
+  const asked = automatic ? '' : '\n\nSuggestions come only when you ask for one.';
   return {
     text: `${icon} ${name}${median}`,
-    tooltip: `${message}${median && `\n\nMedian:${median}.`}${status.memory ? `\n\n${status.memory}` : ''}`,
+    tooltip: `${message}${asked}${median && `\n\nMedian:${median}.`}${status.memory ? `\n\n${status.memory}` : ''}`,
     severity: 'none',
   };
+}
+
+/** Returns when a snooze ends, in seconds since the epoch; undefined if there is none. */
+export function snoozed({ snoozedUntil }: Status): number | undefined {
+  return snoozedUntil ?? undefined;
+}
+
+/** Returns a time, given in seconds since the epoch, as the clock on the wall shows it: 14:05. */
+export function clock(seconds: number): string {
+  const time = new Date(seconds * 1000);
+  return [time.getHours(), time.getMinutes()].map(part => String(part).padStart(2, '0')).join(':');
 }
 
 /** Returns the counts of this session as one line. */

@@ -1,18 +1,20 @@
 /** Our additions to standard LSP. The server's side is lsp_server/messages.py. */
 
 export const STATUS = 'midspan/status';
-export const FILL = 'midspan/fill';
 export const WHY = 'midspan/whyThisSuggestion';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';
 export const DISMISSED = 'midspan.dismissed';
+export const SNOOZE = 'midspan.snooze';
 
+/** What the status item shows. `snoozedUntil` is in seconds since the epoch. */
 export interface Status {
   state: 'starting' | 'ready' | 'busy' | 'off' | 'error';
   message: string;
   model?: string | null;
   medianMs?: number | null;
   memory?: string | null;
+  snoozedUntil?: number | null;
 }
 
 export interface Report extends Status {
@@ -29,10 +31,6 @@ export interface Report extends Status {
 export interface Why {
   summary: string;
   places: { text: string; uri: string; line: number }[];
-}
-
-export interface Filled {
-  text: string;
 }
 
 /** Returns our settings without those that only the extension reads, because the server does not know these. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { CancellationToken } from 'vscode';
-import { findProgram, outputOf, run } from '../src/process.ts';
+import { findProgram, lastError, outputOf, run } from '../src/process.ts';
 
 const NEVER: CancellationToken = { isCancellationRequested: false, onCancellationRequested: () => ({ dispose() {} }) };
 
@@ -31,4 +34,41 @@ test('a failed run says which program failed and how', async () => {
     run('no-such-program', [], () => {}, NEVER),
     /no-such-program cannot be run/,
   );
+});
+
+test('a failed run tells the last error of the program itself', async () => {
+  const script = 'console.error("ERROR: no such wheel"); console.error("\\n[notice] a new pip"); process.exit(1)';
+  await assert.rejects(
+    run(process.execPath, ['-e', script], () => {}, NEVER),
+    { message: 'no such wheel' },
+  );
+  assert.equal(lastError(['  × No solution found:', '  ╰─▶ a needs b']), 'a needs b');
+  assert.equal(lastError(['error: No solution found', '  cause: Because a needs b']), 'Because a needs b');
+  assert.equal(lastError(['one', 'two', '']), 'two');
+  assert.match(String(lastError(['it failed because ensurepip is not', 'available'])), /apt install python3-venv/);
+  assert.equal(lastError([]), undefined);
+});
+
+test('a cancelled run ends what its program has started too', {
+  skip: process.platform === 'win32',
+  timeout: 20_000,
+}, async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'run-')), 'pid');
+  let cancel = () => {};
+  const token = {
+    isCancellationRequested: false,
+    onCancellationRequested: (listener: () => void) => {
+      cancel = listener;
+      return { dispose() {} };
+    },
+  };
+  // The run is over only when nothing holds its output any more: `sleep` does for a minute.
+  const script = `sleep 60 & echo $! > ${file}.new; mv ${file}.new ${file}; wait`;
+  const running = run('sh', ['-c', script], () => {}, token as unknown as CancellationToken);
+  while (!existsSync(file)) {
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+  token.isCancellationRequested = true;
+  cancel();
+  await assert.rejects(running, /it was cancelled/);
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readable, shown } from '../src/status_text.ts';
+import { clock, type Here, readable, shown } from '../src/status_text.ts';
 import type { Report, Status } from '../src/wire.ts';
 
 const READY: Status = { state: 'ready', message: 'Ready.', model: 'midspan-small', medianMs: 44.6 };
-const PYTHON = { id: 'python', on: true };
+const PYTHON: Here = { language: { id: 'python', on: true }, automatic: true };
+const PYTHON_OFF: Here = { language: { id: 'python', on: false }, automatic: true };
 
 test('ready shows the model and the median', () => {
   assert.equal(shown(READY, PYTHON).text, '$(circle-filled) midspan-small 45 ms');
@@ -24,19 +25,22 @@ test('the text stays in place while busy', () => {
 });
 
 test('a language that is off is named', () => {
-  const { text, tooltip } = shown(READY, { id: 'python', on: false });
+  const { text, tooltip } = shown(READY, PYTHON_OFF);
   assert.equal(text, '$(circle-slash) Midspan');
   assert.match(tooltip, /off for python/);
 });
 
 test('an error is shown whatever the language', () => {
-  const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, { id: 'python', on: false });
+  const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, PYTHON_OFF);
   assert.equal(severity, 'error');
-  assert.match(tooltip, /No engine\.\n\nClick to show the log/);
+  assert.match(tooltip, /No engine\.\n\nClick for what to do/);
 });
 
 test('a start shows a spinner', () => {
-  assert.match(shown({ state: 'starting', message: 'Loading the model.' }, undefined).text, /~spin/);
+  assert.match(
+    shown({ state: 'starting', message: 'Loading the model.' }, { language: undefined, automatic: true }).text,
+    /~spin/,
+  );
 });
 
 test('a report is one line', () => {
@@ -57,4 +61,18 @@ test('a report is one line', () => {
   const engine = { model: { name: 'midspan-small', device: 'cpu' } };
   assert.match(readable({ ...report, engine }), /^midspan-small on cpu, ready/);
   assert.match(readable({ ...report, memory: 'memory: 3 files' }), /median 45 ms; memory: 3 files\.$/);
+});
+
+test('a snooze says until when', () => {
+  const until = new Date(2026, 10, 22, 14, 5).getTime() / 1000;
+  const snoozing: Status = { ...READY, state: 'off', message: 'Snoozed until 14:05.', snoozedUntil: until };
+  assert.equal(shown(snoozing, PYTHON).text, '$(bell-slash) Midspan');
+  assert.match(shown(snoozing, PYTHON).tooltip, /^Snoozed until 14:05\./);
+  assert.equal(clock(until), '14:05');
+});
+
+test('the subtle mode has a closed eye', () => {
+  const subtle: Here = { ...PYTHON, automatic: false };
+  assert.equal(shown(READY, subtle).text, '$(eye-closed) midspan-small 45 ms');
+  assert.match(shown(READY, subtle).tooltip, /only when you ask/);
 });

@@ -1,14 +1,16 @@
 """Runs the embedded model's passes in the kernel, or in NumPy where there is no kernel. Does not import torch."""
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import ModelError
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
-from engine.models.embedded.kernel_pass import KernelPass, kernel_runs
+from engine.models.embedded.kernel_pass import KernelPass, kernel_paths, kernel_runs
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, Result
 from engine.models.embedded.predict_numpy import predict
 from engine.models.embedded.rows import PackedRows
@@ -16,10 +18,22 @@ from engine.models.embedded.shape import Floats, Shape
 from engine.models.embedded.slabs import SlabContext
 from engine.models.embedded.weights import Weights
 
+CHOICE = "MIDSPAN_KERNEL"
+"""An environment variable for measurements: a path of the kernel, or "numpy"."""
+
 
 def host_pass(weights: Weights, shape: Shape) -> HostPass:
-    """Return the fastest pass that this machine has."""
-    return KernelPass(weights, shape) if kernel_runs(shape) else NumpyPass(weights, shape)
+    """Return the fastest pass that this machine has, or the one that CHOICE names.
+
+    Raises ModelError in one line if there is no such path.
+    """
+    chosen = os.environ.get(CHOICE, "")
+    if chosen == "numpy" or (not chosen and not kernel_runs(shape)):
+        return NumpyPass(weights, shape)
+    if chosen and chosen not in kernel_paths():
+        known = ", ".join([*kernel_paths(), "numpy"])
+        raise ModelError(f"{CHOICE} is {chosen}, which this machine cannot run; it can be one of {known}")
+    return KernelPass(weights, shape, chosen)
 
 
 class HostRan:

@@ -90,6 +90,29 @@ const methods = {
     return watching.evaluate(({ seen }) => seen);
   },
 
+  /** Begins to note what is on the screen, frame by frame. */
+  async watch(selectors) {
+    await page.evaluate(watchScreen, selectors);
+  },
+
+  /** Presses keys one after the other, each a character or a key's name; returns when the first was pressed. */
+  async pressAll({ keys }) {
+    await page.evaluate(() => { window.midspanPressed = undefined; });
+    for (const key of keys) {
+      await (key.length > 1 ? page.keyboard.press(key) : page.keyboard.type(key));
+    }
+    return page.evaluate(() => window.midspanPressed);
+  },
+
+  /** What was on the screen since the last call, the first as it was then: [{at, ghost, menu, entry}], at in Unix ms. */
+  async screens() {
+    return page.evaluate(() => {
+      const { screens } = window.midspanSeen;
+      window.midspanSeen.screens = screens.slice(-1);
+      return screens;
+    });
+  },
+
   async close() {
     await browser?.close();
   },
@@ -134,6 +157,29 @@ function watchForGhost({ selector, timeoutMs }) {
   });
   // In an object, because a bare promise would be waited for.
   return { seen };
+}
+
+/** Runs in the page. Notes the time of a key, and each frame whose ghost text or menu differs from the one before. */
+function watchScreen({ inline, lines, menu, entry }) {
+  const texts = selector => [...document.querySelectorAll(selector)].map(one => one.textContent);
+  const screen = () => ({
+    ghost: [texts(inline).join(''), ...texts(lines)].join('\n'),
+    menu: texts(menu).length > 0,
+    entry: texts(entry)[0] ?? '',
+  });
+  window.midspanSeen = { screens: [] };
+  const { timeOrigin } = performance;
+  addEventListener('keydown', event => { window.midspanPressed ??= timeOrigin + event.timeStamp; }, { capture: true });
+  const note = now => {
+    const { screens } = window.midspanSeen;
+    const [last, current] = [screens.at(-1), screen()];
+    if (last?.ghost !== current.ghost || last?.menu !== current.menu || last?.entry !== current.entry) {
+      screens.push({ at: timeOrigin + now, ...current });
+    }
+    // A task after this frame sees what the frame has drawn; the time is that of the next one.
+    requestAnimationFrame(note);
+  };
+  requestAnimationFrame(note);
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

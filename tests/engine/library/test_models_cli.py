@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from models_command import NAME, WEIGHTS, ModelsCommand
@@ -14,6 +15,7 @@ from engine.client.address import runtime_paths_of
 from engine.errors import ModelError
 from engine.library.catalog import catalog
 from engine.library.chosen_model import chosen_model
+from engine.library.device_memory import Verdict
 from engine.library.resolve import folder_of
 from engine.models.load import load
 
@@ -116,6 +118,12 @@ def test_list_shows_every_model_with_family_and_licence(models: ModelsCommand) -
     assert as_json["embedded"]["in_use"]
     assert as_json["llada-8b"]["here"] is None
     assert as_json["llada-8b"]["catalog"]["mask_id"] == 126336
+
+
+def test_list_as_json_says_what_fits_this_machine(models: ModelsCommand) -> None:
+    sheets = {sheet["name"]: sheet for sheet in json.loads(models.run("list", "--json").out)}
+    assert sheets["embedded"]["fits"]["memory"]["int8"] == "fits"
+    assert sheets["diffusion-gemma-26b"]["fits"]["memory"]["bf16"] in get_args(Verdict)
 
 
 def test_info_says_what_would_fit_before_a_pull(models: ModelsCommand) -> None:

@@ -1,6 +1,7 @@
 """`midspan models pull` from a hub on loopback: a pulled model is complete and checked, or it is not used."""
 
 import hashlib
+import json
 import signal
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def test_a_pull_brings_and_checks_the_files_and_records_them(models: ModelsComma
         name: hashlib.sha256(data).hexdigest() for name, data in expected.items()
     }
     assert not [path.name for path in models.folder.iterdir() if path.name.endswith(".partial")]
+
+
+def test_a_program_gets_the_progress_as_lines_of_json(models: ModelsCommand) -> None:
+    lines = [json.loads(line) for line in models.run("pull", NAME, "--accept-licence", "--json").out.splitlines()]
+    assert lines[0]["present"] == 0
+    assert lines[-1]["present"] == lines[-1]["total"] > 0
+    assert WEIGHTS in {line["doing"] for line in lines}
+    assert f"checking {WEIGHTS}" in {line["doing"] for line in lines}
 
 
 def test_code_and_pickles_are_never_requested(models: ModelsCommand) -> None:

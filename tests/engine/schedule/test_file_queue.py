@@ -77,6 +77,28 @@ async def test_a_workspace_is_forgotten_whole_and_can_be_learned_again(
     assert memory.texts == {"/a": {"y.py": "new"}, "/b": {"x.py": "kept"}}
 
 
+async def test_all_but_some_files_of_a_workspace_are_forgotten(scheduler: Scheduler, memory: RecordingMemory) -> None:
+    for name in ("gone.py", "x.py"):
+        await scheduler.learn(Learn("/a", name, "old"))
+    await scheduler.learn(Learn("/b", "gone.py", "old"))
+    waiting = [scheduler.learn(Learn("/a", name, "new")) for name in ("gone.py", "y.py")]
+    await asyncio.gather(scheduler.forget(Forget("/a", keep=["x.py", "y.py"])), *waiting)
+    assert memory.texts == {"/a": {"x.py": "old", "y.py": "new"}, "/b": {"gone.py": "old"}}
+
+
+async def test_an_idle_scheduler_settles_what_it_learned_and_then_rests(
+    scheduler: Scheduler, memory: RecordingMemory
+) -> None:
+    memory.to_settle = 3
+    await scheduler.learn(Learn("/a", "x.py", "text"))
+    deadline = time.monotonic() + 60
+    while memory.to_settle:
+        assert time.monotonic() < deadline, "nothing was settled"
+        await asyncio.sleep(0.01)
+    assert memory.threads == {"model_0"}
+    await scheduler.submit(HOLE, None).result
+
+
 async def test_a_file_that_cannot_be_learned_harms_no_other(model: Model, memory: RecordingMemory) -> None:
     def refuse_bad_text(text: str) -> list[int]:
         if text == "bad":

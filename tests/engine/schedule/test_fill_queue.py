@@ -68,3 +68,18 @@ async def test_a_fill_of_another_client_does_not_wait_for_sixty_long_ones(embedd
     assert sum(each.done() for each in many) <= OWNER_BATCH
     await asyncio.gather(*many)
     await scheduler.stop()
+
+
+async def test_a_fill_ahead_of_the_user_waits_until_nobody_waits(queue: FillQueue) -> None:
+    ahead = ScheduledTicket(attrs.evolve(HOLE, ahead=True), asyncio.Future(), None, 0.0, 1)
+    queue.put(ahead)
+    queue.put(ticket(2, PATIENCE_S))
+    assert taken(queue, [], PATIENCE_S + 0.5) == [(2, PATIENCE_S)], "however long it has waited"
+    assert taken(queue, [ticket(2, 0.0)], 9.0) == []
+    assert taken(queue, [], 9.0) == [(1, 0.0)]
+
+
+async def test_fills_ahead_take_no_place_of_the_others(queue: FillQueue) -> None:
+    ahead = [ScheduledTicket(attrs.evolve(HOLE, ahead=True), asyncio.Future(), None, 0.0, 1) for _ in range(MAX_BATCH)]
+    queue.put(ticket(1, 0.1))
+    assert taken(queue, ahead, 0.2) == [(1, 0.1)]

@@ -96,6 +96,23 @@ async def test_a_cancelled_hole_takes_no_further_pass(scheduler: Scheduler) -> N
     assert (await answer(scheduler, HOLE)).candidates
 
 
+async def test_a_fill_ahead_of_the_user_makes_no_step_while_a_user_waits(scheduler: Scheduler) -> None:
+    events: list[str] = []
+    begun = asyncio.Event()
+
+    def note(progress: Progress) -> None:
+        events.append("ahead")
+        begun.set()
+
+    ahead = scheduler.submit(attrs.evolve(HOLE, rule="left-to-right", ahead=True), note)
+    await begun.wait()
+    first = len(events)
+    user = scheduler.submit(attrs.evolve(HOLE, rule="left-to-right"), lambda _: events.append("user"))
+    await user.result
+    assert events[first:].count("ahead") <= 1, "the step that was under way"
+    assert (await ahead.result).candidates == (await user.result).candidates, "and it goes on after that"
+
+
 async def test_a_hole_without_any_time_is_answered_with_an_empty_text(scheduler: Scheduler) -> None:
     late = await answer(scheduler, attrs.evolve(HOLE, rule="left-to-right", budget_ms=0.001))
     assert late.candidates[0].finish == "deadline"

@@ -52,6 +52,7 @@ async def test_a_client_waits_for_its_own_answers(running: EngineOptions) -> Non
         (Learn("/w", "", "", id=1), "path is empty"),
         (Forget("/w", ["a"] * 10_001, id=1), "there are 10001 paths; at most 10000 are allowed"),
         (Forget("/w", ["a", "p" * 4097], id=1), "a path has 4097 characters; at most 4096 are allowed"),
+        (Forget("/w", keep=["a"] * 20_001, id=1), "20001 paths are to be kept; at most 20000 are allowed"),
         (Forget("", id=1), "workspace is empty"),
         (MemoryStatusRequest("w" * 4097, id=1), "workspace has 4097 characters"),
         (Fill(1, "", "", workspace="w" * 4097), "workspace has 4097 characters"),

@@ -43,6 +43,26 @@ async def test_an_editor_without_previews_resolves_the_edit(editor: BulkEditor, 
     assert edited(text, other.edits) == text.replace("three)", "three, timeout=10)")
 
 
+async def test_who_searches_again_after_an_edit_elsewhere_still_means_the_same_edit(
+    editor: BulkEditor, project: Path
+) -> None:
+    text = "import http\n\nhttp.get(one)\n\n\nhttp.get(two)\n\n\nprint(3)\n\n\nhttp.get(four)\n"
+    (project / "app.py").write_text(text)
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+    item = await editor.action(IN_WORKSPACE)
+    asked = item.command.arguments[0]
+    first = await editor.request("midspan/bulkEdit", {"action": asked})
+
+    editor.replace("print(3)", "# this is said once\nprint(3)")
+    again = await editor.request("midspan/bulkEdit", {"action": {**_fields(asked), "version": editor.version}})
+
+    assert [one.after for one in again.places] == [one.after for one in first.places]
+    assert again.places[0].reason == "as in an earlier edit"
+    assert again.title == first.title
+
+
 async def test_an_editor_with_a_preview_chooses_places(editor: BulkEditor, project: Path) -> None:
     await editor.begin(project, preview=True)
     editor.show(project / "app.py")
@@ -117,3 +137,7 @@ async def test_a_document_outside_of_the_workspace_has_its_own_places(editor: Bu
     assert (await editor.apply(shown.id, [0])).applied
     (change,) = changes_of(editor.applied[0].edit)
     assert (change.text_document.uri, change.text_document.version) == ("untitled:Untitled-1", 1)
+
+
+def _fields(asked: object) -> dict[str, object]:
+    return dict(asked) if isinstance(asked, dict) else vars(asked)

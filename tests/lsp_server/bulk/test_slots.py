@@ -175,6 +175,15 @@ async def test_refilling_gives_different_answers_to_choose_from(
     assert edited(editor.text, change.edits) == "def f():\n    return 1\n\n\nprint(3)\n"
 
 
+async def test_answers_are_offered_only_if_the_model_is_sure_of_one(
+    editor: BulkEditor, server: ModelServer, project: Path
+) -> None:
+    await begin(editor, server, project, "def f():\n    \n\n\nprint(3)\n", preview=True)
+    server.behaviour = writes([("return", 0.9), (" 1", 0.5)], [("return", 0.9), (" 2", 0.4)])
+    with pytest.raises(JsonRpcException, match="no answer here that it is sure enough of"):
+        await editor.bulk_edit("Fill this hole", "    \n")
+
+
 async def test_a_hole_at_the_cursor_is_filled(editor: BulkEditor, server: ModelServer, project: Path) -> None:
     await begin(editor, server, project, "def f():\n    \n\n\nprint(3)\n")
     assert "Fill this hole" not in [one.title for one in await editor.actions("print")]

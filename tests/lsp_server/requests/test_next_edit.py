@@ -111,6 +111,15 @@ async def test_escape_ends_it_for_good(editor: NextEditEditor) -> None:
     assert await editor.next_edit() is None
 
 
+async def test_white_space_in_the_edit_does_not_bring_it_back(editor: NextEditEditor) -> None:
+    editor.replace("get(a)", "get(a, ignored=3)")
+    assert await editor.next_edit() is not None
+    await editor.command("midspan.nextEditDismissed")
+    for old, new in (("ignored=3", "\tignored=3"), ("=3", " = 3"), ("3)", "3 \t)")):
+        editor.replace(old, new)
+        assert await editor.next_edit() is None
+
+
 async def test_a_version_that_is_no_more_gets_no_answer(editor: NextEditEditor) -> None:
     editor.replace("get(a)", "get(a, 3)")
     asked = asyncio.create_task(editor.next_edit())

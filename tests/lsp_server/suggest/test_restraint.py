@@ -180,3 +180,10 @@ def test_a_closed_document_is_forgotten(restraint: Restraint) -> None:
 
 def test_formatting_is_not_shown(restraint: Restraint) -> None:
     assert not allows(restraint, "x = (a¦\n)\n", ",\n")
+
+
+def test_the_last_comma_of_a_suggestion_on_the_screen_stays(restraint: Restraint) -> None:
+    snapshot, offset = at_cursor("items = [name¦\n]\n")
+
+    assert not restraint.allows(snapshot, offset, ",")
+    assert restraint.keeps(snapshot, offset, ",")

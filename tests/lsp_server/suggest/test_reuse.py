@@ -1,7 +1,9 @@
 """Typing along a suggestion gives its rest without the engine, and deleting that again brings it back."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from marked import CURSOR, at_cursor, opened
 
@@ -160,24 +162,39 @@ class _Screen:
         return presented[0].text
 
 
-_ANSWERS = st.text("ab", max_size=6)
+_ANSWERS = st.text("ab \n", max_size=12)
+_KEYS = ["along", "past", "delete"]
+_ACCEPTS = {"word": re.compile(r"\s*\w*"), "line": re.compile(r"\n?[^\n]*"), "whole": re.compile(r"(?s).*")}
+"""What an editor takes of a suggestion: its next word, the rest of the line or else the next line, or all of it."""
 
 
-@given(_ANSWERS, st.lists(st.tuples(st.sampled_from(["along", "past", "delete"]), _ANSWERS), max_size=24))
-def test_what_the_user_types_along_never_vanishes_or_changes(first: str, keys: list[tuple[str, str]]) -> None:
+def press(screen: _Screen, key: str, before: str) -> str:
+    """Type what `key` says where `before` is shown. Return what was taken or typed of it, "" if nothing was."""
+    if key == "delete":
+        screen.typed = screen.typed[:-1]
+        return ""
+    if key in _ACCEPTS or (key == "along" and before):
+        accepted = _ACCEPTS[key].match(before) if key in _ACCEPTS else None
+        taken = before[0] if key == "along" else accepted[0] if accepted else ""
+        screen.typed += taken
+        return taken
+    screen.typed += "b" if before.startswith("a") else "a"
+    return ""
+
+
+@example("ab a\nb", [("word", ""), ("word", ""), ("line", ""), ("delete", ""), ("delete", "")])
+@given(_ANSWERS, st.lists(st.tuples(st.sampled_from([*_KEYS, *_ACCEPTS]), _ANSWERS), max_size=24))
+def test_what_the_user_types_along_or_takes_in_parts_never_vanishes_or_changes(
+    first: str, keys: list[tuple[str, str]]
+) -> None:
     screen = _Screen()
     shown = {"": screen.show(first)}
     for key, answer in keys:
         before = shown[screen.typed]
-        if key == "delete":
-            screen.typed = screen.typed[:-1]
-        elif key == "along" and before:
-            screen.typed += before[0]
-        else:
-            screen.typed += "b" if before.startswith("a") else "a"
+        taken = press(screen, key, before)
         now = screen.show(answer)
-        if key == "along" and before:
-            assert now.startswith(before[1:]), "it may only grow"
+        if taken:
+            assert now.startswith(before[len(taken) :]), "it may only grow"
         if key == "delete" and screen.typed in shown and len(shown) < 8:
             assert now.startswith(shown[screen.typed]), "what was there is back, or more of it"
         shown[screen.typed] = now

@@ -159,9 +159,8 @@ end
 ---@param lines? { first: integer, last: integer } the selected lines, counted from 1
 function M.start(action, scope, lines)
   local buf = vim.api.nvim_get_current_buf()
-  local client = client_of.of(buf)
+  local client = client_of.of_or_tell(buf)
   if not client then
-    tell.warn('the language server does not serve this buffer; `:checkhealth midspan` says why')
     return
   end
   local range = vim.lsp.util.make_range_params(0, client.offset_encoding).range

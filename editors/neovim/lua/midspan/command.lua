@@ -4,6 +4,8 @@ local tell = require('midspan.tell')
 
 local M = {}
 
+local SNOOZE_MINUTES, LONGEST_SNOOZE = 5, 7 * 24 * 60
+
 local function status()
   local client_of = require('midspan.client')
   local client = client_of.any()
@@ -36,6 +38,14 @@ local function restart()
   end
 end
 
+--- Return how many minutes an argument says, or nil if it is no number.
+---@param argument? string
+---@return number?
+local function minutes_of(argument)
+  local minutes = tonumber(argument or SNOOZE_MINUTES)
+  return minutes and minutes >= 0 and minutes <= LONGEST_SNOOZE and minutes or nil
+end
+
 ---@param what? 'jump'|'accept'|'dismiss'|'on'|'off'
 local function next_edit(what)
   if what == 'on' or what == 'off' then
@@ -61,6 +71,8 @@ local SCOPES = { 'file', 'selection', 'workspace' }
 ---@class midspan.Subcommand
 ---@field run fun(argument?: string, lines?: { first: integer, last: integer })
 ---@field arguments? string[]
+---@field also? fun(argument: string): boolean other arguments that it takes
+---@field also_named? string
 
 ---@type table<string, midspan.Subcommand>
 local COMMANDS = {
@@ -71,6 +83,26 @@ local COMMANDS = {
       require('midspan.toggle').toggle(scope or 'all')
     end,
     arguments = { 'all', 'buffer', 'filetype' },
+    also = function(argument)
+      return vim.list_contains(vim.fn.getcompletion(argument, 'filetype'), argument)
+    end,
+    also_named = 'a language',
+  },
+  snooze = {
+    run = function(argument)
+      require('midspan.toggle').snooze(assert(minutes_of(argument)))
+    end,
+    arguments = { '0', '5', '30', '60' },
+    also = function(argument)
+      return minutes_of(argument) ~= nil
+    end,
+    also_named = 'minutes',
+  },
+  automatic = {
+    run = function(state)
+      require('midspan.toggle').automatic(state)
+    end,
+    arguments = { 'off', 'on' },
   },
   why = {
     run = function()
@@ -108,10 +140,14 @@ end
 function M.run(arguments, lines)
   local name, argument = arguments[1], arguments[2]
   local command = COMMANDS[name]
+  local function is_taken()
+    return vim.list_contains(command.arguments or {}, argument) or (command.also and command.also(argument))
+  end
   if not command then
     tell.error((':Midspan takes %s; not %s'):format(table.concat(names(), ', '), name))
-  elseif #arguments > 2 or (argument and not vim.list_contains(command.arguments or {}, argument)) then
-    local allowed = command.arguments and table.concat(command.arguments, ', ') or 'nothing'
+  elseif #arguments > 2 or (argument and not is_taken()) then
+    local allowed = table.concat(vim.list_extend({ command.also_named }, command.arguments or {}), ', ')
+    allowed = allowed ~= '' and allowed or 'nothing'
     tell.error((':Midspan %s takes %s; not %s'):format(name, allowed, table.concat(arguments, ' ', 2)))
   else
     command.run(argument, lines)
@@ -125,6 +161,9 @@ function M.complete(line)
   local words = vim.split(line, '%s+')
   local command = COMMANDS[words[2]]
   local choices = #words == 2 and names() or (#words == 3 and command and command.arguments) or {}
+  if words[2] == 'toggle' and #words == 3 then
+    choices = vim.list_extend(vim.list_slice(choices), vim.fn.getcompletion(words[3], 'filetype'))
+  end
   return vim.tbl_filter(function(choice)
     return vim.startswith(choice, words[#words])
   end, choices)

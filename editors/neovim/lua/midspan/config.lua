@@ -32,7 +32,10 @@ local IN_INSERT_MODE = { 'accept', 'accept_word', 'accept_line', 'next', 'previo
 --- The actions that a key of normal mode has while a next edit is shown.
 local IN_NORMAL_MODE = { 'next_edit', 'dismiss_next_edit' }
 
-local ACTIONS = vim.list_extend(vim.list_slice(IN_INSERT_MODE), IN_NORMAL_MODE)
+--- The actions that a key of visual mode can have.
+local IN_VISUAL_MODE = { 'refill' }
+
+local ACTIONS = vim.iter({ IN_INSERT_MODE, IN_NORMAL_MODE, IN_VISUAL_MODE }):flatten():totable()
 
 ---@type midspan.Options
 local current = vim.deepcopy(DEFAULTS)
@@ -91,14 +94,26 @@ function M.read(options)
   return current, problem
 end
 
---- Return the keys of insert mode, by action.
+---@param actions string[]
 ---@return table<string, string>
-function M.insert_keys()
+local function keys_of(actions)
   local keys = {}
-  for _, action in ipairs(IN_INSERT_MODE) do
+  for _, action in ipairs(actions) do
     keys[action] = current.keymaps[action]
   end
   return keys
+end
+
+--- Return the keys of insert mode, by action.
+---@return table<string, string>
+function M.insert_keys()
+  return keys_of(IN_INSERT_MODE)
+end
+
+--- Return the keys of visual mode, by action: each is a command of :Midspan.
+---@return table<string, string>
+function M.visual_keys()
+  return keys_of(IN_VISUAL_MODE)
 end
 
 --- Return the current options.

@@ -1,15 +1,16 @@
---- The ghost text that Neovim draws, and whether it still fits the text around the cursor.
----
---- While the user types, Neovim keeps drawing an answer until the next one comes, also if it no longer fits.
+--- The ghost text of each buffer: what is drawn, and whether it still fits the text around the cursor.
 
 local M = {}
 
-local NAMESPACE = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
-local SUGGESTION = 'ComplHint'
+local NAMESPACE = vim.api.nvim_create_namespace('midspan.ghost')
+local SUGGESTION, HINT = 'ComplHint', 'ComplHintMore'
 
 ---@class midspan.Answer
 ---@field client vim.lsp.Client
 ---@field items lsp.InlineCompletionItem[]
+---@field is_asked boolean whether the user asked for it
+---@field number integer which item is shown
+---@field taken integer how many bytes of the items' texts are before the start of `row`
 ---@field row integer 0-based
 ---@field before string the line before the items
 ---@field after string the line after the cursor
@@ -17,7 +18,7 @@ local SUGGESTION = 'ComplHint'
 ---@class midspan.Ghost
 ---@field client vim.lsp.Client
 ---@field item lsp.InlineCompletionItem
----@field rest string the part of the item's text that is not typed yet, as it is drawn
+---@field rest string the part of the item's text that is not typed yet
 ---@field count integer how many candidates there are
 
 ---@type table<integer, midspan.Answer>
@@ -32,118 +33,155 @@ local function here(buf)
   return cursor[1] - 1, cursor[2], vim.api.nvim_buf_get_lines(buf, cursor[1] - 1, cursor[1], false)[1] or ''
 end
 
---- Return the ghost text that Neovim draws and its position, without Neovim's mark for the candidate's number.
----@param buf integer
----@return string?
----@return integer? row
----@return integer? col
-local function drawn(buf)
-  local mark = vim.api.nvim_buf_get_extmarks(buf, NAMESPACE, 0, -1, { details = true })[1]
-  if not mark then
-    return nil
-  end
-  local lines = { mark[4].virt_text or {} }
-  vim.list_extend(lines, mark[4].virt_lines or {})
-  local texts = vim.tbl_map(function(chunks)
-    local own = vim.tbl_filter(function(chunk)
-      return chunk[2] == SUGGESTION
-    end, chunks)
-    return table.concat(vim.tbl_map(function(chunk)
-      return chunk[1]
-    end, own))
-  end, lines)
-  return table.concat(texts, '\n'), mark[2], mark[3]
-end
-
---- Remember the answer that Neovim draws next. From then on it is hidden if it no longer fits the text.
----@param buf integer
----@param client vim.lsp.Client
----@param items lsp.InlineCompletionItem[]
-function M.remember(buf, client, items)
-  if vim.api.nvim_get_current_buf() ~= buf then
-    return
-  end
-  local row, col, line = here(buf)
-  local range = items[1] and items[1].range
-  local start = range and vim.str_byteindex(line, client.offset_encoding, range.start.character, false) or col
-  answers[buf] = { client = client, items = items, row = row, before = line:sub(1, start), after = line:sub(col + 1) }
-  M.follow(buf)
-end
-
---- Return the part of an item's text that is not typed yet; nil if the text at the cursor no longer fits it.
----@param buf integer
+---@param answer midspan.Answer
 ---@param item lsp.InlineCompletionItem
----@return string?
-function M.rest_of(buf, item)
-  local answer = answers[buf]
+---@param buf integer
+---@return string? rest the part of the item's text that is not typed yet; nil if the text at the cursor does not fit it
+local function rest_of(answer, item, buf)
   local row, col, line = here(buf)
-  if not answer or row ~= answer.row or col < #answer.before or line:sub(col + 1) ~= answer.after then
+  if row ~= answer.row or col < #answer.before or line:sub(col + 1) ~= answer.after then
     return nil
   end
-  local typed = line:sub(#answer.before + 1, col)
-  if not vim.startswith(line, answer.before) or not vim.startswith(item.insertText, typed) then
+  local text, typed = item.insertText:sub(answer.taken + 1), line:sub(#answer.before + 1, col)
+  if not vim.startswith(line, answer.before) or not vim.startswith(text, typed) then
     return nil
   end
-  local rest = item.insertText:sub(#typed + 1)
+  local rest = text:sub(#typed + 1)
   return rest ~= '' and rest or nil
 end
 
---- Return the suggestion that is drawn and fits the text at the cursor, or nil.
+--- Return the suggestion that is drawn, or nil.
 ---@return midspan.Ghost?
 function M.shown()
   local buf = vim.api.nvim_get_current_buf()
   local answer = answers[buf]
-  local text, row, col = drawn(buf)
-  if not answer or not text or row ~= answer.row or col < #answer.before then
-    return nil
+  local item = answer and answer.items[answer.number]
+  local rest = item and rest_of(answer, item, buf)
+  return rest and { client = answer.client, item = item, rest = rest, count = #answer.items }
+end
+
+--- Neovim draws a tab in virtual text as "^I".
+---@param text string
+---@param column integer where it begins on the screen
+---@param buf integer
+---@return string
+local function without_tabs(text, column, buf)
+  if not text:find('\t', 1, true) then
+    return text
   end
-  for _, item in ipairs(answer.items) do
-    -- The user may type faster than Neovim draws, so the drawn text can lag by a few characters.
-    if item.insertText:sub(col - #answer.before + 1) == text then
-      local rest = M.rest_of(buf, item)
-      return rest and { client = answer.client, item = item, rest = rest, count = #answer.items }
+  local width, drawn = vim.bo[buf].tabstop, ''
+  for part, tab in text:gmatch('([^\t]*)(\t?)') do
+    drawn = drawn .. part
+    if tab ~= '' then
+      drawn = drawn .. (' '):rep(width - (column + vim.fn.strdisplaywidth(drawn)) % width)
     end
   end
+  return drawn
 end
 
---- Hide the suggestion, if one is shown.
-function M.put_away()
-  if M.shown() then
-    vim.lsp.inline_completion.get({ on_accept = function() end })
+--- Return what is shown after a suggestion that the user asked for: how sure the model is, and which of how many it is.
+---@param answer midspan.Answer
+---@return string?
+local function hint_of(answer)
+  if not answer.is_asked then
+    return nil
   end
+  local command = answer.items[answer.number].command
+  local tag = command and command.arguments and command.arguments[1] or {}
+  local parts = {} ---@type string[]
+  if type(tag.confidence) == 'number' then
+    table.insert(parts, ('%d %% sure'):format(math.floor(tag.confidence * 100 + 0.5)))
+  end
+  if #answer.items > 1 then
+    table.insert(parts, ('%d of %d'):format(answer.number, #answer.items))
+  end
+  return #parts > 0 and ('  ' .. table.concat(parts, ', ')) or nil
 end
 
---- Hide the ghost text of a buffer if it is ours and no longer fits.
+--- Draw what is left of the suggestion of a buffer, or nothing if it does not fit the text at the cursor.
 ---@param buf integer
-local function hide_untrue(buf)
-  if answers[buf] and vim.api.nvim_get_current_buf() == buf and not M.shown() then
+function M.draw(buf)
+  vim.api.nvim_buf_clear_namespace(buf, NAMESPACE, 0, -1)
+  local shown = vim.api.nvim_get_current_buf() == buf and M.shown()
+  if not shown then
+    return
+  end
+  local row, col = here(buf)
+  local lines = {} ---@type [string, string][][]
+  for line in vim.gsplit(shown.rest, '\n', { plain = true }) do
+    local column = #lines == 0 and vim.fn.virtcol('.') - 1 or 0
+    table.insert(lines, { { without_tabs(line, column, buf), SUGGESTION } })
+  end
+  local hint = hint_of(answers[buf])
+  if hint then
+    table.insert(lines[#lines], { hint, HINT })
+  end
+  vim.api.nvim_buf_set_extmark(buf, NAMESPACE, row, col, {
+    virt_text = lines[1],
+    virt_lines = { unpack(lines, 2) },
+    virt_text_pos = 'inline',
+    hl_mode = 'combine',
+  })
+end
+
+--- Show the first of these items at the cursor of the current buffer.
+---@param client vim.lsp.Client
+---@param items lsp.InlineCompletionItem[]
+---@param is_asked boolean whether the user asked for them
+function M.show(client, items, is_asked)
+  local buf = vim.api.nvim_get_current_buf()
+  local row, col, line = here(buf)
+  local range = items[1] and items[1].range
+  local start = range and vim.str_byteindex(line, client.offset_encoding, range.start.character, false) or col
+  answers[buf] = {
+    client = client,
+    items = items,
+    is_asked = is_asked,
+    number = 1,
+    taken = 0,
+    row = row,
+    before = line:sub(1, start),
+    after = line:sub(col + 1),
+  }
+  M.draw(buf)
+end
+
+--- Hide the suggestion of a buffer, and forget it.
+---@param buf integer
+function M.hide(buf)
+  answers[buf] = nil
+  if vim.api.nvim_buf_is_loaded(buf) then
     vim.api.nvim_buf_clear_namespace(buf, NAMESPACE, 0, -1)
   end
 end
 
---- Keep a buffer's ghost text true. Our autocommands have to be made after Neovim's own, so that they run after them.
----@param buf integer
-function M.follow(buf)
-  local group = vim.api.nvim_create_augroup('midspan.ghost', { clear = false })
-  if #vim.api.nvim_get_autocmds({ group = group, buffer = buf }) > 0 then
-    return
+--- Insert the first bytes of what is shown, as if they were typed. Returns how many bytes of the item are in the text.
+---@param piece string
+---@return integer
+function M.insert(piece)
+  local buf = vim.api.nvim_get_current_buf()
+  local answer = answers[buf]
+  local row, col, line = here(buf)
+  local done = answer.taken + col - #answer.before + #piece
+  local lines = vim.split(piece, '\n', { plain = true })
+  vim.api.nvim_buf_set_text(buf, row, col, row, col, lines)
+  local last = lines[#lines]
+  local at = (#lines == 1 and col or 0) + #last
+  vim.api.nvim_win_set_cursor(0, { row + #lines, at })
+  if #lines > 1 then
+    answer.taken, answer.row, answer.before, answer.after = done, row + #lines - 1, last, line:sub(col + 1)
   end
-  vim.api.nvim_create_autocmd({ 'CursorMovedI', 'TextChangedI', 'TextChangedP' }, {
-    group = group,
-    buffer = buf,
-    callback = function()
-      hide_untrue(buf)
-    end,
-  })
-  vim.api.nvim_create_autocmd('BufUnload', {
-    group = group,
-    buffer = buf,
-    once = true,
-    callback = function()
-      answers[buf] = nil
-      vim.api.nvim_clear_autocmds({ group = group, buffer = buf })
-    end,
-  })
+  M.draw(buf)
+  return done
+end
+
+--- Show the candidate that is `count` further in the list.
+---@param count integer
+function M.step(count)
+  local buf = vim.api.nvim_get_current_buf()
+  local answer = answers[buf]
+  answer.number = (answer.number - 1 + count) % #answer.items + 1
+  M.draw(buf)
 end
 
 return M

@@ -17,7 +17,8 @@ local function check_server(cmd)
   local missing = require('midspan.client').why_missing(cmd)
   if missing then
     vim.health.error('The language server is missing: ' .. missing, {
-      'Run `pip install midspan` in an environment whose bin folder is on your PATH,',
+      'Run `pip install .` in a clone of Midspan, or `pip install` its wheel, with a bin folder on your PATH;',
+      'or run `midspan setup neovim` where Midspan is installed,',
       "or name its path: require('midspan').setup({ cmd = { '/path/to/midspan-lsp' } })",
     })
     return false

@@ -15,6 +15,7 @@ function M.setup(options)
     tell.warn(problem)
   end
   require('midspan.keymaps').set(require('midspan.config').insert_keys())
+  require('midspan.keymaps').set_visual(require('midspan.config').visual_keys())
   require('midspan.next_edit_requests').switch(chosen.next_edit)
   local missing = require('midspan.client').why_missing(chosen.cmd)
   if missing then
@@ -77,7 +78,7 @@ end
 --- Ask for suggestions at the cursor now; there may be several.
 ---@return boolean
 function M.trigger()
-  return require('midspan.choose').trigger()
+  return require('midspan.ask').by_hand()
 end
 
 --- Turn Midspan off, or on again: everywhere, for this buffer's filetype, or for this buffer.

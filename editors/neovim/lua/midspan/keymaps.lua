@@ -1,40 +1,76 @@
 --- The keys that the user named. If no suggestion is shown, a key does what it did before.
 
+local menu = require('midspan.menu')
+
 local M = {}
 
 local before_prefix = '<Plug>(midspan-else-%s)'
+local OURS, USERS, NEOVIMS = 'Midspan: ', 'before Midspan', 'Neovim itself'
 
---- Save the old meaning of a key under a name of ours: its mapping, or the key itself.
+--- Return what Neovim does with a key that has no mapping. A typed <M-x> without one is <Esc> and x, but only if it is
+--- typed; here it would write "<M-x>" into the text.
+---@param key string
+---@return string keys
+---@return boolean remap
+local function built_in(key)
+  local plain = key:match('^<[MAma]%-(.+)>$')
+  if not plain or plain:match('^%a%-.') then
+    return key, false
+  end
+  return '<Esc>' .. (vim.fn.strchars(plain) > 1 and ('<%s>'):format(plain) or plain), true
+end
+
+--- Save the old meaning of a key under a name of ours: its mapping, or what Neovim does with it.
 ---@param action string
 ---@param key string
 ---@return string name
+---@return boolean is_users whether the user or a plugin had mapped it
 local function keep(action, key)
   local name = before_prefix:format(action)
   local mapping = vim.fn.maparg(key, 'i', false, true)
-  if vim.tbl_isempty(mapping) or mapping.buffer == 1 or (mapping.desc or ''):find('^Midspan: ') then
-    if vim.tbl_isempty(vim.fn.maparg(name, 'i', false, true)) then
-      vim.keymap.set('i', name, key)
-    end
-    return name
+  local kept = vim.fn.maparg(name, 'i', false, true)
+  local is_ours = vim.startswith(mapping.desc or '', OURS)
+  if is_ours and kept.desc then
+    return name, kept.desc == USERS
   end
-  local rhs = mapping.callback or mapping.rhs
-  vim.keymap.set('i', name, rhs, {
+  if vim.tbl_isempty(mapping) or mapping.buffer == 1 or is_ours then
+    local keys, remap = built_in(key)
+    vim.keymap.set('i', name, keys, { remap = remap, desc = NEOVIMS })
+    return name, false
+  end
+  -- Neovim maps <Tab> itself, to jump in a snippet.
+  local desc = vim.startswith(mapping.desc or '', 'vim.snippet') and NEOVIMS or USERS
+  vim.keymap.set('i', name, mapping.callback or mapping.rhs, {
     expr = mapping.expr == 1,
     replace_keycodes = mapping.replace_keycodes == 1 or nil,
     remap = mapping.noremap == 0,
     silent = mapping.silent == 1,
+    desc = desc,
   })
-  return name
+  return name, desc == USERS
 end
 
---- Set the keys of insert mode.
+--- Set the keys of insert mode. While Neovim's completion menu is open, the keys that it knows and those that the user
+--- had mapped do what they did before.
 ---@param keymaps table<string, string> keys by action
 function M.set(keymaps)
   for action, key in pairs(keymaps) do
-    local otherwise = keep(action, key)
+    local otherwise, is_users = keep(action, key)
+    local is_for_menu = is_users or menu.knows(key)
     vim.keymap.set('i', key, function()
-      return require('midspan')[action]() and '' or otherwise
-    end, { expr = true, remap = true, desc = 'Midspan: ' .. action:gsub('_', ' ') })
+      local is_ours = not (is_for_menu and menu.is_open()) and require('midspan')[action]()
+      if not is_ours then
+        vim.api.nvim_feedkeys(vim.keycode(otherwise), 'im', false)
+      end
+    end, { desc = OURS .. action:gsub('_', ' ') })
+  end
+end
+
+--- Set the keys of visual mode. Each runs the command of :Midspan with its name on the selected lines.
+---@param keymaps table<string, string> keys by action
+function M.set_visual(keymaps)
+  for action, key in pairs(keymaps) do
+    vim.keymap.set('x', key, (':Midspan %s<CR>'):format(action), { silent = true, desc = OURS .. action })
   end
 end
 

@@ -8,6 +8,7 @@ local M = {}
 ---@field model? string
 ---@field medianMs? number
 ---@field memory? string
+---@field snoozedUntil? number seconds since the epoch
 
 ---@type table<integer, midspan.Status>
 local statuses = {}
@@ -60,6 +61,12 @@ function M.line()
   if require('midspan.toggle').is_off_in(0) then
     return 'Midspan off'
   end
+  if status.snoozedUntil then
+    return 'Midspan snoozed until ' .. os.date('%H:%M', status.snoozedUntil)
+  end
+  if status.state == 'ready' and not require('midspan.toggle').is_automatic(client) then
+    return 'Midspan when asked'
+  end
   if status.state == 'ready' then
     return status.medianMs and ('Midspan %d ms'):format(status.medianMs) or 'Midspan'
   end
@@ -75,11 +82,16 @@ function M.readable(report)
   end
   local engine, median = known(report.engine), known(report.medianMs)
   local model = engine and ('%s on %s'):format(engine.model.name, engine.model.device) or report.model
-  local counts = '%d asked of the engine, %d typed along, %d shown, %d accepted'
   local lines = {
     ('state    %s'):format(report.message),
     ('model    %s'):format(model),
-    ('counts   ' .. counts):format(report.asked, report.reused, report.shown, report.accepted),
+    ('shown    %d: %d accepted, %d of them in part; %d dismissed'):format(
+      report.shown,
+      report.accepted + report.partial,
+      report.partial,
+      report.dismissed
+    ),
+    ('asked    %d times of the engine; %d were typed along'):format(report.asked, report.reused),
   }
   if median then
     table.insert(lines, ('median   %g ms from request to answer'):format(median))

@@ -1,4 +1,4 @@
---- The switches. The server has those for everything and for a filetype; the switch for a buffer is here.
+--- The switches. The server has those for everything and for a language, and the snooze; that for a buffer is here.
 
 local M = {}
 
@@ -14,41 +14,94 @@ local function tell(on, where)
   require('midspan.tell').info(('suggestions are %s %s'):format(on and 'on' or 'off', where))
 end
 
----@param language? string
----@param where string
-local function toggle_in_server(language, where)
+--- Send a command to the servers of all project roots, and call `on_result` with the first one's result.
+---@param name string
+---@param arguments any[]?
+---@param on_result fun(result: any)
+local function execute_everywhere(name, arguments, on_result)
   local client_of = require('midspan.client')
   local client = client_of.any()
   if not client then
     require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
     return
   end
-  -- Each project root has its own server. All of them get the same state.
-  local others = vim.lsp.get_clients({ name = client_of.NAME })
-  client_of.execute(client, 'midspan.toggle', language and { language } or nil, function(result)
-    for _, other in ipairs(others) do
+  client_of.execute(client, name, arguments, function(result)
+    for _, other in ipairs(vim.lsp.get_clients({ name = client_of.NAME })) do
       if other.id ~= client.id then
-        client_of.execute(other, 'midspan.toggle', language and { language } or nil)
+        client_of.execute(other, name, arguments)
       end
     end
-    tell(result.enabled, where)
+    on_result(result)
+    require('midspan.ask').again()
   end)
 end
 
---- Turn suggestions off, or on again.
----@param scope 'all'|'filetype'|'buffer'
-function M.toggle(scope)
-  require('midspan.ghost').put_away()
+local function hide()
+  require('midspan.ghost').hide(vim.api.nvim_get_current_buf())
   require('midspan.next_edit_offer').hide()
+end
+
+--- Turn suggestions off, or on again.
+---@param scope 'all'|'filetype'|'buffer'|string a language
+function M.toggle(scope)
+  hide()
   if scope == 'buffer' then
     local off = M.is_off_in(0)
     vim.b.midspan = off
     tell(off, 'in this buffer')
-  elseif scope == 'filetype' then
-    toggle_in_server(vim.bo.filetype, ('in %s files'):format(vim.bo.filetype))
+    require('midspan.ask').again()
+  elseif scope == 'all' then
+    execute_everywhere('midspan.toggle', nil, function(result)
+      tell(result.enabled, 'everywhere')
+    end)
   else
-    toggle_in_server(nil, 'everywhere')
+    local language = scope == 'filetype' and vim.bo.filetype or scope
+    execute_everywhere('midspan.toggle', { language }, function(result)
+      tell(result.enabled, ('in %s files'):format(language))
+    end)
   end
+end
+
+--- Show nothing unasked for some minutes; 0 ends that.
+---@param minutes number
+function M.snooze(minutes)
+  if minutes > 0 then
+    hide()
+  end
+  execute_everywhere('midspan.snooze', { minutes }, function(result)
+    local till = result['until']
+    require('midspan.tell').info(
+      type(till) == 'number' and ('snoozed until %s; `:Midspan snooze 0` ends it'):format(os.date('%H:%M', till))
+        or 'the snooze is over'
+    )
+  end)
+end
+
+--- Return whether suggestions come unasked.
+---@param client vim.lsp.Client
+---@return boolean
+function M.is_automatic(client)
+  return vim.tbl_get(client.settings or {}, 'midspan', 'automatic') ~= false
+end
+
+--- Have suggestions come unasked, or only when the user asks, until Neovim ends.
+---@param state? 'on'|'off' default: the other one
+function M.automatic(state)
+  local client_of = require('midspan.client')
+  local client = client_of.any()
+  if not client then
+    require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
+    return
+  end
+  local on = state == 'on' or (state == nil and not M.is_automatic(client))
+  hide()
+  for _, each in ipairs(vim.lsp.get_clients({ name = client_of.NAME })) do
+    each.settings = vim.tbl_deep_extend('force', each.settings or {}, { midspan = { automatic = on } })
+    each:notify('workspace/didChangeConfiguration', { settings = each.settings })
+  end
+  require('midspan.tell').info(on and 'suggestions come unasked' or 'suggestions come only when you ask for them')
+  require('midspan.ask').again()
+  vim.cmd.redrawstatus()
 end
 
 return M

@@ -72,9 +72,8 @@ end
 --- Ask the server about the last suggestion in the current buffer, and show its answer.
 function M.ask()
   local buf = vim.api.nvim_get_current_buf()
-  local client = client_of.of(buf)
+  local client = client_of.of_or_tell(buf)
   if not client then
-    tell.warn('the language server does not serve this buffer; `:checkhealth midspan` says why')
     return
   end
   vim.cmd.stopinsert()

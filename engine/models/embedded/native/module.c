@@ -49,10 +49,12 @@ static int take_table(PyObject *arrays, Py_ssize_t *next, Table *table, size_t r
     return table->scales != NULL;
 }
 
-static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, const Network *network, Matrix *matrix, size_t outputs,
+                       size_t inputs) {
     Table whole = {NULL, NULL};
     int done = take_table(arrays, next, &whole, outputs, inputs);
-    if (done && !(done = pack(matrix, whole.weights, whole.scales, outputs, inputs))) PyErr_NoMemory();
+    if (done && !(done = pack(matrix, whole.weights, whole.scales, outputs, inputs, network->together)))
+        PyErr_NoMemory();
     free(whole.weights), free(whole.scales);
     return done;
 }
@@ -71,13 +73,13 @@ static int take_arrays(PyObject *arrays, Network *network) {
     if (!take_table(arrays, &next, &network->embed, words, width)) return 0;
     if (!take_table(arrays, &next, &network->hint, words, width)) return 0;
     if (!take_table(arrays, &next, &network->gram, 2 * network->buckets, network->gram_width)) return 0;
-    if (!take_matrix(arrays, &next, &network->head, words, width)) return 0;
+    if (!take_matrix(arrays, &next, network, &network->head, words, width)) return 0;
     for (size_t at = 0; at < network->layers; at++) {
         Layer *layer = &network->layer[at];
-        if (!take_matrix(arrays, &next, &layer->qkv, 3 * width, width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->out, width, width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->up, hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->down, width, hidden)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->qkv, 3 * width, width)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->out, width, width)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->up, hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->down, width, hidden)) return 0;
     }
     if (!(network->strength = copied(arrays, &next, network->strengths * width, sizeof(float)))) return 0;
     if (!(network->gram_out = copied(arrays, &next, grams * padded(width), sizeof(float)))) return 0;
@@ -122,8 +124,10 @@ static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
     if (!self) return NULL;
-    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) && take_arrays(arrays, &self->network))
-        return (PyObject *)self;
+    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network)) {
+        self->network.together = self->path.together;
+        if (take_arrays(arrays, &self->network)) return (PyObject *)self;
+    }
     Py_DECREF(self);
     return NULL;
 }

@@ -13,8 +13,8 @@
 
 static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
 
-/* int8 weights [outputs, inputs] with a scale for each output, packed [outputs / 64][inputs / 2][64][2], both padded.
-   Inputs are quantized to -levels .. levels, which is as fine as sums in int32 allow. */
+/* int8 weights [outputs, inputs] with a scale for each output, packed [outputs / 64][inputs / t][64][t], both padded; t
+   inputs of an output are together, as many as the path multiplies at once. Inputs are quantized to -levels .. levels, which is as fine as sums in int32 allow. */
 typedef struct {
     size_t outputs, inputs;
     int levels;
@@ -34,6 +34,7 @@ typedef struct {
 
 typedef struct {
     size_t vocabulary, width, layers, heads, hidden, buckets, gram_width, positions, strengths, head_width;
+    size_t together; /* of the path: see Matrix */
     Table embed, hint, gram;
     Matrix head;
     Layer *layer;
@@ -76,7 +77,8 @@ static void *aligned_zeros(size_t bytes) {
 }
 
 /* Return 0 if there is no memory. */
-static int pack(Matrix *matrix, const int8_t *weights, const float *scales, size_t outputs, size_t inputs) {
+static int pack(Matrix *matrix, const int8_t *weights, const float *scales, size_t outputs, size_t inputs,
+                size_t together) {
     size_t wide = padded(inputs), levels = 2147483647u / (128 * inputs);
     matrix->outputs = outputs, matrix->inputs = inputs;
     matrix->levels = levels < MOST_LEVELS ? (int)levels : MOST_LEVELS;
@@ -86,8 +88,8 @@ static int pack(Matrix *matrix, const int8_t *weights, const float *scales, size
     memcpy(matrix->scales, scales, outputs * sizeof(float));
     for (size_t output = 0; output < outputs; output++)
         for (size_t input = 0; input < inputs; input++) {
-            size_t place = output / BLOCK * BLOCK * wide + input / 2 * BLOCK * 2 + output % BLOCK * 2 + input % 2;
-            matrix->weights[place] = weights[output * inputs + input];
+            size_t place = input / together * BLOCK + output % BLOCK;
+            matrix->weights[output / BLOCK * BLOCK * wide + place * together + input % together] = weights[output * inputs + input];
         }
     return 1;
 }

@@ -22,12 +22,14 @@
 #undef PATH
 #undef LANES
 #undef TARGET
+#undef TOGETHER
 #undef ROW_VECTORS
 #undef TILE_ROWS
 #undef TILE_VECTORS
 #undef HEAD_ROWS
 #undef HEAD_VECTORS
 #undef MULTIPLY_ADD
+#undef MAXIMUM
 #undef LOAD_WEIGHTS
 #undef ALL_PAIRS
 #undef ADD_PAIRS

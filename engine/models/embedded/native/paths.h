@@ -6,84 +6,49 @@
 
 /* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs a
    product sums at once, and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are registers for; at most 6 and 4.
-   ADD_PAIRS: adds products of pairs of int16. */
+   TOGETHER: how many inputs of an output are packed together. With 2, ADD_PAIRS adds products of pairs of int16;
+   with 4 and 8 rows are split into bytes (dots.h). */
+
+typedef struct {
+    const char *name;
+    void (*run)(const Network *, const Batch *, const Scratch *);
+    size_t together; /* inputs of an output that are packed together */
+    int available;
+} Path;
 
 #if defined(__x86_64__)
-#include <cpuid.h>
-#include <immintrin.h>
-
-#define PATH avx512
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")))
-#define LANES 16
-#define ROW_VECTORS 4
-#define TILE_ROWS 6
-#define TILE_VECTORS 4
-#define HEAD_ROWS 6
-#define HEAD_VECTORS 4
-#define MULTIPLY_ADD(a, b, c) (floats) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
-#define LOAD_WEIGHTS(from) (ints) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(from)))
-#define ALL_PAIRS(numbers) (ints) _mm512_set1_epi32(numbers)
-#define ADD_PAIRS(sum, a, b) (ints) _mm512_dpwssd_epi32((__m512i)(sum), (__m512i)(a), (__m512i)(b))
-#define LOAD_HALVES(from) (floats) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(from)))
-#define STORE_HALVES(to, value) _mm256_storeu_si256((__m256i *)(to), _mm512_cvtps_ph((__m512)(value), 0))
-#include "path.h"
-
-/* The two paths of 8 lanes differ in ADD_PAIRS alone. */
-#define MULTIPLY_ADD_8(a, b, c) (floats) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c))
-#define LOAD_WEIGHTS_8(from) (ints) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(from)))
-#define LOAD_HALVES_8(from) (floats) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from)))
-#define STORE_HALVES_8(to, value) _mm_storeu_si128((__m128i *)(to), _mm256_cvtps_ph((__m256)(value), 0))
-
-#if (defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11)
-#define HAS_AVX_VNNI
-#define PATH avxvnni
-#define TARGET __attribute__((target("avxvnni,avx2,fma,f16c")))
-#define LANES 8
-#define ROW_VECTORS 8
-#define TILE_ROWS 4
-#define TILE_VECTORS 2
-#define HEAD_ROWS 4
-#define HEAD_VECTORS 2
-#define MULTIPLY_ADD MULTIPLY_ADD_8
-#define LOAD_WEIGHTS LOAD_WEIGHTS_8
-#define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
-#define ADD_PAIRS(sum, a, b) (ints) _mm256_dpwssd_avx_epi32((__m256i)(sum), (__m256i)(a), (__m256i)(b))
-#define LOAD_HALVES LOAD_HALVES_8
-#define STORE_HALVES STORE_HALVES_8
-#include "path.h"
+#include "paths_x86.h"
+#elif defined(__aarch64__)
+#include "paths_arm.h"
+#else
+static void find_own_paths(Path *paths) { (void)paths; }
 #endif
 
-#define PATH avx2
-#define TARGET __attribute__((target("avx2,fma,f16c")))
-#define LANES 8
-#define ROW_VECTORS 4
-#define TILE_ROWS 4
-#define TILE_VECTORS 2
-#define HEAD_ROWS 4
-#define HEAD_VECTORS 2
-#define MULTIPLY_ADD MULTIPLY_ADD_8
-#define LOAD_WEIGHTS LOAD_WEIGHTS_8
-#define ALL_PAIRS(numbers) (ints) _mm256_set1_epi32(numbers)
-#define ADD_PAIRS(sum, a, b) (sum) + (ints)_mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#define LOAD_HALVES LOAD_HALVES_8
-#define STORE_HALVES STORE_HALVES_8
-#include "path.h"
-#endif
-
-/* For any processor: vectors of 4, which the compiler maps to SSE2 and to NEON. Not measured on ARM. */
+/* For any processor: vectors of 4, which the compiler maps to SSE2 and to NEON. */
 typedef int8_t Bytes __attribute__((vector_size(8)));
 typedef int16_t Pairs __attribute__((vector_size(16)));
 typedef int32_t Sums __attribute__((vector_size(16)));
 
+/* gcc would widen and multiply pairs one number after the other, so processors with instructions for it get them. */
 static inline Sums widened(const int8_t *from) {
+#if defined(__SSE2__)
+    __m128i narrow = _mm_loadl_epi64((const __m128i *)from);
+    return (Sums)_mm_srai_epi16(_mm_unpacklo_epi8(narrow, narrow), 8);
+#elif defined(__aarch64__)
+    return (Sums)vmovl_s8(vld1_s8(from));
+#else
     Bytes narrow;
     memcpy(&narrow, from, sizeof narrow);
     return (Sums)__builtin_convertvector(narrow, Pairs);
+#endif
 }
 
 static inline Sums pair_products(Sums a, Sums b) {
 #if defined(__SSE2__)
     return (Sums)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    int32x4_t low = vmull_s16(vget_low_s16((int16x8_t)a), vget_low_s16((int16x8_t)b));
+    return (Sums)vpaddq_s32(low, vmull_high_s16((int16x8_t)a, (int16x8_t)b));
 #else
     return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
@@ -91,6 +56,7 @@ static inline Sums pair_products(Sums a, Sums b) {
 
 #define PATH plain
 #define TARGET
+#define TOGETHER 2
 #define LANES 4
 #define ROW_VECTORS 4
 #define TILE_ROWS 4
@@ -98,36 +64,22 @@ static inline Sums pair_products(Sums a, Sums b) {
 #define HEAD_ROWS 4
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD(a, b, c) (a) * (b) + (c)
+#if defined(__SSE2__)
+#define MAXIMUM(a, b) (floats) _mm_max_ps((__m128)(a), (__m128)(b))
+#elif defined(__aarch64__)
+#define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
+#endif
 #define LOAD_WEIGHTS(from) (ints) widened(from)
 #define ALL_PAIRS(numbers) ((ints){0} + (numbers))
 #define ADD_PAIRS(sum, a, b) (sum) + (ints)pair_products((Sums)(a), (Sums)(b))
 #include "path.h"
 
-typedef struct {
-    const char *name;
-    void (*run)(const Network *, const Batch *, const Scratch *);
-    int available;
-} Path;
-
 #define PATHS 4
 
 /* Write the paths, the fastest first. */
 static void find_paths(Path paths[PATHS]) {
-    static const Path none = {NULL, NULL, 0};
-    for (int path = 0; path < PATHS; path++) paths[path] = none;
-    paths[PATHS - 1] = (Path){"plain", run_plain, 1};
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    int avx512 = avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-    paths[0] = (Path){"avx512-vnni", run_avx512, avx512};
-#ifdef HAS_AVX_VNNI
-    unsigned eax = 0, ebx, ecx, edx;
-    int known = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx);
-    paths[1] = (Path){"avx-vnni", run_avxvnni, avx2 && known && (eax >> 4 & 1)};
-#endif
-    paths[2] = (Path){"avx2", run_avx2, avx2};
-#endif
+    for (int path = 0; path < PATHS; path++) paths[path] = (Path){NULL, NULL, 0, 0};
+    find_own_paths(paths);
+    paths[PATHS - 1] = (Path){"plain", run_plain, 2, 1};
 }
 #endif

@@ -30,7 +30,14 @@ INLINE floats NAME(select)(ints mask, floats yes, floats no) {
     return (floats)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
-INLINE floats NAME(maximum)(floats one, floats other) { return NAME(select)(one > other, one, other); }
+/* Compilers see no maximum in a comparison and a selection of vectors. */
+INLINE floats NAME(maximum)(floats one, floats other) {
+#ifdef MAXIMUM
+    return MAXIMUM(one, other);
+#else
+    return NAME(select)(one > other, one, other);
+#endif
+}
 
 /* In pairs of lanes, not one after the other: each addition would wait for the one before it. */
 INLINE float NAME(sum_of)(floats value) {

@@ -1,27 +1,20 @@
 """Runs a kernel that was built with sanitizers over all its paths: `python sanitized_kernel.py KERNEL`.
 
-A process of its own, because the sanitizers must be loaded before Python. See test_kernel_sanitized.py.
+A process of its own, because the sanitizers must be loaded before Python. See test_kernel_sanitized.py and run_neon.py.
 """
 
-import importlib.util
 import sys
 
 import numpy as np
-from kernel_passes import ODD, WIDE, random_rows, random_weights, run_holes
+from given_kernel import use_kernel
 
-NAME = "engine.models.embedded._kernel"
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
 
 
 def main() -> None:
-    spec = importlib.util.spec_from_file_location(NAME, sys.argv[1])
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    import engine.models.embedded
+    module = use_kernel(sys.argv[1])
+    from kernel_passes import ODD, WIDE, random_rows, random_weights, run_holes
 
-    engine.models.embedded._kernel = module
     from engine.models.embedded import kernel_pass
     from engine.models.embedded.numpy_pass import Hole
     from engine.models.embedded.slabs import SlabContext

@@ -6,8 +6,9 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from embedded_models import KERNELS, RUNNERS, load_embedded
+from embedded_models import RUNNERS, load_embedded
 from fill_tasks import run_to_end, started
+from kernel_passes import KERNELS
 from sources import source_paths
 
 from engine.fill.causal import DRAFT_ROWS

@@ -1,7 +1,9 @@
-"""Every path of the kernel computes the pass of numpy_pass.py, and NumPy computes the network in torch."""
+"""Every path of the kernel computes the pass of numpy_pass.py.
+
+These tests need few packages, so that an emulated ARM processor can run them: tests/engine/run_neon.py.
+"""
 
 import json
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -10,25 +12,16 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-import torch
-from embedded_models import KERNELS, load_embedded, skip_without
-from kernel_passes import ODD, WIDE, random_rows, random_weights, run_holes
+from kernel_passes import KERNELS, ODD, SAME_VECTORS, WIDE, random_rows, random_weights, run_holes, skip_without
 from numpy.typing import NDArray
-from sources import source_paths
 
-from engine.fill.predictions import Predictions, Query
-from engine.fill.stream import StreamPass
-from engine.library.resolve import EMBEDDED_FOLDER
-from engine.models import predict as torch_predict
-from engine.models.embedded import host_runner, kernel_pass, predict_numpy
 from engine.models.embedded.kernel_pass import KernelPass
-from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.numpy_pass import Hole, NumpyPass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.slabs import SLAB, SlabContext
-from engine.models.embedded.weights import Weights
-from engine.protocol.messages import Fill
+from engine.models.embedded.weights import SCALE, Weights, shapes_of
 
+SHIPPED = Path(__file__).parents[4] / "engine" / "weights"
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
 """(context, appended rows, canvas rows): with edges of slabs, and more and fewer rows than are computed at once."""
 
@@ -39,34 +32,9 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def passes_of_a_file(model: EmbeddedModel) -> list[StreamPass]:
-    """Return passes at the end of a real file: a context, the anchor and a canvas."""
-    passes = []
-    for source in source_paths()[:3]:
-        fill = Fill(id=1, prefix=source.read_text()[:1500], suffix="\n    return total\n", path=source.name)
-        context = model.new_context()
-        model.logits([StreamPass(context, model.lay_out(fill).context, [], [])])
-        passes.append(StreamPass(context, [model.middle, 300, 301], [model.mask] * 8, range(11)))
-    return passes
-
-
-@pytest.mark.parametrize("runner", ["numpy", *KERNELS])
-def test_the_shipped_model_predicts_what_torch_predicts(runner: str) -> None:
-    model, reference = load_embedded("embedded", runner), load_embedded("embedded", "fp32")
-    found, expected = (np.concatenate(each.logits(passes_of_a_file(each))) for each in (model, reference))
-    assert np.abs(found - expected).max() < (1e-3 if runner == "numpy" else 0.05)
-    assert (found.argmax(1) == expected.argmax(1)).all()
-
-
-def test_numpy_computes_a_tiny_model_as_torch_does(tiny_model: Path) -> None:
-    model, reference = load_embedded(tiny_model, "numpy"), load_embedded(tiny_model, "fp32")
-    rows = [20 + at * 7 % 300 for at in range(90)]
-    for each in (0, 50):
-        found, expected = (
-            one.logits([StreamPass(one.new_context(), rows[each:], [one.mask] * 3, range(len(rows) - each + 3))])[0]
-            for one in (model, reference)
-        )
-        np.testing.assert_allclose(found, expected, atol=1e-3)
+def shipped() -> tuple[Weights, Shape]:
+    config = json.loads((SHIPPED / "config.json").read_text())
+    return Weights.load(SHIPPED / "model.safetensors"), Shape(**config["shape"])
 
 
 @pytest.mark.parametrize("shape", [ODD, WIDE], ids=["odd", "wide"])
@@ -78,6 +46,40 @@ def test_every_path_computes_what_numpy_computes(path: str, shape: Shape) -> Non
     np.testing.assert_allclose(found.rows, expected.rows, atol=0.02)
     for one, other in zip(read, written, strict=True):
         np.testing.assert_allclose(np.array(one.slabs, np.float32), np.array(other.slabs, np.float32), atol=0.02)
+
+
+def test_every_path_computes_the_shipped_weights_as_numpy_does(path: str) -> None:
+    weights, shape = shipped()
+    expected, _ = run_holes(NumpyPass(weights, shape, np.float16), shape, HOLES[1:3])
+    found, _ = run_holes(KernelPass(weights, shape, path), shape, HOLES[1:3])
+    np.testing.assert_allclose(found.logits, expected.logits, atol=0.05)
+
+
+def test_a_sum_at_the_edge_of_int32_does_not_wrap(path: str) -> None:
+    shape = attrs.evolve(WIDE, width=256, heads=4)
+    # Each number of the hidden row is the largest whole number that it is quantized to, and each weight is the lowest.
+    values = {"embed.weight": 1, "blocks.0.up.weight": 1, "blocks.0.down.weight": -128}
+    stored: dict[str, NDArray[np.generic]] = {}
+    for name, size in shapes_of(shape).items():
+        stored[name] = np.full(size, values.get(name, 0), np.int8)
+        stored[name + SCALE] = np.ones(size[0], np.float32)
+    stored["head.weight"] = random_weights(shape).int8("head.weight").values
+    stored["blocks.0.down.weight" + SCALE] = np.linspace(0, 2, 256, dtype=np.float32) / (128 * 1024 * 256**2)
+    weights = Weights(stored)
+    (expected, _), (found, _) = (
+        run_holes(host, shape, HOLES[:2]) for host in (NumpyPass(weights, shape), KernelPass(weights, shape, path))
+    )
+    assert (expected.rows[:, 0] > 0).all()
+    assert (expected.rows[:, -1] < 0).all()
+    np.testing.assert_allclose(found.rows, expected.rows, atol=1e-3)
+
+
+@pytest.mark.parametrize("paths", SAME_VECTORS, ids=" ".join)
+def test_paths_that_differ_in_their_products_alone_compute_the_same_bits(paths: tuple[str, str]) -> None:
+    for path in paths:
+        skip_without(path)
+    one, other = (run_holes(KernelPass(random_weights(WIDE), WIDE, path), WIDE, HOLES)[0] for path in paths)
+    assert np.array_equal(one.logits, other.logits)
 
 
 def test_a_hole_gets_the_same_numbers_alone_and_with_others(path: str) -> None:
@@ -176,14 +178,6 @@ def test_an_unknown_path_and_a_shape_that_does_not_fit_are_refused() -> None:
         KernelPass(random_weights(ODD), attrs.evolve(ODD, vocabulary=78))
 
 
-def test_numpy_runs_what_the_kernel_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = Shape(70, 16, 1, 2, 64, 8, 9, 4)
-    assert isinstance(host_runner.host_pass(random_weights(narrow), narrow), NumpyPass)
-    monkeypatch.setattr(kernel_pass, "_kernel", None)
-    assert isinstance(host_runner.host_pass(random_weights(ODD), ODD), NumpyPass)
-    assert kernel_pass.kernel_paths() == []
-
-
 def test_a_pass_without_wanted_rows_only_reads(path: str) -> None:
     kernel = KernelPass(random_weights(ODD), ODD, path)
     numbers, holes, _ = a_batch()
@@ -193,62 +187,9 @@ def test_a_pass_without_wanted_rows_only_reads(path: str) -> None:
 
 
 def test_a_value_beyond_fp16_is_stored_as_the_largest(path: str) -> None:
-    config = json.loads((EMBEDDED_FOLDER / "config.json").read_text())
-    shape = Shape(**config["shape"])
-    weights = Weights.load(EMBEDDED_FOLDER / "model.safetensors")
+    weights, shape = shipped()
     name = "blocks.0.qkv.weight"
     weights._stored[name + ".scale"] = weights.int8(name).scales * np.float32(1e6)
     result, contexts = run_holes(KernelPass(weights, shape, path), shape, [(0, 3, 0)])
     assert np.isfinite(np.array(contexts[0].slabs)).all()
     assert np.isfinite(result.logits).all()
-
-
-def test_predictions_in_numpy_are_those_in_torch() -> None:
-    rng = np.random.default_rng(3)
-    logits = rng.normal(0, 3, (7, 200)).astype(np.float32)
-    named = rng.integers(0, 200, (4, 5))
-    queries = [Query(3), Query(1, entropy=True, compatible_tokens=(4, 9, 11)), Query(8, named=named)]
-    counts, forbidden = [1, 2, 4], [0, 3, 5]
-    continuing = (rng.random(200) < 0.4).astype(np.float32)
-    expected = torch_predict.predict(
-        torch.from_numpy(logits.copy()), queries, counts, torch.tensor(forbidden), torch.from_numpy(continuing)
-    )
-    found = predict_numpy.predict(logits.copy(), queries, counts, np.array(forbidden), continuing)
-    for query, one, other in zip(queries, found, expected, strict=True):
-        assert np.array_equal(one.tokens, other.tokens)
-        for part in ("probabilities", "named", "continues", *(["entropy"] if query.entropy else [])):
-            np.testing.assert_allclose(getattr(one, part), getattr(other, part), rtol=2e-5, atol=1e-7)
-        assert isinstance(one, Predictions)
-
-
-def test_equal_logits_are_ordered_by_their_ids() -> None:
-    logits = np.zeros((2, 20), np.float32)
-    logits[:, [3, 7, 11]] = 5
-    for top in (1, 2, 3):
-        (found,) = predict_numpy.predict(
-            logits.copy(), [Query(top)], [2], np.zeros(0, np.int64), np.zeros(20, np.float32)
-        )
-        assert found.tokens.tolist() == [[3, 7, 11][:top]] * 2
-
-
-def test_a_fill_with_the_default_model_imports_no_torch() -> None:
-    program = """
-import asyncio, sys
-from engine.models.load import load
-from engine.protocol.messages import Fill
-from engine.schedule.scheduler import Scheduler
-
-async def fill():
-    scheduler = Scheduler(load("embedded", threads=1, device="cpu"))
-    await scheduler.start()
-    hole = Fill(id=1, prefix="def add(a, b):\\n    return a", suffix="\\n", budget_ms=60000.0)
-    print((await scheduler.submit(hole, None).result).candidates[0].text)
-    await scheduler.stop()
-
-asyncio.run(fill())
-print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "transformers"}))
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    lines = ran.stdout.splitlines()
-    assert lines[0]
-    assert lines[-1] == "[]"

@@ -1,0 +1,108 @@
+"""The command `midspan setup`."""
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from engine.cli.console import BAD_INPUT, FAILED, leave, out
+from engine.cli.setup.editors import NAMES, Editor, editors_here, undo
+from engine.cli.setup.receipt import Deeds, Receipt
+from engine.errors import MidspanError
+
+
+def setup(
+    editors: Annotated[list[str] | None, typer.Argument(help=f"Some of: {', '.join(NAMES)}.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it for all editors that are found.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Undo what setup did, and nothing else.")] = False,
+) -> None:
+    """Put Midspan into the editors of this machine. Without names and --yes it only says what it would do."""
+    names = editors or []
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        leave(MidspanError(f"setup knows no {unknown[0]!r}; it knows {', '.join(NAMES)}"), BAD_INPUT)
+    try:
+        receipt = Receipt.read()
+        if remove:
+            _remove(receipt, names)
+        elif names or yes:
+            _install(receipt, names)
+        else:
+            _show(receipt)
+    except (MidspanError, OSError) as error:
+        leave(MidspanError(str(error)), FAILED)
+
+
+def _show(receipt: Receipt) -> None:
+    found = editors_here()
+    for editor in found:
+        if editor.problem:
+            _line(editor.title, f"cannot: {editor.problem}", "yellow")
+        else:
+            again = "again: " if editor.name in receipt.editors else ""
+            _line(editor.title, f"would {again}{editor.plan}")
+    if not found:
+        out.print(f"no editor was found; setup knows {', '.join(NAMES)}, on the PATH", soft_wrap=True)
+        return
+    out.print("do it: midspan setup --yes, or for some: midspan setup NAME ...; undo it: --remove", style="dim")
+
+
+def _install(receipt: Receipt, names: list[str]) -> None:
+    """Install for `names`, or for all that are found. Goes on after a failure, and exits with FAILED at the end."""
+    found = {editor.name: editor for editor in editors_here()}
+    failed = False
+    for name in names or found:
+        editor = found.get(name)
+        problem = f"{name} is not on the PATH" if editor is None else _installed(editor, receipt)
+        if problem:
+            failed = True
+            _line(editor.title if editor else name, f"not done: {problem}", "yellow")
+    if not found and not names:
+        raise MidspanError(f"no editor was found; setup knows {', '.join(NAMES)}, on the PATH")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _installed(editor: Editor, receipt: Receipt) -> str:
+    """Install for one editor. Returns why it could not be done, or nothing."""
+    if editor.problem:
+        return editor.problem
+    try:
+        receipt.editors[editor.name] = editor.install(receipt.editors.get(editor.name, Deeds()))
+    except (MidspanError, OSError) as error:
+        return str(error)
+    receipt.write()
+    _line(editor.title, f"done: {editor.plan}", "green")
+    if editor.then:
+        _line("", f"→ {editor.then}")
+    return ""
+
+
+def _remove(receipt: Receipt, names: list[str]) -> None:
+    """Undo for `names`, or for all that was done. Goes on after a failure, and exits with FAILED at the end."""
+    chosen = names or list(receipt.editors)
+    if not chosen:
+        out.print("setup has done nothing here, so there is nothing to undo")
+    failed = False
+    for name in chosen:
+        done = receipt.editors.get(name)
+        if done is None:
+            _line(name, "setup has done nothing for it")
+            continue
+        try:
+            left = undo(done)
+        except (MidspanError, OSError) as error:
+            failed = True
+            _line(name, f"not undone: {error}", "yellow")
+            continue
+        del receipt.editors[name]
+        receipt.write()
+        _line(name, "undone", "green")
+        for line in left:
+            _line("", f"→ {line}", "yellow")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _line(title: str, text: str, style: str = "") -> None:
+    out.print(Text.assemble((f"{title:<12}", "cyan"), (text, style)), soft_wrap=True)

@@ -1,0 +1,117 @@
+"""Doing and undoing: files written, lines added, extensions installed. What was changed since is left, and said."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.cli.setup.receipt import AddedText, Deeds, WrittenFile, digest_of
+from engine.errors import MidspanError
+
+EXTENSION_ID = "midspan.midspan"
+_SECONDS = 120
+
+
+def write_files(files: Mapping[Path, bytes], earlier: Deeds) -> list[WrittenFile]:
+    """Write `files`, and remove those of `earlier` that are no more.
+
+    Raises MidspanError, before anything is written, if a file is there that setup did not write or that was changed.
+    """
+    known = {Path(file.path): file.digest for file in earlier.files}
+    for path in files:
+        if path.exists() and digest_of(path) != known.get(path):
+            raise MidspanError(f"{path} is there and is not as setup wrote it; move it away, then run setup again")
+    new = [path for path in files if not path.exists()]
+    try:
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except OSError:
+        # A later run would take these for files of the user's.
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
+    gone = [file for file in earlier.files if Path(file.path) not in files]
+    remove_files(gone)
+    return [WrittenFile(str(path), digest_of(path)) for path in files]
+
+
+def remove_files(files: list[WrittenFile]) -> list[WrittenFile]:
+    """Remove files. Returns those that were changed since, which are left."""
+    changed = []
+    for file in files:
+        path = Path(file.path)
+        if path.exists() and digest_of(path) != file.digest:
+            changed.append(file)
+        else:
+            path.unlink(missing_ok=True)
+    return changed
+
+
+def remove_empty_folders(folder: Path) -> None:
+    """Remove the folders without a file, in `folder` and itself."""
+    if not folder.is_dir():
+        return
+    for inner in sorted(folder.rglob("*"), key=lambda each: len(each.parts), reverse=True):
+        if inner.is_dir() and not any(inner.iterdir()):
+            inner.rmdir()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def add_text(path: Path, text: str) -> AddedText:
+    """Add `text` to the end of a file, which is made if it is missing. Returns what was added."""
+    before = path.read_text("utf-8") if path.exists() else ""
+    added = f"\n{text}" if before.strip() else text
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(before + ("" if before.endswith("\n") or not before else "\n") + added, "utf-8")
+    return AddedText(str(path), added)
+
+
+def remove_text(added: AddedText) -> bool:
+    """Remove what was added. Returns False, and leaves the file, if those lines were changed since."""
+    path = Path(added.path)
+    if not path.exists():
+        return True
+    text = path.read_text("utf-8")
+    if text.count(added.text) != 1:
+        return False
+    rest = text.replace(added.text, "")
+    if rest.strip():
+        path.write_text(rest, "utf-8")
+    else:
+        path.unlink()
+    return True
+
+
+def install_extension(program: str, vsix: Path) -> bool:
+    """Install the extension. Returns whether it was missing before. Raises MidspanError with the program's own line."""
+    was_there = EXTENSION_ID in _ask(program, "--list-extensions").lower().split()
+    _ask(program, "--install-extension", str(vsix), "--force")
+    return not was_there
+
+
+def uninstall_extension(program: str) -> None:
+    """Uninstall the extension, if its editor is still there. Raises MidspanError with the program's own line."""
+    if shutil.which(program) and EXTENSION_ID in _ask(program, "--list-extensions").lower().split():
+        _ask(program, "--uninstall-extension", EXTENSION_ID)
+
+
+def _ask(program: str, *arguments: str) -> str:
+    try:
+        # Without a terminal, so that no editor asks anything.
+        done = subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            env={**os.environ, "DONT_PROMPT_WSL_INSTALL": "1"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MidspanError(f"{program} {arguments[0]} failed: {error}") from None
+    if done.returncode != 0:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise MidspanError(f"{program} {arguments[0]} failed: {said[-1].strip() if said else done.returncode}")
+    return done.stdout

@@ -1,0 +1,188 @@
+"""The editors that setup knows: which are on this machine, what it would do for each, and doing it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from engine.cli.setup import deeds, texts
+from engine.cli.setup.receipt import AddedText, Deeds
+from engine.cli.setup.sources import neovim_plugin, server_program, vscode_extension
+from engine.errors import MidspanError
+
+_OLDEST_NEOVIM = (0, 12)
+
+
+@attrs.frozen
+class Editor:
+    """An editor that was found. `plan` says what would be done; `install` does it, knowing what was done before.
+
+    `problem` says why nothing can be done; empty if it can. `then` is what is left to the user.
+    """
+
+    name: str
+    title: str
+    plan: str
+    install: Callable[[Deeds], Deeds]
+    problem: str = ""
+    then: str = ""
+
+
+# By name: the title, the programs, and where these are if they are not on the PATH.
+_VSCODE_LIKE = {
+    "vscode": ("VS Code", ("code",), ("/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code",)),
+    "vscodium": ("VSCodium", ("codium", "vscodium"), ("/Applications/VSCodium.app/Contents/Resources/app/bin/codium",)),
+    "code-server": ("code-server", ("code-server",), ()),
+    "cursor": ("Cursor", ("cursor",), ("/Applications/Cursor.app/Contents/Resources/app/bin/cursor",)),
+}
+NAMES = (*_VSCODE_LIKE, "neovim", "helix", "emacs")
+
+
+def editors_here() -> list[Editor]:
+    """Return the editors on this machine that setup knows, in the order of NAMES."""
+    found = [_vscode_like(name) for name in _VSCODE_LIKE]
+    return [editor for editor in (*found, _neovim(), _helix(), _emacs()) if editor is not None]
+
+
+def _vscode_like(name: str) -> Editor | None:
+    title, programs, places = _VSCODE_LIKE[name]
+    program = _first(programs, places)
+    if program is None:
+        return None
+    try:
+        vsix, problem = vscode_extension(), ""
+    except MidspanError as error:
+        vsix, problem = Path(), str(error)
+
+    def install(earlier: Deeds) -> Deeds:
+        is_new = deeds.install_extension(program, vsix)
+        return Deeds(extension_of=program if is_new or earlier.extension_of else "")
+
+    return Editor(name, title, f"install the extension {vsix} with {program}", install, problem)
+
+
+def _neovim() -> Editor | None:
+    program = shutil.which("nvim")
+    if program is None:
+        return None
+    try:
+        version = tuple(map(int, re.findall(r"v(\d+)\.(\d+)", _output(program, "--version"))[0]))
+        data = _output(program, "--clean", "--headless", "+lua io.stdout:write(vim.fn.stdpath('data'))", "+qall")
+        source, server = neovim_plugin(), texts.quoted(str(server_program()))
+    except (MidspanError, IndexError) as error:
+        return Editor("neovim", "Neovim", "", _nothing, problem=str(error))
+    if version < _OLDEST_NEOVIM:
+        problem = f"{program} is version {version[0]}.{version[1]}; inline completion needs 0.12 or newer"
+        return Editor("neovim", "Neovim", "", _nothing, problem)
+    pack = Path(data.strip()) / "site" / "pack" / "midspan"
+    target = pack / "start" / "midspan"
+
+    def install(earlier: Deeds) -> Deeds:
+        files = {target / path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+        # "zz": after plugin/midspan.lua, which makes the command.
+        start = texts.NEOVIM_START.format(server=server)
+        files[target / "plugin" / "zz_setup.lua"] = start.encode()
+        return Deeds(folder=str(pack), files=deeds.write_files(files, earlier))
+
+    plan = f"write the plugin to {target}; <Tab> accepts a suggestion"
+    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)), server=server)
+    has_lazy = (Path(data.strip()) / "lazy" / "lazy.nvim").is_dir()
+    return Editor("neovim", "Neovim", plan, install, then=then if has_lazy else "")
+
+
+def _helix() -> Editor | None:
+    program = _first(("hx", "helix"), ())
+    if program is None:
+        return None
+    path = _config_home() / "helix" / "languages.toml"
+    try:
+        known = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        problem = f"{path} cannot be read: {error}"
+        return Editor("helix", "Helix", "", _nothing, problem)
+    has_own = "midspan" in known.get("language-server", {})
+    named = {entry.get("name") for entry in known.get("language", [])}
+
+    def install(earlier: Deeds) -> Deeds:
+        if has_own:
+            return earlier
+        languages = [name for name in texts.HELIX_LANGUAGES if name not in named]
+        entries = [texts.helix_language(name, _helix_servers(program, name)) for name in languages]
+        text = texts.HELIX_SERVER.format(server=texts.quoted(str(server_program()))) + "".join(entries)
+        return Deeds(added=[deeds.add_text(path, text)])
+
+    plan = f"{path} names midspan already" if has_own else f"add midspan and its languages to {path}"
+    clashes = sorted(named & set(texts.HELIX_LANGUAGES)) if not has_own else []
+    then = f'in {path}, add "midspan" to the language-servers of {", ".join(clashes)}' if clashes else ""
+    return Editor("helix", "Helix", plan, install, then=then)
+
+
+def _emacs() -> Editor | None:
+    if shutil.which("emacs") is None:
+        return None
+    folder = Path.home() / ".emacs.d"
+    if not folder.exists() and (_config_home() / "emacs").exists():
+        folder = _config_home() / "emacs"
+    path = folder / "midspan.el"
+
+    def install(earlier: Deeds) -> Deeds:
+        text = texts.EMACS.format(server=texts.quoted(str(server_program())))
+        return Deeds(files=deeds.write_files({path: text.encode()}, earlier))
+
+    return Editor("emacs", "Emacs", f"write {path}", install, then=f'add this to your init file: (load "{path}")')
+
+
+def undo(done: Deeds) -> list[str]:
+    """Undo what setup did for an editor. Returns a line for each thing that was changed since and is left."""
+    left = [f"{file.path} was changed, so it is left" for file in deeds.remove_files(done.files)]
+    left += [_lines_left(added) for added in done.added if not deeds.remove_text(added)]
+    if done.folder:
+        deeds.remove_empty_folders(Path(done.folder))
+    if done.extension_of:
+        deeds.uninstall_extension(done.extension_of)
+    return left
+
+
+def _lines_left(added: AddedText) -> str:
+    return f"the lines about midspan in {added.path} were changed, so they are left"
+
+
+def _nothing(earlier: Deeds) -> Deeds:
+    return earlier
+
+
+def _first(programs: tuple[str, ...], places: tuple[str, ...]) -> str | None:
+    return next((found for name in (*programs, *places) if (found := shutil.which(name))), None)
+
+
+def _config_home() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA", Path.home() / "AppData" / "Roaming"))
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def _helix_servers(program: str, language: str) -> list[str]:
+    """Return the servers that Helix has for a language. Naming ours replaces its list, so these are named again."""
+    try:
+        health = _output(program, "--health", language)
+    except MidspanError:
+        return []
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", health)
+    part = re.search(r"Configured language servers:\n((?:\s+\S.*\n)*)", plain)
+    return re.findall(r"^\s+\S\s+([\w.-]+):", part[1], re.MULTILINE) if part else []
+
+
+def _output(program: str, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MidspanError(f"{program} does not run ({type(error).__name__}); try `{program} --version`") from None
+    return done.stdout

@@ -1,0 +1,189 @@
+"""Keys in a real Neovim: one that is ours does what it did before, where nothing is shown or the menu has it."""
+
+from collections.abc import Callable
+
+import pytest
+from neovim import KEYMAPS, NOTES, Neovim
+
+Open = Callable[..., Neovim]
+TEXT = "one two\nthree four\n"
+MENU = "vim.o.completeopt = 'menuone,noselect'"
+NOTHING_SHOWN = {"settings": {"enabled": False}}
+
+
+@pytest.fixture
+def quiet(in_neovim: Open) -> Open:
+    """Return a function that opens a Neovim where nothing is suggested and `action` has the key `key`."""
+
+    def open_quiet(action: str, key: str, extra: str = "") -> Neovim:
+        return in_neovim(TEXT, setup={"keymaps": {action: key}, **NOTHING_SHOWN}, extra=extra)
+
+    return open_quiet
+
+
+def mode(neovim: Neovim) -> str:
+    name: str = neovim.nvim.api.get_mode()["mode"]
+    return name
+
+
+def menu_is_open(neovim: Neovim) -> bool:
+    return bool(neovim.nvim.funcs.pumvisible())
+
+
+def open_menu(neovim: Neovim) -> str:
+    """Open Neovim's own menu below a suggestion, with no entry selected; return the suggestion."""
+    neovim.keys("<C-x><C-n>")
+    neovim.eventually(lambda: menu_is_open(neovim), "no menu opens")
+    ghost: str = neovim.eventually(neovim.ghost, "there is no suggestion beside the menu")
+    return ghost
+
+
+@pytest.fixture
+def with_menu(in_neovim: Open) -> Open:
+    """Return a function that opens a Neovim in insert mode, after a word that the menu can complete."""
+
+    def open_ready(extra: str = "", **keymaps: str) -> Neovim:
+        neovim = in_neovim(NOTES + "shop shopping\nsh\n", setup={"keymaps": keymaps or KEYMAPS}, extra=MENU + extra)
+        neovim.until_ready()
+        neovim.keys("GA")
+        return neovim
+
+    return open_ready
+
+
+@pytest.mark.parametrize("action", list(KEYMAPS))
+def test_meta_and_a_letter_is_escape_and_the_letter(quiet: Open, action: str) -> None:
+    neovim = quiet(action, "<M-e>")
+
+    neovim.keys("i<M-e>")
+
+    neovim.eventually(lambda: (mode(neovim), neovim.cursor()) == ("n", (1, 2)), "it is not the end of the word")
+    assert neovim.text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "text", "now"),
+    [
+        ("<C-e>", "i", TEXT, "tone two\nthree four\n"),
+        ("<C-y>", "jI", TEXT, "one two\nothree four\n"),
+        ("<Tab>", "i", TEXT, "\tone two\nthree four\n"),
+        ("<C-w>", "A", TEXT, "one \nthree four\n"),
+        ("<C-u>", "A", TEXT, "\nthree four\n"),
+        ("<M-x>", "i", TEXT, "ne two\nthree four\n"),
+        ("<M-Right>", "i", TEXT, TEXT),
+    ],
+)
+def test_a_key_without_a_mapping_has_its_own_meaning(quiet: Open, key: str, typed: str, text: str, now: str) -> None:
+    neovim = quiet("dismiss", key)
+
+    neovim.keys(typed + key)
+
+    neovim.eventually(lambda: neovim.text() == now, "it does something else")
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "vim.keymap.set('i', '<M-e>', 'mine')",
+        "vim.keymap.set('i', '<M-e>', function() vim.api.nvim_put({ 'mine' }, 'c', false, true) end)",
+        "vim.keymap.set('i', '<M-e>', function() return 'mine' end, { expr = true })",
+        "vim.keymap.set('i', 'zz', 'mine') vim.keymap.set('i', '<M-e>', 'zz', { remap = true })",
+        "vim.keymap.set('i', '<M-e>', 'mine', { buffer = true })",
+    ],
+)
+def test_a_mapping_of_the_user_is_kept(quiet: Open, mapping: str) -> None:
+    neovim = quiet("dismiss", "<M-e>", extra=mapping)
+
+    neovim.keys("i<M-e>")
+
+    neovim.eventually(lambda: neovim.text() == "mine" + TEXT, "it does something else")
+
+
+def test_a_second_setup_keeps_what_the_first_one_kept(quiet: Open) -> None:
+    neovim = quiet("dismiss", "<M-e>", extra="vim.keymap.set('i', '<M-e>', 'mine')")
+    neovim.lua("require('midspan').setup({ keymaps = { dismiss = '<M-e>' }, settings = { enabled = false } })")
+
+    neovim.keys("i<M-e>")
+
+    neovim.eventually(lambda: neovim.text() == "mine" + TEXT, "it does something else")
+
+
+def test_an_expression_of_the_users_own_can_accept(in_neovim: Open) -> None:
+    extra = """vim.keymap.set('i', '<Tab>', function()
+      return require('midspan').accept() and '' or 'nothing'
+    end, { expr = true })"""
+    neovim = in_neovim(setup={"keymaps": {}}, extra=extra)
+    neovim.until_ready()
+    neovim.keys("GA")
+    ghost = neovim.offered()
+    before, after = neovim.around_cursor()
+
+    neovim.keys("<Tab>")
+
+    neovim.eventually(lambda: neovim.text() == before + ghost + after, "it is not accepted")
+
+
+def test_accept_takes_the_suggestion_beside_a_menu_without_a_selection(with_menu: Open) -> None:
+    neovim = with_menu()
+    ghost = open_menu(neovim)
+    before, after = neovim.around_cursor()
+
+    neovim.keys("<Tab>")
+
+    neovim.eventually(lambda: neovim.text() == before + ghost + after, "it is not accepted")
+    assert not menu_is_open(neovim)
+
+
+def test_a_key_that_the_user_mapped_stays_the_menus(with_menu: Open) -> None:
+    extra = """ vim.keymap.set('i', '<Tab>', function()
+      return vim.fn.pumvisible() == 1 and '<C-n>' or '<Tab>'
+    end, { expr = true })"""
+    neovim = with_menu(extra, accept="<Tab>")
+    open_menu(neovim)
+    before, _ = neovim.around_cursor()
+
+    neovim.keys("<Tab>")
+
+    neovim.eventually(lambda: neovim.around_cursor()[0] == before + "op", "the entry is not inserted")
+
+
+def test_the_menus_own_key_closes_the_menu_and_then_the_suggestion(with_menu: Open) -> None:
+    neovim = with_menu()
+    ghost = open_menu(neovim)
+
+    neovim.keys("<C-e>")
+    neovim.eventually(lambda: not menu_is_open(neovim), "the menu stays")
+    assert neovim.settled() == ghost
+
+    neovim.keys("<C-e>")
+    neovim.eventually(lambda: neovim.ghost() is None, "the suggestion stays")
+
+
+def test_the_suggestion_continues_the_entry_that_the_menu_inserted(with_menu: Open) -> None:
+    neovim = with_menu()
+    open_menu(neovim)
+    before, after = neovim.around_cursor()
+
+    neovim.keys("<C-n>")
+    neovim.eventually(lambda: neovim.around_cursor()[0] == before + "op", "the entry is not inserted")
+    ghost = neovim.settled()
+    neovim.keys("<Tab>")
+
+    neovim.eventually(lambda: not menu_is_open(neovim), "Tab is not the menu's")
+    assert neovim.text() == before + "op\t" + after, "an entry is selected, so the key is the menu's"
+    assert ghost is None or not ghost.startswith("op")
+
+
+def test_an_entry_that_is_selected_but_not_inserted_is_what_the_suggestion_begins_with(in_neovim: Open) -> None:
+    extra = "vim.o.completeopt = 'menuone,noinsert'"
+    neovim = in_neovim("shop = 1\nshopping = 2\nsh\n", "shop.py", extra=extra)
+    neovim.until_ready()
+    neovim.keys("GA")
+    neovim.settled()
+
+    neovim.keys("<C-x><C-n>")
+    neovim.eventually(lambda: menu_is_open(neovim), "no menu opens")
+    neovim.eventually(lambda: (neovim.ghost() or "").startswith("op"), "it does not begin with the entry")
+    neovim.keys("<Down>")
+    neovim.eventually(lambda: (neovim.ghost() or "").startswith("opping"), "it is that of the entry before")
+    assert neovim.around_cursor()[0].endswith("\nsh"), "nothing is inserted yet"

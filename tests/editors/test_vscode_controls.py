@@ -1,0 +1,156 @@
+"""What a user decides in a real VS Code: to ask, to take a part, to see suggestions only when asked, to snooze."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from code_server import what_is_missing
+from vscode_typing import choose, count, type_until_ghost
+from vscode_window import kept_on_failure, ready_window
+from workbench import STATUS, Workbench, eventually
+
+MISSING = what_is_missing()
+FOX = "The quick brown fox jumps over|\n"
+SENTENCE = " the lazy dog and then some more of it"
+ASK = "Alt+Backslash"
+
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    settings = {"midspan.gate": 0, "midspan.budgetMs": 5000, "midspan.maxTokens": 8}
+    with ready_window(tmp_path_factory, settings) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    with kept_on_failure(window, request):
+        yield window
+
+
+def test_suggest_now_works_from_the_palette_whatever_the_gate(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.gate": 1})
+    vscode.open("palette.txt", FOX)
+    vscode.command("Midspan: Suggest Now")
+    ghost = eventually(vscode.ghost, "the best guess")
+    vscode.press("Tab")
+    assert vscode.saved("palette.txt") == FOX.replace("|", ghost)
+
+
+def test_suggest_now_has_a_key_and_several_to_choose_from(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.gate": 1})
+    vscode.open("several.py", "values = [1, 2, 3]\nfirst = |\n")
+    vscode.press(ASK)
+    first = eventually(vscode.ghost, "the best guess")
+    vscode.press("Alt+BracketRight")
+    second = eventually(lambda: vscode.ghost() not in ("", first) and vscode.ghost(), "the next one")
+    vscode.press("Alt+BracketLeft")
+    eventually(lambda: vscode.ghost() == first, "the first one again")
+    vscode.press("Alt+BracketRight")
+    eventually(lambda: vscode.ghost() == second, "the next one again")
+    vscode.press("Tab")
+    assert vscode.saved("several.py") == f"values = [1, 2, 3]\nfirst = {second}\n"
+
+
+def test_after_tab_the_next_suggestion_comes_without_a_key(vscode: Workbench) -> None:
+    odd = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+    vscode.server.configure({"midspan.maxTokens": 4})  # So that one suggestion is not all of the line.
+    vscode.open("next.py", f"{odd * 3}|\n")
+    typed, first = type_until_ghost(vscode, "destination_of_everything = unlik")
+    vscode.press("Tab")
+    eventually(lambda: vscode.ghost() not in ("", first), "the next suggestion")
+    second = vscode.ghost()
+    vscode.press("Tab")
+    assert vscode.saved("next.py").startswith(f"{odd * 3}{typed}{first}{second}")
+
+
+def test_a_word_can_be_accepted_with_the_key_of_neovim(vscode: Workbench) -> None:
+    vscode.open("word.txt", FOX)
+    typed, ghost = type_until_ghost(vscode, SENTENCE, at_least=5)
+    vscode.press("Alt+ArrowRight")
+    text = vscode.saved("word.txt")
+    taken = text.removeprefix(FOX.partition("|")[0] + typed).removesuffix("\n")
+    assert taken
+    assert ghost.startswith(taken)
+
+
+def test_the_rest_of_the_line_can_be_accepted_with_a_key(vscode: Workbench) -> None:
+    vscode.open("line.txt", FOX)
+    typed, ghost = type_until_ghost(vscode, SENTENCE, at_least=5)
+    vscode.press("Alt+End")
+    assert vscode.saved("line.txt") == FOX.replace("|", typed + ghost.partition("\n")[0])
+
+
+def test_in_the_subtle_mode_ghost_text_comes_only_on_a_key(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.automatic": False})
+    vscode.open("subtle.txt", FOX)
+    vscode.wait_for_status("subtle")
+    asked = count(vscode, "asked")
+    vscode.type(" the lazy")
+    assert vscode.wait_for_ghost(1.0) == ""
+    assert count(vscode, "asked") == asked
+    vscode.press("Escape")
+    vscode.press(ASK)
+    assert eventually(vscode.ghost, "what was asked for")
+
+
+def test_a_snooze_begins_and_ends_in_the_menu_of_the_status_item(vscode: Workbench) -> None:
+    vscode.open("snooze.txt", FOX)
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Snooze for 5 Minutes")
+    vscode.wait_for_status("snoozed")
+    vscode.type(" the")
+    assert vscode.wait_for_ghost(1.0) == ""
+    vscode.press(ASK)
+    assert eventually(vscode.ghost, "what was asked for")
+    vscode.press("Escape")
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "End the Snooze")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, " lazy dog and then some more of it")
+
+
+def test_the_menu_of_the_status_item_switches_to_the_subtle_mode_and_back(vscode: Workbench) -> None:
+    vscode.open("menu.txt", FOX)
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Suggest Only When Asked")
+    vscode.wait_for_status("subtle")
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Suggest While Typing")
+    vscode.wait_for_status("ready")
+    type_until_ghost(vscode, SENTENCE)
+
+
+def test_the_menu_of_the_status_item_opens_statistics_and_settings(vscode: Workbench) -> None:
+    vscode.open("other.txt", FOX)
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Statistics")
+    assert eventually(lambda: [line for line in vscode.notifications() if " accepted, " in line], "the counts")
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Settings")
+    names = eventually(lambda: vscode.texts(".settings-editor .setting-item-label"), "the settings")
+    assert names[:3] == ["Enabled", "Gate", "Automatic"]
+
+    def closed() -> bool:
+        vscode.press("Escape")
+        return not vscode.texts(".settings-editor")
+
+    eventually(closed, "the settings to close")
+
+
+def test_a_suggestion_is_shown_beside_the_menu_if_the_user_wants_that(vscode: Workbench) -> None:
+    vscode.server.configure(
+        {"editor.wordBasedSuggestions": "currentDocument", "editor.quickSuggestions": {"other": "on"}}
+    )
+    vscode.command("Midspan: Show Suggestions Beside the Completion Menu")
+    settings = vscode.server.root / "data" / "User" / "settings.json"
+    eventually(lambda: json.loads(settings.read_text("utf-8")).get("editor.suggest.selectionMode") == "never", "it")
+    vscode.open("beside.txt", "the lazily lazier lazybones\n|\n")
+    vscode.type("The quick brown fox jumps over the l")
+    eventually(lambda: vscode.menu() and vscode.ghost(), "the menu and ghost text")
+    ghost = vscode.ghost()
+    vscode.press("Tab")
+    text = f"the lazily lazier lazybones\nThe quick brown fox jumps over the l{ghost}\n"
+    assert vscode.saved("beside.txt") == text

@@ -1,0 +1,55 @@
+"""A larger model, chosen and downloaded in a real VS Code, from a hub on loopback."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from code_server import what_is_missing
+from models_command import ModelsCommand, models_command
+from vscode_typing import choose
+from vscode_window import kept_on_failure, ready_window
+from workbench import CHOICE, STATUS, Workbench, eventually
+
+from engine.library.catalog import catalog
+
+MISSING = what_is_missing()
+SMALL = "open-dcoder-0.5b"
+"""It fits every machine."""
+
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def models(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelsCommand]:
+    with models_command(tiny_model, tmp_path_factory.mktemp("models")) as models:
+        models.hub.repositories[catalog()[SMALL].hub] = models.repository
+        yield models
+
+
+@pytest.fixture(scope="module")
+def window(models: ModelsCommand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    names = ("MIDSPAN_MODELS_DIR", "MIDSPAN_CONFIG_DIR", "HF_ENDPOINT")
+    environment = {name: models.environment[name] for name in names}
+    with ready_window(tmp_path_factory, {}, environment) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    with kept_on_failure(window, request):
+        yield window
+
+
+def test_a_model_is_downloaded_only_after_the_user_said_so(vscode: Workbench, models: ModelsCommand) -> None:
+    vscode.ask("click", selector=STATUS)
+    choose(vscode, "Choose a Model")
+    rows = eventually(lambda: vscode.texts(CHOICE), "the models")
+    assert rows[0].startswith("embedded16 M, in use")
+    choose(vscode, SMALL)
+    eventually(lambda: "Licence" in "".join(vscode.texts(".monaco-dialog-box")), "the question")
+    assert not models.hub.requests
+    vscode.ask("click", selector='.monaco-dialog-box .monaco-button:has-text("Download")')
+    told = f"{SMALL} is the model from now on"
+    eventually(lambda: [text for text in vscode.texts(".statusbar-item") if told in text], "the model")
+    assert (Path(models.environment["MIDSPAN_MODELS_DIR"]) / SMALL / "config.json").is_file()
+    assert models.hub.requests

@@ -1,0 +1,87 @@
+"""What comes after the suggestion on the screen is filled ahead, while the user reads, if the model is slow."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsp_editor import PATIENCE_S, Editor, engine_home, eventually
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def settings(slow_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Settings with which each fill takes tens of passes of a slow model."""
+    with engine_home(tmp_path_factory.mktemp("runtime"), slow_model):
+        yield {
+            "model": str(slow_model),
+            "threads": 1,
+            "gate": 0,
+            "rule": "left-to-right",
+            "maxTokens": 24,
+            "budgetMs": 1000 * PATIENCE_S / 12,
+        }
+
+
+@pytest_asyncio.fixture
+async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
+    editor = Editor()
+    await editor.start(settings)
+    editor.open("one two |\n\n")
+    await editor.until("ready")
+    yield editor
+    await editor.stop()
+
+
+async def counts(editor: Editor) -> tuple[int, int]:
+    """Return how many fills this session asked for, and how many the engine made."""
+    report = await editor.command("midspan.status")
+    return report["asked"], report["engine"]["fills"] + report["engine"]["cancelled"]
+
+
+async def suggestion_with_fill_ahead(editor: Editor) -> str:
+    """Type until there is a suggestion, and wait for the fill after it."""
+    (item,) = await editor.offered()
+    asked, made = await counts(editor)
+    seen = [made]
+
+    async def more() -> bool:
+        seen.append((await counts(editor))[1])
+        return seen[-1] > made
+
+    while not await more():
+        assert len(seen) < 10_000, "nothing was filled ahead"
+    assert (await counts(editor))[0] == asked, "the user asked for nothing more"
+    return str(item.insert_text)
+
+
+async def test_after_a_suggestion_is_taken_the_next_one_is_there_already(editor: Editor) -> None:
+    ahead: list[str] = []
+    while not ahead:  # A random model often has nothing to suggest.
+        text = await suggestion_with_fill_ahead(editor)
+        before = await counts(editor)
+        editor.type(text)
+        ahead = [str(item.insert_text) for item in await editor.suggest()]
+        assert (await counts(editor))[0] == before[0], "no fill was asked for"
+
+    assert (await editor.fill()).text == ahead[0], "a fill now says the same"
+
+
+async def test_another_text_than_the_suggestion_is_filled_as_usual(editor: Editor) -> None:
+    text = await suggestion_with_fill_ahead(editor)
+    asked, _ = await counts(editor)
+    editor.type("#" + text)
+    await editor.suggest()
+    assert (await counts(editor))[0] == asked + 1
+
+
+async def test_while_a_suggestion_is_typed_along_the_fill_after_it_is_kept(editor: Editor) -> None:
+    text = await suggestion_with_fill_ahead(editor)
+    before = await counts(editor)
+    for key in text:
+        editor.type(key)
+        await editor.suggest()
+    assert (await counts(editor))[0] <= before[0] + 1, "at most a start of a line is asked for again"
+    await eventually(lambda: editor.states[-1] == "ready")

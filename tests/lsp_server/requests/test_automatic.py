@@ -1,0 +1,84 @@
+"""When suggestions come by themselves, and when only on request: the setting `automatic` and the command to snooze."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsp_editor import INVOKED, Editor, engine_home, eventually
+from pygls.exceptions import JsonRpcException
+
+
+@pytest.fixture(scope="module")
+def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
+        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
+
+
+async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start({**settings, "automatic": False})
+    editor.open("one two |\n")
+    await editor.until("ready")
+    for char in "abc":
+        assert await editor.suggest() == []
+        editor.type(char)
+    (first, *_) = await editor.suggest(INVOKED)
+    text = str(first.insert_text)
+    for typed, key in enumerate(text[:-1], 1):
+        editor.type(key)
+        assert [item.insert_text for item in await editor.suggest()] == [text[typed:]], "what was asked for stays"
+    editor.type("#")
+    assert await editor.suggest() == []
+    assert (await editor.command("midspan.status"))["asked"] == 1
+    await editor.stop()
+
+
+async def test_a_snooze_keeps_suggestions_away_until_it_ends(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start(settings)
+    editor.open("one two |\n")
+    await editor.until("ready")
+    assert await editor.offered()
+
+    before = time.time()
+    until = (await editor.command("midspan.snooze", 5))["until"]
+    assert before + 300 <= until <= time.time() + 300
+    await eventually(lambda: editor.statuses[-1].snoozedUntil == until)
+    assert editor.statuses[-1].state == "off"
+    assert editor.statuses[-1].message == f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
+    assert (await editor.command("midspan.status"))["snoozedUntil"] == until
+    assert await editor.suggest() == []
+    assert await editor.suggest(INVOKED), "the user asked"
+
+    assert (await editor.command("midspan.snooze", 0))["until"] is None
+    await eventually(lambda: editor.statuses[-1].snoozedUntil is None)
+    assert editor.statuses[-1].state == "ready"
+    assert await editor.offered()
+    await editor.stop()
+
+
+async def test_a_snooze_ends_by_itself(settings: dict[str, Any]) -> None:
+    editor = Editor()
+    await editor.start(settings)
+    editor.open("one two |\n")
+    await editor.until("ready")
+
+    until = (await editor.command("midspan.snooze", 0.01))["until"]
+    await eventually(lambda: editor.statuses[-1].state == "ready" and editor.statuses[-1].snoozedUntil is None)
+
+    assert time.time() >= until
+    assert await editor.offered()
+    await editor.stop()
+
+
+@pytest.mark.parametrize("arguments", [(), (-1,), ("five",), (True,), (1, 2), (1e9,)])
+async def test_minutes_that_are_none_are_refused_in_one_line(
+    settings: dict[str, Any], arguments: tuple[object, ...]
+) -> None:
+    editor = Editor()
+    await editor.start({**settings, "enabled": False})
+    with pytest.raises(JsonRpcException, match=r"midspan\.snooze takes minutes: a number from 0 to 10080"):
+        await editor.command("midspan.snooze", *arguments)
+    await editor.stop()

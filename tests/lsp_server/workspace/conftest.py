@@ -1,0 +1,46 @@
+"""What the tests of the workspace's memory share."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from git_folder import git, repository
+from lsp_editor import Editor
+from recording_engine import RecordingEngine
+from workspace_editor import PROJECT, work_on
+
+
+@pytest.fixture
+def settings(tiny_model: Path) -> dict[str, Any]:
+    return {"model": str(tiny_model), "threads": 1, "gate": 0, "maxTokens": 4, "budgetMs": 2000}
+
+
+@pytest_asyncio.fixture
+async def engine(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingEngine]:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    engine = RecordingEngine(tiny_model)
+    await engine.start()
+    yield engine
+    await engine.stop()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = repository(tmp_path / "project", PROJECT)
+    (tmp_path / "outside.py").write_text("outside = 1\n")
+    (folder / "link.py").symlink_to(tmp_path / "outside.py")
+    (folder / "binary.py").write_bytes(b"\0\1\2")
+    git(folder, "add", ".")
+    return folder
+
+
+@pytest_asyncio.fixture
+async def editor(settings: dict[str, Any], project: Path, engine: RecordingEngine) -> AsyncIterator[Editor]:
+    """An editor in the project, with an open document and its first request answered."""
+    editor = Editor()
+    await editor.start(settings, folders=[project])
+    await work_on(editor, project / "main.py")
+    yield editor
+    await editor.stop()
