@@ -24,6 +24,8 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     Raises ModelError with one line that a user can act on.
     """
     _stay_offline()
+    # oneDNN, below torch, would keep 1,024 primitives: one for each shape, and shapes change with each context.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
     folder = folder_of(model)
     try:
         config = read_json(folder / "config.json")

@@ -20,6 +20,7 @@ from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import MAX_BATCH, FillQueue, urgent
+from engine.schedule.heap import give_back
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfilled
@@ -37,6 +38,8 @@ tokens at once take about as long as two denoising steps, in eight pieces four t
 
 CROWDED_TOKENS = 16
 """While more fills wait than fit into a batch, a new one gets at most so many tokens: the first ones help most."""
+CALM_S = 20.0
+"""After so many seconds without work the heap's free memory is given back, once."""
 LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 IDLE_S = 0.2
@@ -164,13 +167,18 @@ class Scheduler:
                     show_progress(ticket, ticket.job)
 
     async def _idle(self) -> None:
-        """Wait for work. Meanwhile the memory merges what it learned, a few milliseconds at a time."""
+        """Wait for work. Meanwhile the memory merges what it learned, bit by bit; then the heap is given back."""
         while self._files.is_loose:
             with suppress(TimeoutError):
                 async with asyncio.timeout(IDLE_S):
                     await self._wake.wait()
                     return
             await asyncio.get_running_loop().run_in_executor(self._worker, self._files.tighten)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CALM_S):
+                await self._wake.wait()
+                return
+        await asyncio.get_running_loop().run_in_executor(self._worker, give_back)
         await self._wake.wait()
 
     async def _update_memory(self) -> None:

@@ -15,8 +15,10 @@ from scheduler_client import answer
 from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
 from engine.protocol.messages import Fill, Progress, RuleName
+from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
+from engine.schedule.heap import give_back
 from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
@@ -152,6 +154,19 @@ async def test_a_cancelled_fill_that_nobody_waits_for_is_no_lost_error(
     del ticket
     gc.collect()
     assert "never retrieved" not in caplog.text
+
+
+async def test_an_idle_scheduler_gives_memory_back_once_and_fills_on(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, loop = asyncio.Queue[bool](), asyncio.get_running_loop()
+    monkeypatch.setattr(scheduling, "CALM_S", 0.01)
+    monkeypatch.setattr(scheduling, "give_back", lambda: loop.call_soon_threadsafe(given.put_nowait, give_back()))
+    assert (await answer(scheduler, HOLE)).candidates
+    async with asyncio.timeout(30):
+        await given.get()
+    assert given.empty()
+    assert (await answer(scheduler, HOLE)).candidates
 
 
 async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
