@@ -33,6 +33,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # Building takes 17 seconds of a processor, which may be busy with other tests.
 def test_every_path_runs_clean_under_the_sanitizers(kernel: Path) -> None:
     libraries = [
         subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
