@@ -1,6 +1,5 @@
 """VS Code without a language server: where the extension looks for one, and how a user gets one."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -129,6 +128,7 @@ def test_a_server_that_is_missing_is_installed_from_the_extension(without_server
     without_server.wait_for_status("ready")
     (interpreter,) = private_environment(without_server.server)
     assert str(interpreter) in running(without_server)
+    assert list(interpreter.parents[1].rglob("site-packages/lsp_server/__main__.py"))
 
 
 def mend(vscode: Workbench, choice: str) -> None:
@@ -188,14 +188,16 @@ def is_server(process: psutil.Process, home: str) -> bool:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The installation is real, but its packages are those of this environment. The PATH has Python and no Midspan."""
-    programs = folder / "bin"
-    programs.mkdir()
-    (programs / "python3").symlink_to(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
+    """The installation is real, but the packages that Midspan needs are those of this environment."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "midspan" not in path.name and path.suffix != ".pth":
+            (packages / path.name).symlink_to(path)
     return {
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
-        "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}{os.pathsep}{sysconfig.get_path('purelib')}",
-        "PATH": os.pathsep.join([str(programs), "/usr/bin", "/bin"]),
+        "PYTHONPATH": str(packages),
+        "PATH": "/usr/bin:/bin",
         "HOME": str(folder / "home"),
     }
