@@ -93,7 +93,7 @@ quality: setup
 # What was tried, how often, and what was lost: the table of docs/reliability.md. SOAK="--docs" puts it there.
 MINUTES ?= 60
 soak: setup
-	OMP_NUM_THREADS=1 PYTHONPATH=.:tests $(BIN)/python -m hardening.soak --minutes $(MINUTES) $(SOAK)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m hardening.soak --minutes $(MINUTES) $(SOAK)
 
 clean:
 	rm -rf build dist midspan.egg-info benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

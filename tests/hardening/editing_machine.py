@@ -59,6 +59,12 @@ class EditingMachine(RuleBasedStateMachine):
         self._remember(uri)
         self.editing.edit(uri, first, last, text)
 
+    @rule(uri=edits.DOCUMENTS, line=edits.LINES, text=st.just("") | edits.TEXTS)
+    def replace_line(self, uri: str, line: int, text: str) -> None:
+        """Replace what is between two line ends, which may become one."""
+        self._remember(uri)
+        self.editing.edit(uri, Position(line, 0), Position(line, edits.FAR), text)
+
     @rule(uri=edits.DOCUMENTS, line=st.integers(0, 12), column=st.integers(0, 20), key=st.sampled_from('aex_(:=" \n'))
     def type_and_ask(self, uri: str, line: int, column: int, key: str) -> None:
         """A key, and the request that an editor sends after it."""

@@ -20,9 +20,14 @@ FRAGMENTS = (
     ),
     *("\ud83d", "\ude00", "a\ud83d", "\ude00b", '{"a": [1, 2', "```\n", "'''\n", "\\", "/*", "*/"),
 )
-TEXTS = st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join)
-LINES = st.one_of(st.integers(0, 12), st.integers(0, 2**31 - 1))
-POSITIONS = st.builds(Position, LINES, st.one_of(st.integers(0, 20), st.integers(0, 2**31 - 1)))
+FAR = 2**31 - 1
+"""The largest column and line of LSP."""
+_SPLIT = st.sampled_from(("\r", "\n", "\r\n", "\U0001f600", "\ud83d", "\ude00"))
+"""What makes or breaks a line end or a character of what stands beside it."""
+TEXTS = st.one_of(st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join), _SPLIT)
+LINES = st.one_of(st.integers(0, 2), st.integers(0, 12), st.integers(0, FAR))
+_COLUMNS = st.one_of(st.integers(0, 1), st.integers(0, 20), st.integers(0, FAR))
+POSITIONS = st.builds(Position, LINES, _COLUMNS)
 DOCUMENTS = st.sampled_from(URIS)
 RARELY = st.integers(0, 39).map(lambda number: number == 17)
 GARBAGE = st.recursive(

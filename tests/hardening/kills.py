@@ -141,6 +141,7 @@ async def _lift_when_quiet(place: Place, fault: Fault, striker: Striker) -> None
 
 def points_of(place: Place) -> list[AwaitPoint]:
     """Return the await points of a session that nothing disturbs, each place once."""
+    asyncio.run(_session(place))
     striker = asyncio.run(_struck_session(place, Fault("nothing"), None))
     return [point for point in striker.points if point.time == 1]
 

@@ -72,6 +72,8 @@ def main() -> None:
 
 
 def _run(plan: list[Planned], seconds: float, seed: int) -> list[Row]:
+    # An engine starts in its runtime folder, where a relative path would lead to another tree.
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
     rows, share = list[Row](), seconds / HOUR_S
     total = sum(each.minutes for each in plan)
     for number, each in enumerate(plan, 1):
