@@ -7,6 +7,8 @@ from engine.protocol.messages import Candidate, Filled, RuleName, Timings
 from engine.schedule.backend import Ticket
 from engine.schedule.job import Job
 
+_LEAST_MS = 100.0
+
 
 @attrs.define(eq=False)
 class ScheduledTicket(Ticket):
@@ -18,8 +20,8 @@ class ScheduledTicket(Ticket):
 
     @property
     def deadline(self) -> float:
-        """When its budget ends, as a perf_counter."""
-        return self.submitted + self.fill.budget_ms / 1000
+        """When it is too late to begin, as a perf_counter. With no budget a free engine makes one step."""
+        return self.submitted + max(self.fill.budget_ms, _LEAST_MS) / 1000
 
 
 def unfilled(ticket: ScheduledTicket, rule: RuleName, now: float) -> Filled:

@@ -12,6 +12,7 @@ from lsprotocol import types
 from lsp_server.documents.changed_part import changed_part
 from lsp_server.documents.columns import Encoding, offset_in, position_in
 from lsp_server.documents.deletions import Deletions
+from lsp_server.documents.halves import with_halves_joined
 from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.documents.source import Source, SourceEdit
 from lsp_server.documents.syntax_tree import SyntaxTree
@@ -218,6 +219,7 @@ def path_of(uri: str) -> str:
 def _edit(document: _Document, replaced: types.Range, text: str, encoding: Encoding) -> None:
     old = document.source
     start, end = sorted((offset_in(old, replaced.start, encoding), offset_in(old, replaced.end, encoding)))
+    start, end, text = with_halves_joined(old.text, start, end, text)
     new = old.replaced(start, end, text)
     document.syntax.edit(new, SourceEdit.between(old, new, start, end, start + len(text)))
     document.deletions = document.deletions.edited(old.text, start, end, text)
