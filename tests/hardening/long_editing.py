@@ -49,5 +49,6 @@ def soak(work: Work) -> list[Row]:
         if (engine := engine_of(work.folder)) is not None:
             engine.terminate()
     counts = bench.counts
-    seen = f"{counts.echoes:,} texts compared, {counts.answers:,} answers, {bench.engine.disasters} disasters"
+    compared = f"{counts.echoes:,} texts compared, {counts.silent} without a suggestion to compare"
+    seen = f"{compared}, {counts.answers:,} answers, {bench.engine.disasters} disasters"
     return [Row("operations of an editor, engines that die meanwhile", counts.operations, lost, seen)]
