@@ -18,8 +18,8 @@ from lsp_server.suggest.restraint import Restraint
 
 _logger = logging.getLogger(__name__)
 
-SLOW_MS = 10.0
-"""A fill that takes so long, from request to answer, is made ahead."""
+SLOW_MS = 20.0
+"""A fill that takes so long, from request to answer, is made ahead: the next one is to be there within 30 ms."""
 _PAUSE_S = 0.1
 """A user who types on asks again before that, so most texts that nobody takes are not filled ahead."""
 _PATIENCE_MS = 3000.0
