@@ -271,8 +271,8 @@ class Scheduler:
             settle_cancelled(ticket)
             return
         filled = job.filled()
-        if not ticket.fill.ahead:  # For such a fill nobody waits, and it waits for all others.
-            self._fills += 1
+        self._fills += 1
+        if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
         show_progress(ticket, job)
         ticket.result.set_result(filled)
