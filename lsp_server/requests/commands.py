@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcInvalidParams
 
 from engine.errors import MidspanError
 from engine.protocol.messages import Status
@@ -18,6 +17,7 @@ from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleRes
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.setting_kinds import number
@@ -67,7 +67,7 @@ class Commands:
         try:
             await self._session.link.restart()
         except MidspanError as error:
-            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+            raise refusal(str(error)) from None
 
     async def show_status(self) -> StatusReport:
         """Return what the session and its engine did, and log it."""
