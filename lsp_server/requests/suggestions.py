@@ -139,8 +139,8 @@ class Suggestions:
         session, restraint = self._session, self._restraint
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
-        # The editor may have told its settings only meanwhile, and they may exclude this file.
-        if client is None or session.why_not_served(request.uri) is not None:
+        # Only who asked has waited: the editor may have sent its settings meanwhile, and they may exclude this file.
+        if client is None or (not request.automatic and session.why_not_served(request.uri) is not None):
             return []
         settings = session.configuration.settings
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
