@@ -48,9 +48,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         filled = await session.link.fill(client, plan.fill, on_progress)
     except MidspanError as error:
         raise refusal(str(error)) from None
-    current = session.documents.find(uri)
-    if current is None or current.version != snapshot.version:
-        raise JsonRpcContentModified(f"{uri} changed while its hole was filled; ask again")
+    if not session.documents.is_current(snapshot):
+        raise _changed(uri)
     candidate, presented = filled.candidates[0], present(plan, filled)
     cursor = position_at(snapshot, offset, session.encoding)
     return FillResult(
@@ -71,8 +70,11 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
 
 
 async def _open_snapshot(session: Session, uri: str) -> Snapshot:
+    asked = session.documents.find(uri)
     await session.settle(uri, PARSE_PATIENCE_S)
     snapshot = session.documents.snapshot(uri)
+    if asked is not None and (snapshot is None or snapshot.source is not asked.source):
+        raise _changed(uri)
     if snapshot is None:
         if (reason := session.why_unfit(uri)) is not None:
             raise _left_alone(uri, reason)
@@ -84,6 +86,10 @@ async def _open_snapshot(session: Session, uri: str) -> Snapshot:
 def _check(session: Session, snapshot: Snapshot) -> None:
     if (reason := session.why_excluded(snapshot)) is not None:
         raise _left_alone(snapshot.uri, reason)
+
+
+def _changed(uri: str) -> JsonRpcContentModified:
+    return JsonRpcContentModified(f"{uri} changed while its hole was filled; ask again")
 
 
 def _left_alone(uri: str, reason: str) -> JsonRpcException:

@@ -102,7 +102,7 @@ class Session:
             return snapshot
         await self.settle(uri, seconds)
         later = self.served(uri)
-        if later is None or later.version != snapshot.version:
+        if later is None or later.source is not snapshot.source:
             return None
         self.board.cut("" if later.tree is not None else PurePath(later.path).name)
         return later

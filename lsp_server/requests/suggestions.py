@@ -146,8 +146,7 @@ class Suggestions:
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
-        current = session.documents.find(request.uri)
-        if filled is None or current is None or current.version != snapshot.version:
+        if filled is None or not session.documents.is_current(snapshot):
             return []
         presented = self._presented(request, plan, filled, here)
         if followed is not None:
