@@ -30,8 +30,9 @@ def ready_window(
     folders: pytest.TempPathFactory, settings: dict[str, Any], environment: dict[str, str] | None = None
 ) -> Iterator[Workbench]:
     """Open a window; `settings` go over the usual ones of the machine. At the end its engine ends too."""
-    with engine_home(folders.mktemp("run"), Path("embedded")):
-        server = CodeServer(folders.mktemp("vscode"), {**SETTINGS, **settings}, environment or {})
+    base = {**SETTINGS, **settings}
+    with engine_home(folders.mktemp("run"), base["midspan.model"]):
+        server = CodeServer(folders.mktemp("vscode"), base, environment or {})
         with window_of(server, package_extension()) as workbench:
             yield workbench
 
