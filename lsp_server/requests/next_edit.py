@@ -225,11 +225,12 @@ class NextEdits:
     def _elsewhere(self, current: _Round, uri: str) -> NextEdit | None:
         file = current.files[uri]
         place = file.nearest(0)
-        open_version = next((one.version for one in self._session.documents.all() if one.uri == uri), 0)
-        return self._offer(current, uri, open_version, file, place) if place is not None else None
+        document = self._session.documents.find(uri)
+        version = document.version if document is not None else 0
+        return self._offer(current, uri, version, file, place) if place is not None else None
 
     def _is_current(self, snapshot: Snapshot) -> bool:
-        now = self._session.documents.snapshot(snapshot.uri)
+        now = self._session.documents.find(snapshot.uri)
         return now is not None and now.version == snapshot.version
 
     def _is_stale(self, snapshot: Snapshot, current: _Round) -> bool:
