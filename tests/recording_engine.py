@@ -40,6 +40,11 @@ class RecordingEngine:
         self.memory = RecordingMemory()
         self.fills: list[Fill] = []
 
+    @property
+    def asked(self) -> list[Fill]:
+        """The fills that somebody waits for. On a busy machine even a tiny model is slow enough for fills ahead."""
+        return [fill for fill in self.fills if not fill.ahead]
+
     async def start(self) -> None:
         """Accept clients, with an empty memory."""
         self.memory = RecordingMemory(self.memory.file_s, self.memory.max_files)

@@ -151,9 +151,7 @@ class EngineLink:
         if self._options is None:
             raise self._refusal or self._error
         client, self._client = self._client, None
-        if self._starting is not None:  # It may wait for an engine that does not answer.
-            self._starting.cancel()
-            self._starting = None
+        self._stop_starting()  # It may wait for an engine that does not answer.
         self._not_before = time.monotonic() + _GOODBYE_S  # No request should connect to the stopping engine.
         if client is None:
             await stop_running(self._options, CLIENT_NAME)
@@ -173,14 +171,17 @@ class EngineLink:
 
     def _disconnect(self) -> None:
         self._silence.end()
-        if self._starting is not None:
-            self._starting.cancel()
-            self._starting = None
+        self._stop_starting()
         if self._client is not None:
             closing = asyncio.create_task(self._client.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
             self._client = None
+
+    def _stop_starting(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
 
     async def _start(self, options: EngineOptions) -> None:
         if options.model == DEFAULT and (problem := chosen_model().problem):

@@ -151,12 +151,6 @@ class Rule:
     repeats: bool = False
     brings: tuple[str, ...] = ()
 
-    @property
-    def root_kind(self) -> str:
-        """The kind of the first node of the pattern."""
-        first = self.pattern[0]
-        return first.kind if isinstance(first, Leaf | Branch) else ""
-
     def literals(self) -> list[str]:
         """Return the texts that each place must have, the longest first."""
         texts = {item.text for item in items(self.pattern) if isinstance(item, Leaf) and item.text.strip("\"'`() ")}

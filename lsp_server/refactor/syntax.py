@@ -25,10 +25,6 @@ class Syntax:
         """Return the text between two bytes."""
         return self.data[start:end].decode("utf-8", "surrogatepass")
 
-    def comment_between(self, start: int, end: int) -> bool:
-        """Return whether a comment lies between two bytes."""
-        return any(start <= comment.start and comment.end <= end for comment in self.comments)
-
     def in_string(self, byte: int) -> bool:
         """Return whether a byte is inside a string, where white space counts."""
         node = self.root

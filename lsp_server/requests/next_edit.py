@@ -225,8 +225,9 @@ class NextEdits:
     def _elsewhere(self, current: _Round, uri: str) -> NextEdit | None:
         file = current.files[uri]
         place = file.nearest(0)
-        open_version = next((one.version for one in self._session.documents.all() if one.uri == uri), 0)
-        return self._offer(current, uri, open_version, file, place) if place is not None else None
+        document = self._session.documents.find(uri)
+        version = document.version if document is not None else 0
+        return self._offer(current, uri, version, file, place) if place is not None else None
 
     def _is_stale(self, snapshot: Snapshot, current: _Round) -> bool:
         return self._round is not current or not self._session.documents.is_current(snapshot)

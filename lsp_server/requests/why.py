@@ -44,7 +44,11 @@ class Why:
             return WhyAnswer("nothing has been suggested in this document yet")
         fill = attrs.evolve(offer.plan.fill, explain=True, budget_ms=_BUDGET_MS)
         try:
-            filled = await self._session.link.fill(await self._session.link.client(), fill)
+            client = await self._session.link.client()
+            # The settings may exclude the file by now.
+            if (reason := self._session.why_excluded(offer.plan.snapshot)) is not None:
+                return WhyAnswer(f"this file is left alone: it {reason}")
+            filled = await self._session.link.fill(client, fill)
         except MidspanError as error:
             raise refusal(str(error)) from None
         found = next((each for each in present(offer.plan, filled) if each.text == offer.text), None)

@@ -165,7 +165,8 @@ class WorkspaceMemory:
 
     def _buffer(self, place: Place) -> str | None:
         uri = self._uris.get(place)
-        return next((document.text for document in self._documents.all() if document.uri == uri), None)
+        document = self._documents.find(uri) if uri is not None else None
+        return document.text if document is not None else None
 
     def _places(self, uri: str) -> list[Place]:
         return self.folders.places_of(path_of(uri)) if is_file(uri) else []

@@ -72,6 +72,17 @@ async def test_a_suggestion_names_its_place_before_and_after_it_is_taken(editor:
         assert (place.uri, place.line) == ((project / "shop" / "known.py").as_uri(), 3)
 
 
+async def test_a_file_that_is_excluded_meanwhile_is_not_filled_again(editor: Editor, settings: dict[str, Any]) -> None:
+    editor.type(TYPED)
+    assert await editor.suggest()
+    pushed = {"midspan": {**settings, "exclude": ["work.py"]}}
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(pushed))
+    asked = (await editor.command("midspan.status"))["asked"]
+    answer = await why(editor)
+    assert answer.summary == 'this file is left alone: it matches "work.py" of the setting midspan.exclude'
+    assert (await editor.command("midspan.status"))["asked"] == asked
+
+
 async def test_a_place_below_moves_with_the_lines_that_the_user_took(editor: Editor, project: Path) -> None:
     here = "PLACE[77].GUESS(ZEBRA, MOUSE, 88)"
     editor.open(f"|\n\nfirst = 1\n{here}\n", (project / "other.py").as_uri(), "python")

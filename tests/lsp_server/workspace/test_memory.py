@@ -40,10 +40,10 @@ async def test_learning_begins_with_the_first_request_not_with_the_start(
 async def test_a_fill_names_its_workspace_and_its_path_there(
     editor: Editor, engine: RecordingEngine, project: Path, tmp_path: Path
 ) -> None:
-    fill = engine.fills[-1]
+    fill = engine.asked[-1]
     assert (fill.workspace, fill.path, fill.memory) == (name_of(project), "main.py", "workspace")
     await work_on(editor, tmp_path / "outside.py")
-    fill = engine.fills[-1]
+    fill = engine.asked[-1]
     assert (fill.workspace, fill.path, fill.memory) == ("", "outside.py", "workspace")
     await eventually(learned(engine, project, LEARNED))
     assert list(engine.memory.texts) == [name_of(project)], "a file outside was learned"
@@ -56,7 +56,7 @@ async def test_nothing_is_learned_when_the_memory_is_not_the_workspaces(
     editor = Editor()
     await editor.start({**settings, "memory": memory}, folders=[project])
     await work_on(editor, project / "main.py")
-    assert (engine.fills[-1].workspace, engine.fills[-1].memory) == ("", memory)
+    assert (engine.asked[-1].workspace, engine.asked[-1].memory) == ("", memory)
     assert engine.memory.learned == []
     assert editor.registered == []
     await editor.stop()
@@ -68,7 +68,7 @@ async def test_with_related_files_never_a_model_that_only_looks_up_tokens_still_
     editor = Editor()
     await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
     await work_on(editor, project / "main.py")
-    assert engine.fills[-1].workspace == name_of(project)
+    assert engine.asked[-1].workspace == name_of(project)
     await editor.stop()
 
 
@@ -81,7 +81,7 @@ async def test_with_related_files_never_a_model_that_reads_other_files_learns_no
     editor = Editor()
     await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
     await work_on(editor, project / "main.py")
-    assert engine.fills[-1].workspace == ""
+    assert engine.asked[-1].workspace == ""
     assert engine.memory.learned == []
     use_settings(editor, {**settings, "relatedFiles": "local"})
     await editor.suggest(INVOKED)

@@ -50,7 +50,7 @@ async def test_two_servers_with_two_workspaces_share_one_engine_and_no_file(
     await work_on(other, other_project / "main.py")
     await eventually(learned(engine, other_project, {"main.py": "other = 1\n"}))
     await eventually(learned(engine, project, LEARNED))
-    assert engine.fills[-1].workspace == name_of(other_project)
+    assert engine.asked[-1].workspace == name_of(other_project)
     await other.stop()
     assert engine.texts(project) == LEARNED
 
