@@ -20,7 +20,7 @@ class Cursor:
     replaced: str = ""
 
     def without_entry(self, snapshot: Snapshot) -> "Cursor | None":
-        """Return the cursor in `snapshot`, which lacks the menu's entry; None if that does not begin with what is typed.
+        """Return the cursor in `snapshot`, which lacks the entry; None if that does not begin with what is typed.
 
         Its items replace the same text: editors want that while the entry is selected.
         """
