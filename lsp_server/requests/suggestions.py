@@ -114,9 +114,12 @@ class Suggestions:
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
-        if cursor.snapshot is snapshot or not request.automatic or self._menus.is_chosen(snapshot, cursor):
-            return await self._find_at(request, cursor, snapshot)
-        return await self._find_in_entry(request, cursor, snapshot)
+        if cursor.snapshot is not snapshot and request.automatic:
+            chosen = self._menus.is_chosen(snapshot, cursor)
+            # A gate of 0 believes every entry.
+            if not chosen and self._session.configuration.settings.gate:
+                return await self._find_in_entry(request, cursor, snapshot)
+        return await self._find_at(request, cursor, snapshot)
 
     async def _find_in_entry(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
         """Return what is suggested without the menu, if it begins with the entry that the editor selected there.
