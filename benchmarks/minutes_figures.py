@@ -47,8 +47,7 @@ def typing_figures(kind: str, moments: Sequence[Moment], alone: Sequence[str]) -
     shown = [moment for moment in moments if _ghost(moment)]
     agreed = [moment for moment in moments if _agrees(moment)]
     menu = [(moment, text) for moment, text in zip(moments, alone, strict=True) if moment.screens[-1].menu]
-    # An entry that ends with the suggestion is the suggestion: the key that takes one takes the other.
-    could = [moment for moment, text in menu if text and not moment.screens[-1].entry.endswith(text)]
+    could = [moment for moment, text in menu if text]
     return TypingFigures(
         kind=kind,
         keys=len(moments),

@@ -14,7 +14,7 @@ from minutes_typing import Screen
 sys.path.append(str(ROOT / "tests" / "editors"))
 
 from code_server import QUIET, CodeServer, package_extension, what_is_missing
-from workbench import Workbench, eventually, plain
+from workbench import GHOST_INLINE, GHOST_LINES, Workbench, eventually, plain
 
 _MENU = ".suggest-widget.visible .monaco-list-row"
 _ENTRY = f"{_MENU}.focused .label-name"
@@ -57,8 +57,7 @@ class VSCode:
         self._unit = 4
         self._line = ""
         self._menu = False
-        ghost = {"inline": ".ghost-text-decoration", "lines": ".suggest-preview-text .view-line"}
-        workbench.ask("watch", **ghost, menu=_MENU, entry=_ENTRY)
+        workbench.ask("watch", inline=GHOST_INLINE, lines=GHOST_LINES, menu=_MENU, entry=_ENTRY)
 
     def open(self, piece: Piece) -> None:
         """Open the piece's file with the cursor at the place; close the one that was open."""

@@ -19,6 +19,16 @@ class Cursor:
     inserted: str = ""
     replaced: str = ""
 
+    def without_entry(self, snapshot: Snapshot) -> "Cursor | None":
+        """Return the cursor in `snapshot`, which lacks the entry; None if that does not begin with what is typed.
+
+        Its items replace the same text: editors want that while the entry is selected.
+        """
+        if not self.inserted.startswith(self.replaced):
+            return None
+        offset = self.offset - len(self.inserted) + len(self.replaced)
+        return Cursor(snapshot, offset, self.range, inserted=self.replaced, replaced=self.replaced)
+
     def item(self, text: str, accepted: types.Command) -> types.InlineCompletionItem:
         """Return the item that inserts `text` after the cursor; the editor runs `accepted` when the user takes it.
 

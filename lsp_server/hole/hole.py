@@ -9,6 +9,8 @@ from engine.protocol.messages import Extent, ModelInfo
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.scope import MAX_LINE, empty_body, indent_of, line_before, surrounding
+from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import Language
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
 
@@ -62,10 +64,10 @@ def context_budget_of(model: ModelInfo, tokens: int = 0) -> ContextBudget:
 class Hole:
     """A place to fill.
 
-    `prefix` and `suffix` are what the model sees, with "\\n" line ends; `suffix` begins with the rest of the line.
-    `line_before` and `line_after` are the two sides of the hole's own line; of a very long one, what is near. `indent`
-    is the least indentation of the fill's lines: the white space before the cursor, or the indentation of an empty
-    body. `offset` counts characters of the document.
+    `prefix` and `suffix` are what the model sees, with "\\n" line ends; `suffix` begins with the rest of the line,
+    unless that only closes what is open before the cursor. `line_before` and `line_after` are the two sides of the
+    hole's own line; of a very long one, what is near. `indent` is the least indentation of the fill's lines: the white
+    space before the cursor, or the indentation of an empty body. `offset` counts characters of the document.
     """
 
     prefix: str
@@ -90,6 +92,9 @@ def cut_hole(snapshot: Snapshot, offset: int, budget: ContextBudget = NEAR, code
     after = source.text[offset : min(source.line_end(line), offset + MAX_LINE)]
     extent, cursor_context, indent = _extent(snapshot, offset, before, after)
     prefix, suffix = _prefix_of(source, offset, code_above, budget), _suffix_of(source, offset, budget)
+    if _only_closes(before, after, snapshot.language):
+        # Editors close brackets and quotes at once. A model that sees this takes the line for complete.
+        suffix = suffix.removeprefix(after)
     return Hole(prefix, suffix, extent, cursor_context, offset, before, after, indent)
 
 
@@ -107,6 +112,12 @@ def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[E
     tab = snapshot.language.indent_width
     deeper = len(before.expandtabs(tab)) > len(body.header.expandtabs(tab))
     return "lines", "body", before if deeper else body.indent
+
+
+def _only_closes(before: str, after: str, language: Language) -> bool:
+    """Return whether `after` has nothing but what closes the brackets and quotes that `before` leaves open."""
+    opened = balance(before, language)
+    return bool(after.strip()) and (opened.quote + opened.closing()).startswith(after.strip())
 
 
 def _prefix_of(source: Source, offset: int, code_above: str = "", budget: ContextBudget = NEAR) -> str:

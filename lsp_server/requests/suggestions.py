@@ -22,6 +22,7 @@ from lsp_server.requests.session import Session
 from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
+from lsp_server.suggest.menus import Menus
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.suggest.reuse import Rest, Reuse, further, longer
@@ -41,6 +42,7 @@ class Suggestions:
         self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
+        self._menus = Menus()
         self._ahead = Ahead(session, self._restraint)
         self._asked: dict[str, int] = {}
         """The offer of each document that the user asked for last."""
@@ -100,19 +102,43 @@ class Suggestions:
         self.cancel(uri)
         self._reuse.forget(uri)
         self._restraint.forget(uri)
+        self._menus.forget(uri)
         self._ahead.forget(uri)
         self._asked.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
-        session = self._session
-        unasked = request.automatic and not session.is_automatic
-        if unasked and request.uri not in self._asked:
+        if self._is_unasked(request) and request.uri not in self._asked:
             return []
-        snapshot = await session.parsed(request.uri)
+        snapshot = await self._session.parsed(request.uri)
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
+        if cursor.snapshot is not snapshot and request.automatic:
+            chosen = self._menus.is_chosen(snapshot, cursor)
+            # A gate of 0 believes every entry.
+            if not chosen and self._session.configuration.settings.gate:
+                return await self._find_in_entry(request, cursor, snapshot)
+        return await self._find_at(request, cursor, snapshot)
+
+    async def _find_in_entry(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
+        """Return what is suggested without the menu, if it begins with the entry that the editor selected there.
+
+        The editor draws nothing else. What would follow that entry is no suggestion: nobody chose the entry.
+        """
+        typed = cursor.without_entry(snapshot)
+        if typed is None:
+            return []
+        entry = cursor.inserted.removeprefix(cursor.replaced)
+        found = [each for each in await self._find_at(request, typed, snapshot) if each.text.startswith(entry)]
+        if not found:
+            self._restraint.showed(snapshot, typed.offset, "")
+            self._ahead.forget(request.uri)
+        return found
+
+    async def _find_at(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
+        """Return what is worth showing at `cursor` in the document's version `snapshot`."""
+        session, unasked = self._session, self._is_unasked(request)
         here, restraint = (cursor.snapshot, cursor.offset), self._restraint
         # Items that the user selects in the completion menu are not typed.
         is_typed = cursor.snapshot is snapshot
@@ -169,6 +195,10 @@ class Suggestions:
         if is_typed and request.automatic:
             self._ahead.aim(*here, texts[0])
         return tagged(texts, cursor, offer, [confidences.get(text) for text in texts])
+
+    def _is_unasked(self, request: SuggestionRequest) -> bool:
+        """Return whether the user wants suggestions only when asked for, and has not asked."""
+        return request.automatic and not self._session.is_automatic
 
     def _followed(self, request: SuggestionRequest, snapshot: Snapshot, offset: int) -> Rest | None:
         """Return what is left of an offer while the user types along it, not more texts than are asked for, or None."""

@@ -12,7 +12,10 @@ from code_server import HOME, CodeServer, chromium, node
 
 T = TypeVar("T")
 PATIENCE_S = 120.0
-GHOST = ".ghost-text-decoration, .suggest-preview-text .view-line"
+# What goes beyond the menu's selected entry has a class of its own.
+GHOST_INLINE = ".ghost-text-decoration, .ghost-text-decoration-preview"
+GHOST_LINES = ".suggest-preview-text .view-line"
+GHOST = f"{GHOST_INLINE}, {GHOST_LINES}"
 STATUS = '.statusbar-item[id="midspan.midspan.status"]'
 ACTION = ".action-widget .monaco-list-row"
 POSITION = '.statusbar-item[id="status.editor.selection"]'
@@ -134,7 +137,8 @@ class Workbench:
 
     def ghost(self) -> str:
         """Return the ghost text on the screen, its lines joined; empty where there is none."""
-        return "\n".join(self.texts(GHOST))
+        inline, lines = "".join(self.texts(GHOST_INLINE)), self.texts(GHOST_LINES)
+        return "\n".join([inline, *lines] if inline else lines)
 
     def menu(self) -> list[str]:
         """Return the rows of the completion menu."""

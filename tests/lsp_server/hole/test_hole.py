@@ -65,6 +65,26 @@ def test_a_hole_has_both_sides_of_its_line() -> None:
     assert (hole.prefix, hole.suffix) == ("a\nb = foo(", ")  # c\nd\n")
 
 
+@pytest.mark.parametrize(
+    ("marked", "suffix"),
+    [
+        ("x = total(parcel.w¦)\ny = 1\n", "\ny = 1\n"),
+        ('x = {"a": ["b¦"]}\n', "\n"),
+        ("x = total(¦) \n", "\n"),
+        ("x = total(¦)\r\ny = 1\n", "\ny = 1\n"),
+        ("x = total(¦", ""),
+        ("x = total(a¦, b)\n", ", b)\n"),
+        ("x = total(¦]\n", "]\n"),
+        ("total(\n    a¦)\n", ")\n"),
+        ("x = 1¦)\n", ")\n"),
+    ],
+)
+def test_the_model_does_not_see_what_an_editor_closed_by_itself(marked: str, suffix: str) -> None:
+    hole = hole_at(marked)
+    assert hole.suffix == suffix
+    assert hole.line_after == marked.partition("¦")[2].partition("\n")[0].removesuffix("\r")
+
+
 def test_the_model_sees_a_document_with_crlf_as_one_with_plain_line_ends() -> None:
     hole = hole_at("a = 1\r\nb = ¦\r\nc = 3\r\n")
     assert (hole.prefix, hole.suffix, hole.line_after) == ("a = 1\nb = ", "\nc = 3\n", "")

@@ -53,6 +53,14 @@ async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUT
     return [str(item.insert_text) for item in await editor.suggest(trigger)]
 
 
+async def beside(editor: Editor, entry: str, typed: int = 0) -> list[str]:
+    """Return what is suggested while the menu's `entry` is selected for the last `typed` characters."""
+    replaced = types.Range(editor.position(editor.offset - typed), editor.position())
+    items = await editor.suggest(selected=types.SelectedCompletionInfo(replaced, entry))
+    assert all(item.range == replaced for item in items)
+    return [str(item.insert_text) for item in items]
+
+
 async def test_a_wrong_start_raises_the_gate_until_the_cursor_leaves_the_line(
     editor: Editor, server: ModelServer
 ) -> None:
@@ -109,10 +117,31 @@ async def test_a_deleted_typo_brings_the_suggestion_back(editor: Editor) -> None
 
 
 async def test_scrolling_through_the_completion_menu_ignores_nothing(editor: Editor) -> None:
-    here = types.Range(editor.position(), editor.position())
+    assert await beside(editor, "bless") == [], "the editor selected it"
     for word in ("build", "bind") * 3:
-        items = await editor.suggest(selected=types.SelectedCompletionInfo(here, word))
-        assert [str(item.insert_text) for item in items] == [word + "connect(host)"]
+        assert await beside(editor, word) == [word + "connect(host)"], "the user went on to it"
+
+
+async def test_beside_the_entry_that_the_editor_selects_is_what_would_be_suggested_without_it(
+    editor: Editor, server: ModelServer
+) -> None:
+    assert await beside(editor, "connect") == ["connect(host)"], "it begins the suggestion"
+    editor.type("co")
+    assert await beside(editor, "connect", typed=2) == ["connect(host)"], "the rest of it"
+    editor.type("n")
+    assert await beside(editor, "content", typed=3) == [], "it is another one"
+    editor.type("n")
+    assert await beside(editor, "Connect", typed=4) == [], "it is not what was typed"
+    server.behaviour = writes([("nothing", 0.3)])
+    editor.type(" = ")
+    assert await beside(editor, "connect") == [], "the model does not believe it"
+
+
+async def test_what_is_not_drawn_beside_the_menu_is_no_wrong_start(editor: Editor, server: ModelServer) -> None:
+    assert await beside(editor, "build") == []
+    server.behaviour = writes([("uild()", 0.65)])
+    editor.type("b")
+    assert await shown(editor) == ["uild()"]
 
 
 async def test_formatting_is_not_shown(editor: Editor, server: ModelServer) -> None:

@@ -1,0 +1,67 @@
+"""Ghost text in a real VS Code where its completion menu is open, and in brackets that it closed by itself."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from code_server import what_is_missing
+from vscode_window import kept_on_failure, ready_window
+from workbench import Workbench, eventually
+
+MISSING = what_is_missing()
+MENU = {
+    "editor.quickSuggestions": {"other": "on", "comments": "off", "strings": "off"},
+    "editor.wordBasedSuggestions": "currentDocument",
+}
+
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    with ready_window(tmp_path_factory, {"midspan.budgetMs": 5000}) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    with kept_on_failure(window, request):
+        yield window
+
+
+def type_until(vscode: Workbench, line: str, ghost: str, *, menu: str = "") -> None:
+    """Type `line` until there is this ghost text, and the menu with this entry, "" for no menu.
+
+    The file is learned a moment after it was opened, so the line is typed again until then.
+    """
+
+    def drawn() -> bool:
+        for key in ("End", "Shift+Home", "Delete"):
+            vscode.press(key)
+        vscode.type(line)
+        deadline = time.monotonic() + 3.0
+        while time.monotonic() < deadline:
+            if vscode.ghost() == ghost and vscode.menu()[:1] == ([menu] if menu else []):
+                return True
+            time.sleep(0.03)
+        return False
+
+    eventually(drawn, f"{ghost!r} after {line!r}")
+
+
+def test_a_suggestion_that_is_the_selected_entry_of_the_menu_is_drawn(vscode: Workbench) -> None:
+    vscode.server.configure(MENU)
+    known = "destination = unlikely_name\n" * 4
+    vscode.open("entry.py", f"{known}|")
+    type_until(vscode, "destination = unlik", "ely_name", menu="unlikely_name")
+    vscode.press("Tab")
+    eventually(lambda: not vscode.menu(), "the menu to close")
+    assert vscode.saved("entry.py") == f"{known}destination = unlikely_name"
+
+
+def test_a_bracket_that_the_editor_closed_hides_nothing(vscode: Workbench) -> None:
+    known = (
+        "def total_weight(parcels: list[Parcel]) -> int:\n    return sum(parcel.weight_grams for parcel in parcels)\n"
+    )
+    vscode.open("brackets.py", f"{known}\n\ndef half_weight(parcels: list[Parcel]) -> int:\n    |")
+    type_until(vscode, "return sum(parcel.we", "ight_grams")
