@@ -63,6 +63,9 @@ class _GuardedReader:
         if self._first:
             first, self._first = self._first, b""
             return first
+        # What the last message asked for must begin before the next one, which may be an edit. A line that is here
+        # already is read without a turn of the event loop.
+        await asyncio.sleep(0)
         try:
             line = await self._reader.readline()
         except ValueError:  # longer than any header

@@ -1,7 +1,6 @@
 """The server process without an engine: its capabilities, settings and switches."""
 
 import asyncio
-import contextlib
 import io
 import subprocess
 import sys
@@ -191,50 +190,6 @@ async def test_no_line_of_the_users_code_is_logged(editor: Editor, capfd: pytest
     logged = capfd.readouterr().err + "".join(line.message for line in editor.client.log_messages)
     assert "4711" not in logged
     assert "launch_code" not in logged
-
-
-async def test_the_server_serves_an_editor_over_tcp(unused_tcp_port: int) -> None:
-    address = f"127.0.0.1:{unused_tcp_port}"
-    server = await asyncio.create_subprocess_exec(sys.executable, "-m", "lsp_server", "--tcp", address)
-    editor = Editor()
-    for _ in range(1000):
-        try:
-            await editor.client.start_tcp("127.0.0.1", unused_tcp_port)
-            break
-        except OSError:
-            await asyncio.sleep(0.02)
-    result = await editor.client.initialize_session(types.InitializeParams(types.ClientCapabilities()))
-
-    assert result.server_info is not None
-    assert result.server_info.name == "midspan-lsp"
-    await editor.client.shutdown_async(None)
-    editor.client.exit(None)
-    assert await asyncio.wait_for(server.wait(), 20) == 0
-
-
-async def test_a_web_page_gets_no_answer_on_the_tcp_port_and_an_editor_still_does(unused_tcp_port: int) -> None:
-    address = f"127.0.0.1:{unused_tcp_port}"
-    server = await asyncio.create_subprocess_exec(sys.executable, "-m", "lsp_server", "--tcp", address)
-    body = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
-    head = f"POST / HTTP/1.1\r\nHost: {address}\r\nOrigin: https://evil.example\r\nContent-Length: {len(body)}\r\n\r\n"
-    for _ in range(1000):
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
-            break
-        except OSError:
-            await asyncio.sleep(0.02)
-    writer.write((head + body).encode())
-
-    with contextlib.suppress(ConnectionError):
-        assert await reader.read() == b""
-    writer.close()
-    editor = Editor()
-    await editor.client.start_tcp("127.0.0.1", unused_tcp_port)
-    result = await editor.client.initialize_session(types.InitializeParams(types.ClientCapabilities()))
-    assert result.server_info is not None
-    await editor.client.shutdown_async(None)
-    editor.client.exit(None)
-    assert await asyncio.wait_for(server.wait(), 20) == 0
 
 
 @pytest.mark.parametrize("size", [2**60, 2**40])
