@@ -17,7 +17,7 @@ from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import plan, present
 from lsp_server.suggest.restraint import Restraint
-from lsp_server.suggest.reuse import Reuse, longer
+from lsp_server.suggest.reuse import Rest, Reuse, longer
 
 _BUDGET_MS = 60_000.0
 _UTF32 = types.PositionEncodingKind.Utf32
@@ -63,7 +63,7 @@ class Suggester:
             self.asked += 1
             presented, best = await self._ask(snapshot, offset)
             if followed is not None and rest:
-                presented = longer(presented, rest, followed.offer.source)
+                presented = longer(presented, Rest(followed.offer, [rest]))
             self._screen = Screen(best=best)
             if presented:
                 self._reuse.remember(snapshot, offset, presented, lambda: 0)
