@@ -45,7 +45,22 @@ def kinds_of(items):
     for item in items:
         kinds.append(item.kind)
 """
-KEY_S, REST_S = 0.35, 1.5
+CARTS = """import pytest
+from shop import Cart
+
+
+def test_an_empty_cart(cart: Cart) -> None:
+    assert cart.total() == 0
+
+
+def test_one_pear(cart: Cart) -> None:
+    cart.add("pear", 3)
+    assert cart.total() == 3
+
+"""
+BEGUN, REST = "def test_two_pears(c", "art: Cart) -> None:"
+TABS = 3
+KEY_S, TAB_S, REST_S = 0.35, 0.8, 1.5
 PROMPT = "$ "
 DEMO_FILES, HEADING = 2, "────"
 
@@ -70,6 +85,23 @@ def typed_along(home: Path) -> Recording:
         time.sleep(REST_S)
         seconds = screen.stop_recording()
         return Recording(screen.frames, seconds, NEOVIM_SIZE, f"Neovim: {WORD!r} is typed, a key every {KEY_S} s")
+
+
+def tab_after_tab(home: Path) -> Recording:
+    """Accept one suggestion after the other."""
+    with neovim(home, CARTS) as screen:
+        screen.press("G", "A")
+        screen.type(BEGUN)
+        time.sleep(REST_S)
+        screen.record()
+        for _ in range(TABS):
+            time.sleep(TAB_S)
+            screen.press_shown("Tab")
+        time.sleep(REST_S)
+        seconds = screen.stop_recording()
+        if not any(row.rstrip().endswith(BEGUN + REST) for row in screen.plain()):
+            sys.exit("the suggestions are others; take another text")
+        return Recording(screen.frames, seconds, NEOVIM_SIZE, f"Neovim: Tab every {TAB_S} s")
 
 
 def asked(home: Path) -> Recording:
@@ -111,6 +143,7 @@ def setup(home: Path) -> Recording:
 
 TOUR: dict[str, Callable[[Path], Recording]] = {
     "typed-along": typed_along,
+    "tab-after-tab": tab_after_tab,
     "asked": asked,
     "demo": demo,
     "setup": setup,
