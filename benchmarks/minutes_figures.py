@@ -1,6 +1,7 @@
 """What benchmarks/minutes.py counts of what was typed, and its tables."""
 
 from collections.abc import Iterable, Sequence
+from itertools import dropwhile
 
 import attrs
 from minutes_typing import Moment, Taken
@@ -106,7 +107,8 @@ def _agrees(moment: Moment) -> bool:
 
 def _after(moment: Moment) -> list[str]:
     """Return the ghost texts after the editor has drawn the key; until then it has that of the key press."""
-    return [screen.ghost for screen in moment.screens[1:]] or [moment.screens[0].ghost]
+    before = moment.screens[0].ghost
+    return list(dropwhile(before.__eq__, (screen.ghost for screen in moment.screens))) or [before]
 
 
 def _follows(moment: Moment, ghost: str) -> bool:

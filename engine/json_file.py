@@ -1,9 +1,11 @@
-"""JSON from a file that may be anything: a device, a pipe without a writer, brackets that are nested 100,000 times."""
+"""JSON files. One that is read may be anything: a device, a pipe without a writer, 100,000 nested brackets."""
 
 import json
 import stat
 from pathlib import Path
 from typing import Any
+
+from engine.errors import ModelError
 
 MOST_BYTES = 64 * 1024 * 1024
 
@@ -24,3 +26,16 @@ def parse_json(text: bytes | str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def write_config(path: Path, values: object) -> None:
+    """Write a JSON file of the configuration folder, whole or not at all. Raises ModelError in one line."""
+    new = path.with_suffix(".new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new.write_text(json.dumps(values) + "\n", "utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise ModelError(
+            f"cannot write {path}: {error.strerror}; set MIDSPAN_CONFIG_DIR to a folder that you can write"
+        ) from None

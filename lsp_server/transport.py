@@ -15,6 +15,7 @@ _logger = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a message. Editors send whole files; those that are served have 2 MB."""
+_TOO_LARGE = "a message of %d bytes was announced; at most %d are read"
 _HEADER_BYTES = 1024
 """Of a line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
 _PIECE = 1024 * 1024
@@ -37,7 +38,7 @@ class BoundedInput:
         """Return a message of `size` bytes, a notification that says nothing for a large one, and b"" at the end."""
         if size <= MOST_BYTES:
             return self._stream.read(size)
-        _logger.error("a message of %d bytes was announced; at most %d are read", size, MOST_BYTES)
+        _logger.error(_TOO_LARGE, size, MOST_BYTES)
         while size > 0 and (piece := self._stream.read(min(size, _PIECE))):
             size -= len(piece)
         return _NOTHING if size <= 0 else b""
@@ -51,8 +52,17 @@ class _GuardedReader:
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
+        self._first = b""
+
+    async def is_client(self) -> bool:
+        """Return whether a language client may have sent the first line, which `readline` returns once more."""
+        self._first = await self.readline()
+        return bool(self._first)
 
     async def readline(self) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
         try:
             line = await self._reader.readline()
         except ValueError:  # longer than any header
@@ -64,7 +74,7 @@ class _GuardedReader:
 
     async def readexactly(self, size: int) -> bytes:
         if size > MOST_BYTES:
-            _logger.error("a message of %d bytes was announced; at most %d are read", size, MOST_BYTES)
+            _logger.error(_TOO_LARGE, size, MOST_BYTES)
             return b""
         try:
             return await self._reader.readexactly(size)
@@ -83,13 +93,12 @@ async def serve_tcp(server: MidspanServer, host: str, port: int) -> None:
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         guarded = _GuardedReader(reader)
-        first = await guarded.readline()
-        if not first or busy.locked():
+        if not await guarded.is_client() or busy.locked():
             writer.close()
             return
         async with busy:
             server.protocol.set_writer(writer)
-            await run_async(stop, _After(first, guarded), server.protocol, _logger, server.report_server_error)
+            await run_async(stop, guarded, server.protocol, _logger, server.report_server_error)
             done.set()
 
     try:
@@ -99,17 +108,3 @@ async def serve_tcp(server: MidspanServer, host: str, port: int) -> None:
     async with listening:
         await done.wait()
     server.shutdown()  # type: ignore[no-untyped-call]
-
-
-class _After:
-    """A reader whose first line was read already."""
-
-    def __init__(self, first: bytes, reader: _GuardedReader) -> None:
-        self._first, self._reader = first, reader
-
-    async def readline(self) -> bytes:
-        first, self._first = self._first, b""
-        return first or await self._reader.readline()
-
-    async def readexactly(self, size: int) -> bytes:
-        return await self._reader.readexactly(size)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from ended import Ended
 from hub_server import Hub, Repository, serve
 from typer.testing import CliRunner
 
@@ -26,15 +27,6 @@ NEVER_PULLED = (
     "run.sh",
 )
 TIMEOUT_S = 90
-
-
-@attrs.frozen
-class Ended:
-    """A command that has ended."""
-
-    status: int
-    out: str
-    err: str
 
 
 @attrs.frozen
@@ -60,7 +52,7 @@ class ModelsCommand:
             env={**self.environment, **(environment or {})},
             check=False,
         )
-        return Ended(run.returncode, run.stdout, run.stderr)
+        return Ended.of(run)
 
     def fails(self, *arguments: str, environment: dict[str, str] | None = None) -> str:
         """Run a command that must fail, and return its error line."""

@@ -31,8 +31,6 @@ async def stop_running(options: EngineOptions, client_name: str) -> bool:
         async with asyncio.timeout(ANSWER_S):
             client = await connect_running(options, client_name)
     except (EngineUnavailable, TimeoutError):
-        # Nothing is believed that somebody else could have written.
-        check_private(options.paths)
         await kill_holder(options.paths)
         return True
     if client is None:
@@ -59,6 +57,7 @@ async def kill_holder(paths: RuntimePaths) -> None:
 
     Raises EngineUnavailable when somebody else could have written the lock, and when the process is not our engine.
     """
+    # Nothing is believed that somebody else could have written.
     check_private(paths)
     # A client that looks at the lock holds it for a moment.
     for _ in range(_LOOKS):

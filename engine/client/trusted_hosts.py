@@ -1,15 +1,12 @@
 """The other machines to which the user's code may be sent, because the user confirmed them."""
 
-import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from engine.client.address import is_loopback
-from engine.errors import ModelError
 from engine.folders import config_folder
-from engine.json_file import read_json
+from engine.json_file import read_json, write_config
 
 VARIABLE = "MIDSPAN_TRUSTED_HOSTS"
 _FILE = "trusted-hosts.json"
@@ -47,12 +44,12 @@ def is_trusted(host: str) -> bool:
 
 def trust(host: str) -> None:
     """Keep that the user confirmed a host. Raises ModelError in one line."""
-    _keep({*_kept(), host.lower()})
+    write_config(_path(), sorted({*_kept(), host.lower()}))
 
 
 def distrust(host: str) -> None:
     """Forget that. Raises ModelError in one line."""
-    _keep(_kept() - {host.lower()})
+    write_config(_path(), sorted(_kept() - {host.lower()}))
 
 
 def trust_for_now(model: str) -> None:
@@ -67,19 +64,6 @@ def _kept() -> frozenset[str]:
     except (OSError, ValueError):
         return frozenset()
     return frozenset(host for host in hosts if isinstance(host, str)) if isinstance(hosts, list) else frozenset()
-
-
-def _keep(hosts: Iterable[str]) -> None:
-    path = _path()
-    new = path.with_suffix(".new")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new.write_text(json.dumps(sorted(hosts)) + "\n", "utf-8")
-        new.replace(path)
-    except OSError as error:
-        raise ModelError(
-            f"cannot write {path}: {error.strerror}; set MIDSPAN_CONFIG_DIR to a folder that you can write"
-        ) from None
 
 
 def _path() -> Path:

@@ -1,13 +1,11 @@
 """The default model: the embedded one, until the user chooses another with `midspan models use`."""
 
-import json
 from pathlib import Path
 
 import attrs
 
-from engine.errors import ModelError
 from engine.folders import config_folder
-from engine.json_file import read_json
+from engine.json_file import read_json, write_config
 from engine.library import store
 
 EMBEDDED = "embedded"
@@ -29,7 +27,7 @@ class ChosenModel:
 
 def chosen_model() -> ChosenModel:
     """Return the chosen model, or the embedded one if the chosen one is gone. Never raises."""
-    path = config_folder() / _FILE
+    path = _path()
     try:
         model = read_json(path)["model"]
     except FileNotFoundError:
@@ -43,20 +41,15 @@ def chosen_model() -> ChosenModel:
 
 def choose(model: str) -> None:
     """Make `model` the default: "embedded", a pulled model's name or an absolute path. Raises ModelError."""
-    folder = config_folder()
-    new = folder / f"{_FILE}.new"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new.write_text(json.dumps({"model": model}) + "\n", "utf-8")
-        new.replace(folder / _FILE)
-    except OSError as error:
-        raise ModelError(
-            f"cannot write {folder / _FILE}: {error.strerror}; set MIDSPAN_CONFIG_DIR to a folder that you can write"
-        ) from None
+    write_config(_path(), {"model": model})
 
 
 def _is_available(model: str) -> bool:
     return store.is_pulled(model) or (Path(model).is_absolute() and (Path(model) / "config.json").is_file())
+
+
+def _path() -> Path:
+    return config_folder() / _FILE
 
 
 _REMEDY = "the embedded model is used; choose again with: midspan models use NAME"

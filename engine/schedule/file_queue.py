@@ -190,12 +190,8 @@ class FileQueue:
     def _do(self, waiting: _Waiting) -> None:
         message = waiting.message
         try:
-            if isinstance(message, Forget) and message.keep and not message.paths:
-                keep = set(message.keep)
-                others = [path for path in self.memory.paths(message.workspace) if path not in keep]
-                self.memory.forget(message.workspace, others)
-            elif isinstance(message, Forget):
-                self.memory.forget(message.workspace, message.paths or None)
+            if isinstance(message, Forget):
+                self.memory.forget(message.workspace, self._named_by(message))
             else:
                 # Fills read newlines in this form too.
                 tokens = np.asarray(self._tokenize(message.text.replace("\r\n", "\n")), dtype=np.int32)
@@ -204,3 +200,10 @@ class FileQueue:
         except Exception as error:  # one file must not keep the others out
             waiting.error = error
         self._done.append(waiting)
+
+    def _named_by(self, forget: Forget) -> Sequence[str] | None:
+        """Return the files that a Forget names; None for all of its workspace."""
+        if forget.paths or not forget.keep:
+            return forget.paths or None
+        keep = set(forget.keep)
+        return [path for path in self.memory.paths(forget.workspace) if path not in keep]

@@ -1,6 +1,5 @@
 """Which of the waiting fills is next, so that many typing editors and one with many fills do not starve each other."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from engine.schedule.ticket import ScheduledTicket
@@ -8,7 +7,8 @@ from engine.schedule.ticket import ScheduledTicket
 MAX_BATCH = 16
 """Fills under way at the same time."""
 OWNER_BATCH = 12
-"""Of one owner. The other places are free for somebody who types while a client has many long fills."""
+"""Of one owner's fills with no more time than the one that is to join. The other places are free for somebody who types
+while a client has many long fills."""
 PATIENCE_S = 1.0
 """A fill that has waited for so long goes first."""
 
@@ -21,10 +21,12 @@ def urgent(tickets: Sequence[ScheduledTicket]) -> list[ScheduledTicket]:
 class FillQueue:
     """The fills that wait for a place. An owner is the connection that asked.
 
-    The next fill is one of the owner with the fewest fills under way, and of these the newest. Under more load than the
-    engine can bear, the oldest fills belong to text that has changed since then: if they went first, all answers would
-    come too late. The others are cancelled by their editors, answered by the scheduler when their time is over, or go
-    first once they have waited for PATIENCE_S.
+    The next fill is one of the owner with the fewest fills under way, of these the one with the smallest budget, and of
+    these the newest. Fills with more time do not count against one with less: who types does not wait for a refactoring
+    of his own. Among equal budgets the earliest deadline would be the oldest fill, and under more load than the engine
+    can bear the oldest fills belong to text that has changed since then: if they went first, all answers would come too
+    late. The others are cancelled by their editors, answered by the scheduler when their time is over, or go first once
+    they have waited for PATIENCE_S.
 
     Fills ahead of the user come last. They join only when nothing else is under way.
     """
@@ -53,13 +55,27 @@ class FillQueue:
             waiting, held = self._waiting, list(active)
         if len(held) >= MAX_BATCH:
             return None
-        counts = Counter(ticket.owner for ticket in held)
-        fit = [ticket for ticket in waiting if counts[ticket.owner] < OWNER_BATCH]
+        before = _before(waiting, held)
+        fit = [ticket for ticket in waiting if before[_rank(ticket)] < OWNER_BATCH]
         if not fit:
             return None
         chosen = fit[0]
         if now - chosen.submitted <= PATIENCE_S:
             # Equally new ones go in their order.
-            chosen = min(fit, key=lambda ticket: (counts[ticket.owner], -ticket.submitted))
+            chosen = min(fit, key=lambda ticket: (before[_rank(ticket)], ticket.fill.budget_ms, -ticket.submitted))
         self._waiting.remove(chosen)
         return chosen
+
+
+def _rank(ticket: ScheduledTicket) -> tuple[int, float]:
+    """Return the owner and the budget in milliseconds."""
+    return ticket.owner, ticket.fill.budget_ms
+
+
+def _before(waiting: Sequence[ScheduledTicket], held: Sequence[ScheduledTicket]) -> dict[tuple[int, float], int]:
+    """Count the fills under way of the same owner with no more time, for each owner and budget that waits."""
+    under_way = [_rank(ticket) for ticket in held]
+    return {
+        (owner, budget): sum(other == owner and shorter <= budget for other, shorter in under_way)
+        for owner, budget in {_rank(ticket) for ticket in waiting}
+    }

@@ -33,7 +33,7 @@ class Project(Protocol):
         """Return the plan for the hole at an offset."""
         ...
 
-    def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
+    def why_excluded(self, document: OpenDocument) -> str | None:
         """Return why Midspan must leave a document alone, or None."""
         ...
 

@@ -25,20 +25,14 @@ _TRIAL_SECONDS = 0.05
 
 
 @attrs.frozen
-class Snapshot:
-    """One version of a document. It never changes: a request may await while the document is edited.
-
-    `tree` is None for a language without a grammar, and for a text that took too long to parse.
-    """
+class OpenDocument:
+    """One version of a document. It never changes: a request may await while the document is edited."""
 
     uri: str
     path: str
     version: int
     language: Language
     source: Source
-    tree: tree_sitter.Tree | None
-    deletions: Deletions
-    edits: RecentEdits = attrs.field(factory=RecentEdits)
 
     @property
     def text(self) -> str:
@@ -48,6 +42,18 @@ class Snapshot:
     def full(self) -> str:
         """The path of the document's file; "" if it has none."""
         return self.path if is_file(self.uri) else ""
+
+
+@attrs.frozen
+class Snapshot(OpenDocument):
+    """A version with its syntax tree and its last edits.
+
+    `tree` is None for a language without a grammar, and for a text that took too long to parse.
+    """
+
+    tree: tree_sitter.Tree | None
+    deletions: Deletions
+    edits: RecentEdits = attrs.field(factory=RecentEdits)
 
     def replaced(self, start: int, end: int, text: str, seconds: float = _TRIAL_SECONDS) -> "Snapshot":
         """Return this version with `text` in place of the characters from `start` to `end`, parsed incrementally.
@@ -60,26 +66,6 @@ class Snapshot:
         edited = self.tree.copy()
         SourceEdit.between(self.source, source, start, end, start + len(text)).note_in(edited)
         return attrs.evolve(self, source=source, tree=self.language.parse(source.data, edited, seconds))
-
-
-@attrs.frozen
-class OpenDocument:
-    """The current version of a document, unparsed."""
-
-    uri: str
-    path: str
-    version: int
-    language: Language
-    source: Source
-
-    @property
-    def text(self) -> str:
-        return self.source.text
-
-    @property
-    def full(self) -> str:
-        """The path of the document's file; "" if it has none."""
-        return self.path if is_file(self.uri) else ""
 
 
 @attrs.define
@@ -174,6 +160,11 @@ class Documents:
             if document.snapshot.tree is None and document.syntax.may_go_on:
                 self._on_unparsed(uri)
         return document.snapshot
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Return whether a document still has the snapshot's text. An editor may use a version twice."""
+        document = self._open.get(snapshot.uri)
+        return document is not None and document.source is snapshot.source
 
     def parse_on(self, uri: str, seconds: float) -> bool:
         """Parse a document for at most `seconds` more. Return whether it may have a tree after more of that."""

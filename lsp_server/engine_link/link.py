@@ -15,7 +15,7 @@ from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress
 from lsp_server.engine_link.silence import SilenceWatch
-from lsp_server.engine_link.status import StatusBoard
+from lsp_server.engine_link.status import IDLE, StatusBoard
 from lsp_server.log import describe
 
 _logger = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ CLIENT_NAME = "midspan-lsp"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
-IDLE = "The engine starts when it is first needed."
 LEFT = "The engine has stopped; it starts again with the next request."
 DIED = "The engine died; it starts again with the next request."
 """Shown as an error, but not as a message to the user: the next request repairs it."""

@@ -13,6 +13,7 @@ from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo, Status
 from lsp_server.messages import State, StatusParams, StatusReport
 
+IDLE = "The engine starts when it is first needed."
 _RECENT_FILLS = 101
 _FILLING = "Filling a hole."
 
@@ -37,7 +38,7 @@ class StatusBoard:
         self._send = send
         self._sent: StatusParams | None = None
         self._state: State = "off"
-        self._message = "The engine starts when it is first needed."
+        self._message = IDLE
         self._model: str | None = None
         self._busy = _FILLING
         self._enabled = True

@@ -91,6 +91,9 @@ class Ahead:
 
     async def _run(self, aim: _Aim, snapshot: Snapshot, offset: int, shown: str) -> Filled | None:
         """Return the answer to the fill of `aim`, or None: then the user's request asks as usual."""
+        # New settings may have excluded the file during the pause.
+        if self._session.why_not_served(snapshot.uri) is not None:
+            return None
         model, settings = aim.client.welcome.model, self._session.configuration.settings
         # What was typed wrong counts for the cursor's line only.
         gate = settings.gate if "\n" in shown else self._restraint.gate(snapshot.uri, settings.gate)

@@ -13,7 +13,8 @@ from lsp_server.bulk.draft import Draft, NotApplied, counted
 from lsp_server.bulk.shown import Drafts, choices, shown, sure_ids
 from lsp_server.bulk.workspace_edit import EditForm
 from lsp_server.bulk_messages import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
-from lsp_server.requests.bulk_work import BulkWork, refusal
+from lsp_server.requests.bulk_work import BulkWork
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
@@ -15,6 +15,7 @@ from lsp_server.bulk.draft import Draft
 from lsp_server.bulk_messages import BulkAction
 from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.engine_link.work_progress import WorkProgress
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 
 _LOOK_S = 0.05
@@ -108,11 +109,6 @@ def selection_of(snapshot: Snapshot, selected: types.Range, session: Session) ->
     start = offset_at(snapshot, selected.start, session.encoding)
     end = offset_at(snapshot, selected.end, session.encoding)
     return Selection(snapshot, min(start, end), max(start, end))
-
-
-def refusal(message: str) -> JsonRpcException:
-    """Return the error of a request that cannot be done."""
-    return JsonRpcException(message, code=types.LSPErrorCodes.RequestFailed.value)
 
 
 def _forget(task: "asyncio.Task[Draft]") -> None:

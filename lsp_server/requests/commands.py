@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcInvalidParams
 
 from engine.errors import MidspanError
 from engine.protocol.messages import Status
@@ -18,6 +17,7 @@ from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleRes
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.setting_kinds import number
@@ -29,7 +29,6 @@ SHOW_STATUS = "midspan.status"
 TOGGLE = "midspan.toggle"
 DISMISSED = "midspan.dismissed"
 SNOOZE = "midspan.snooze"
-_INVALID_PARAMS = -32602
 _STATUS_TIMEOUT_S = 2.0
 _MINUTES = number(0, MAX_MINUTES)
 
@@ -68,7 +67,7 @@ class Commands:
         try:
             await self._session.link.restart()
         except MidspanError as error:
-            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+            raise refusal(str(error)) from None
 
     async def show_status(self) -> StatusReport:
         """Return what the session and its engine did, and log it."""
@@ -89,8 +88,7 @@ class Commands:
         """Switch suggestions on or off, in all languages or in the one whose id is the argument."""
         language = arguments[0] if arguments else None
         if language is not None and not isinstance(language, str):
-            wrong = f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}"
-            raise JsonRpcException(wrong, code=_INVALID_PARAMS)
+            raise JsonRpcInvalidParams(f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}")
         enabled = self._session.configuration.toggle(language)
         self._suggestions.cancel_all()
         self._session.board.switch(self._session.configuration.is_on())
@@ -101,8 +99,7 @@ class Commands:
         try:
             minutes = _MINUTES.read(*arguments)
         except (TypeError, ValueError):
-            wrong = f"{SNOOZE} takes minutes: {_MINUTES.allowed}; 0 ends the snooze"
-            raise JsonRpcException(wrong, code=_INVALID_PARAMS) from None
+            raise JsonRpcInvalidParams(f"{SNOOZE} takes minutes: {_MINUTES.allowed}; 0 ends the snooze") from None
         self._suggestions.cancel_all()
         return SnoozeResult(self._session.snooze.begin(minutes))
 

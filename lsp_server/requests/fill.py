@@ -12,6 +12,7 @@ from engine.protocol.confidence import first_line_confidence
 from engine.protocol.messages import Progress, RuleName
 from lsp_server.documents.store import Snapshot, offset_at, position_at
 from lsp_server.messages import FillParams, FillProgress, FillResult
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present
 
@@ -28,7 +29,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     try:
         client = await session.link.client()
     except MidspanError as error:
-        raise _refusal(str(error)) from None
+        raise refusal(str(error)) from None
     # The editor may have told its settings only meanwhile.
     _check(session, snapshot)
     offset = offset_at(snapshot, params.position, session.encoding)
@@ -46,10 +47,9 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     try:
         filled = await session.link.fill(client, plan.fill, on_progress)
     except MidspanError as error:
-        raise _refusal(str(error)) from None
-    current = session.documents.find(uri)
-    if current is None or current.version != snapshot.version:
-        raise JsonRpcContentModified(f"{uri} changed while its hole was filled; ask again")
+        raise refusal(str(error)) from None
+    if not session.documents.is_current(snapshot):
+        raise _changed(uri)
     candidate, presented = filled.candidates[0], present(plan, filled)
     cursor = position_at(snapshot, offset, session.encoding)
     return FillResult(
@@ -70,8 +70,11 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
 
 
 async def _open_snapshot(session: Session, uri: str) -> Snapshot:
+    asked = session.documents.find(uri)
     await session.settle(uri, PARSE_PATIENCE_S)
     snapshot = session.documents.snapshot(uri)
+    if asked is not None and (snapshot is None or snapshot.source is not asked.source):
+        raise _changed(uri)
     if snapshot is None:
         if (reason := session.why_unfit(uri)) is not None:
             raise _left_alone(uri, reason)
@@ -85,8 +88,12 @@ def _check(session: Session, snapshot: Snapshot) -> None:
         raise _left_alone(snapshot.uri, reason)
 
 
+def _changed(uri: str) -> JsonRpcContentModified:
+    return JsonRpcContentModified(f"{uri} changed while its hole was filled; ask again")
+
+
 def _left_alone(uri: str, reason: str) -> JsonRpcException:
-    return _refusal(f"{uri} is left alone: the file {reason}")
+    return refusal(f"{uri} is left alone: the file {reason}")
 
 
 def _with_params(plan: Plan, params: FillParams, rule: RuleName | None) -> Plan:
@@ -108,7 +115,3 @@ def _rule(name: str | None) -> RuleName | None:
     if name is not None:
         raise JsonRpcInvalidParams(f"no rule is called {name!r}; there are {', '.join(get_args(RuleName))}")
     return None
-
-
-def _refusal(message: str) -> JsonRpcException:
-    return JsonRpcException(message, code=types.LSPErrorCodes.RequestFailed.value)

@@ -151,7 +151,7 @@ class NextEdits:
         if snapshot.uri in self._looked or newest.serial <= self._undone.get(snapshot.uri, 0):
             return None
         found = await self._worker.run(next_places, snapshot.edits.all, snapshot.language.id, snapshot.path)
-        if not self._is_current(snapshot):
+        if not self._session.documents.is_current(snapshot):
             return None
         is_left = found is not None and self._left.get(snapshot.uri) == (found.recent.name, newest.serial)
         if not is_left:
@@ -228,12 +228,8 @@ class NextEdits:
         open_version = next((one.version for one in self._session.documents.all() if one.uri == uri), 0)
         return self._offer(current, uri, open_version, file, place) if place is not None else None
 
-    def _is_current(self, snapshot: Snapshot) -> bool:
-        now = self._session.documents.snapshot(snapshot.uri)
-        return now is not None and now.version == snapshot.version
-
     def _is_stale(self, snapshot: Snapshot, current: _Round) -> bool:
-        return self._round is not current or not self._is_current(snapshot)
+        return self._round is not current or not self._session.documents.is_current(snapshot)
 
     def _end(self) -> None:
         if self._round is not None:

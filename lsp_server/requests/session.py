@@ -102,7 +102,7 @@ class Session:
             return snapshot
         await self.settle(uri, seconds)
         later = self.served(uri)
-        if later is None or later.version != snapshot.version:
+        if later is None or later.source is not snapshot.source:
             return None
         self.board.cut("" if later.tree is not None else PurePath(later.path).name)
         return later
@@ -132,7 +132,7 @@ class Session:
         """Return why an open document is not kept, or None."""
         return self._unfit.get(uri)
 
-    def why_excluded(self, document: Snapshot | OpenDocument) -> str | None:
+    def why_excluded(self, document: OpenDocument) -> str | None:
         """Return why the model must not see a document, or None."""
         exclude = self.configuration.settings.exclude
         real = self._real_paths.get(document.uri, document.path)
@@ -172,7 +172,7 @@ class Session:
         texts = (self.documents.text(cell, snapshot.language) for cell in self.notebooks.above(snapshot.uri))
         return as_script((text for text in texts if text is not None), snapshot.language.id)
 
-    def _model_path(self, document: Snapshot | OpenDocument) -> str:
+    def _model_path(self, document: OpenDocument) -> str:
         """Return the path inside the workspace folder, as in the repositories that models learn from.
 
         A notebook gets the name of a script: models learn from scripts, and from hardly any notebook.

@@ -32,8 +32,8 @@ class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
     `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the rest of the last suggestions does not keep the engine from being asked. If there is nothing to show,
-    the user is told why.
+    gate, and the engine is asked again. What is on the screen stays the first, so that the editor goes on from there.
+    If there is nothing to show, the user is told why.
     """
 
     asker: str

@@ -24,7 +24,7 @@ from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
-from lsp_server.suggest.reuse import Rest, Reuse, longer
+from lsp_server.suggest.reuse import Rest, Reuse, further, longer
 
 _logger = logging.getLogger(__name__)
 
@@ -120,8 +120,9 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        followed = self._followed(*here) if request.automatic else None
-        if followed is not None and (unasked or not followed.offer.may_grow(followed.texts[0], *here)):
+        followed = self._followed(request, *here)
+        may_grow = followed is not None and not unasked and followed.offer.may_grow(followed.texts[0], *here)
+        if request.automatic and followed is not None and not may_grow:
             session.board.counts.reused += 1
             if is_typed:
                 restraint.showed(*here, followed.texts[0])
@@ -139,19 +140,20 @@ class Suggestions:
         session, restraint = self._session, self._restraint
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
-        # The editor may have told its settings only meanwhile, and they may exclude this file.
-        if client is None or session.why_not_served(request.uri) is not None:
+        # Only who asked has waited: the editor may have sent its settings meanwhile, and they may exclude this file.
+        if client is None or (not request.automatic and session.why_not_served(request.uri) is not None):
             return []
         settings = session.configuration.settings
         settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
-        current = session.documents.find(request.uri)
-        if filled is None or current is None or current.version != snapshot.version:
+        if filled is None or not session.documents.is_current(snapshot):
             return []
         presented = self._presented(request, plan, filled, here)
+        confidences = {each.text: round(each.confidence, 3) for each in presented}
         if followed is not None:
-            presented = longer(presented, followed.texts[0], followed.offer.source)
+            presented = longer(presented, followed) if request.automatic else further(presented, followed)
+            presented = presented[: request.candidates]
         texts = [each.text for each in presented]
         if is_typed:
             # Who asks and cycles through several texts ignores none of them.
@@ -162,14 +164,14 @@ class Suggestions:
         offer = self._reuse.remember(*here, presented, session.offers.make)
         if not request.automatic:
             self._asked[request.uri] = offer.number
-        if followed is None or texts != followed.texts:
+        if followed is None or texts[0] != followed.texts[0]:
             self.why.note(plan, texts[0])
         if is_typed and request.automatic:
             self._ahead.aim(*here, texts[0])
-        return tagged(texts, cursor, offer, [round(each.confidence, 3) for each in presented])
+        return tagged(texts, cursor, offer, [confidences.get(text) for text in texts])
 
-    def _followed(self, snapshot: Snapshot, offset: int) -> Rest | None:
-        """Return what is left of an offer, one text, while the user types along it; None if nothing is."""
+    def _followed(self, request: SuggestionRequest, snapshot: Snapshot, offset: int) -> Rest | None:
+        """Return what is left of an offer while the user types along it, not more texts than are asked for, or None."""
         followed = self._reuse.follow(snapshot, offset)
         # While nothing comes unasked, only what was asked for stays.
         may_stay = self._session.is_automatic or (
@@ -177,8 +179,8 @@ class Suggestions:
         )
         if followed is None or not may_stay:
             return None
-        rest = next((each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)), None)
-        return None if rest is None else Rest(followed.offer, [rest])
+        rests = [each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)]
+        return Rest(followed.offer, rests[: request.candidates]) if rests else None
 
     def _presented(
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]

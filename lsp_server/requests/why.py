@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import attrs
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from engine.errors import MidspanError
 from engine.protocol.messages import Origin
 from engine.protocol.origin_text import origin_line, quoted, source_line
+from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
@@ -47,7 +46,7 @@ class Why:
         try:
             filled = await self._session.link.fill(await self._session.link.client(), fill)
         except MidspanError as error:
-            raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+            raise refusal(str(error)) from None
         found = next((each for each in present(offer.plan, filled) if each.text == offer.text), None)
         if found is None:
             return WhyAnswer(f"{quoted(offer.text)} would not be suggested there now; what is known has changed")

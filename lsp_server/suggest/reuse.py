@@ -121,10 +121,25 @@ class Reuse:
         self._offers.clear()
 
 
-def longer(presented: Sequence[Presented], rest: str, source: SourceName) -> list[Presented]:
-    """Return the texts to show where `rest` of `source` is on the screen: those that lengthen it, else `rest` alone."""
-    kept = [each for each in presented if each.text.startswith(rest)]
-    return kept or [Presented(rest, is_start=True, confidence=0.0, source=source)]
+def longer(presented: Sequence[Presented], rest: Rest) -> list[Presented]:
+    """Return the texts to show where the first text of `rest` is on the screen: those that lengthen it, else it."""
+    shown = rest.texts[0]
+    kept = [each for each in presented if each.text.startswith(shown)]
+    return kept or [Presented(shown, is_start=True, confidence=0.0, source=rest.offer.source)]
+
+
+def further(presented: Sequence[Presented], rest: Rest) -> list[Presented]:
+    """Return the texts for a user who asks where those of `rest` are on the screen: these in their order, then others.
+
+    An editor goes on from the text that it shows. It loses its place when that is not among the new ones.
+    """
+    found = {each.text: each for each in presented}
+    starts, source = rest.offer.starts, rest.offer.source
+    shown = {
+        text: Presented(text, is_start=any(each.endswith(text) for each in starts), confidence=0.0, source=source)
+        for text in rest.texts
+    }
+    return list({**shown, **found}.values())  # Each text has its place in `shown`, and what is known of it now.
 
 
 def _lengthens(text: str, offer: Offer, snapshot: Snapshot, offset: int) -> bool:

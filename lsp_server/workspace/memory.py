@@ -183,7 +183,3 @@ class WorkspaceMemory:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _is_file(uri: str) -> bool:
-    return uri.startswith("file:")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from ended import Ended
 from git_folder import repository
 
 from engine.cli.lsp_client import LspSession
@@ -27,15 +28,6 @@ SOURCES = {
 }
 HOLES = {"area.py": "5:12", "area.ts": "2:10", "area.go": "4:9"}
 _TIMEOUT_S = 90
-
-
-@attrs.frozen
-class Ended:
-    """A command that has ended."""
-
-    status: int
-    out: str
-    err: str
 
 
 @attrs.frozen
@@ -56,7 +48,7 @@ class CommandLine:
             env=self.environment,
             check=False,
         )
-        return Ended(run.returncode, run.stdout, run.stderr)
+        return Ended.of(run)
 
     def run_in_terminal(self, *arguments: str) -> str:
         """Return everything that the command writes to a terminal."""

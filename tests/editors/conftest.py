@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lsp_editor import engine_home
+from vscode_window import kept_on_failure
+from workbench import Workbench
 
 from engine.library.resolve import EMBEDDED_FOLDER
 
@@ -82,3 +84,10 @@ def neovim(in_neovim: Callable[..., "Neovim"]) -> "Neovim":
     neovim.until_ready()
     neovim.keys("GA")
     return neovim
+
+
+@pytest.fixture
+def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
+    """Return the module's own window, which is kept as it looks if the test fails."""
+    with kept_on_failure(window, request):
+        yield window

@@ -183,32 +183,6 @@ def test_in_the_middle_of_a_line_what_follows_is_not_repeated(in_neovim: Open) -
     assert neovim.saved() == before + ghost + after
 
 
-def test_the_user_goes_through_the_candidates(neovim: Neovim) -> None:
-    seen: set[str] = set()
-    for _ in range(20):
-        neovim.offered()
-        first = neovim.after_answer(lambda: neovim.keys("<C-g>"))
-        if first is None:
-            continue
-        if neovim.lua("return require('midspan.ghost').shown().count") > 1:
-            break
-    else:
-        pytest.fail("the model never has two candidates")
-
-    neovim.keys("<M-]>")
-    second = neovim.eventually(lambda: neovim.ghost() != first and neovim.ghost(), "there is no next one")
-    seen.update((first, second))
-    neovim.keys("<M-[>")
-    neovim.eventually(lambda: neovim.ghost() == first, "there is no way back")
-    neovim.keys("<M-]>")
-    neovim.eventually(lambda: neovim.ghost() == second, "there is no next one")
-    before, after = neovim.around_cursor()
-    neovim.after_answer(lambda: neovim.keys("<Tab>"))
-
-    assert len(seen) == 2
-    assert neovim.saved() == before + second + after
-
-
 def test_a_key_without_a_suggestion_does_what_it_did_before(in_neovim: Open) -> None:
     neovim = in_neovim(extra="vim.keymap.set('i', '<C-l>', function() return 'mapped' end, { expr = true })")
     neovim.lua("vim.b.midspan = false")

@@ -45,17 +45,22 @@ def with_plugins(*names: str) -> str:
     return "".join(f"vim.opt.runtimepath:append('{PLUGINS / name}')\n" for name in names)
 
 
+def with_open_menu(in_neovim: Open, extra: str, is_open: str) -> Neovim:
+    """Return a Neovim with the Lua `extra`, where the start of a word is typed and the menu for it is open."""
+    neovim = in_neovim(SHOP, "shop.py", extra=extra)
+    neovim.until_ready()
+    neovim.keys("GA")
+    neovim.type("shop")
+    neovim.eventually(lambda: neovim.lua(f"return {is_open}"), "no menu opens")
+    return neovim
+
+
 @pytest.mark.parametrize(("plugins", "setup", "is_open"), MENUS, ids=["blink.cmp", "nvim-cmp"])
 def test_the_suggestion_continues_the_entry_that_another_menu_has_selected(
     in_neovim: Open, plugins: tuple[str, ...], setup: str, is_open: str
 ) -> None:
     extra = with_plugins(*plugins) + setup.replace("PRESELECT", "true")
-    neovim = in_neovim(SHOP, "shop.py", extra=extra)
-    neovim.until_ready()
-    neovim.keys("GA")
-
-    neovim.type("shop")
-    neovim.eventually(lambda: neovim.lua(f"return {is_open}"), "no menu opens")
+    neovim = with_open_menu(in_neovim, extra, is_open)
 
     neovim.eventually(lambda: (neovim.ghost() or "").startswith("ping_list"), "it does not begin with the entry")
 
@@ -65,12 +70,7 @@ def test_beside_another_menu_without_a_selection_the_suggestion_is_there_and_can
     in_neovim: Open, plugins: tuple[str, ...], setup: str, is_open: str
 ) -> None:
     extra = with_plugins(*plugins) + setup.replace("PRESELECT", "false")
-    neovim = in_neovim(SHOP, "shop.py", extra=extra)
-    neovim.until_ready()
-    neovim.keys("GA")
-
-    neovim.type("shop")
-    neovim.eventually(lambda: neovim.lua(f"return {is_open}"), "no menu opens")
+    neovim = with_open_menu(in_neovim, extra, is_open)
     ghost = neovim.eventually(neovim.ghost, "there is no suggestion beside the menu")
     before, after = neovim.around_cursor()
     neovim.keys("<Tab>")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from code_server import what_is_missing
 from vscode_typing import count, engine_fills, type_until_ghost
-from vscode_window import kept_on_failure, ready_window
+from vscode_window import TALKATIVE, ready_window
 from workbench import CHOICE, POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
@@ -22,19 +22,8 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    settings = {
-        "midspan.gate": 0,
-        "midspan.budgetMs": 5000,
-        "midspan.maxTokens": 8,  # A ghost that fits on the screen.
-    }
-    with ready_window(tmp_path_factory, settings) as workbench:
+    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
         yield workbench
-
-
-@pytest.fixture
-def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    with kept_on_failure(window, request):
-        yield window
 
 
 def test_tab_accepts_what_typing_has_shown(vscode: Workbench) -> None:

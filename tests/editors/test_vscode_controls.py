@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from code_server import what_is_missing
 from vscode_typing import choose, count, type_until_ghost
-from vscode_window import kept_on_failure, ready_window
+from vscode_window import TALKATIVE, ready_window
 from workbench import STATUS, Workbench, eventually
 
 MISSING = what_is_missing()
@@ -18,15 +18,8 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    settings = {"midspan.gate": 0, "midspan.budgetMs": 5000, "midspan.maxTokens": 8}
-    with ready_window(tmp_path_factory, settings) as workbench:
+    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
         yield workbench
-
-
-@pytest.fixture
-def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    with kept_on_failure(window, request):
-        yield window
 
 
 def test_suggest_now_works_from_the_palette_whatever_the_gate(vscode: Workbench) -> None:

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from code_server import ROOT, CodeServer, package_extension, what_is_missing
 from lsp_editor import engine_home
-from vscode_window import OUT, kept_on_failure
-from workbench import STATUS, Workbench, eventually
+from vscode_window import window_of
+from workbench import CHOICE, STATUS, Workbench, eventually
 
 MISSING = what_is_missing()
 BASE = {
@@ -23,7 +23,6 @@ BASE = {
     "midspan.server.path": "",
     "midspan.server.package": "",
 }
-CHOICE = ".quick-input-list .monaco-list-row"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
 
@@ -52,26 +51,8 @@ def window(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
         carrying = Path(shutil.copy(package_extension(), folder / "midspan.vsix"))
         with zipfile.ZipFile(carrying, "a") as vsix:
             vsix.write(wheel, f"extension/server/{wheel.name}")
-        workbench = None
-        try:
-            server.start(carrying)
-            workbench = Workbench(server)
-            workbench.open_window("first.txt")
+        with window_of(server, carrying) as workbench:
             yield workbench
-        except AssertionError:
-            if workbench is not None:
-                workbench.keep(OUT / "window")
-            raise
-        finally:
-            if workbench is not None:
-                workbench.close()
-            server.stop()
-
-
-@pytest.fixture
-def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    with kept_on_failure(window, request):
-        yield window
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from code_server import what_is_missing
 from models_command import ModelsCommand, models_command
 from vscode_typing import choose
-from vscode_window import kept_on_failure, ready_window
+from vscode_window import ready_window
 from workbench import CHOICE, STATUS, Workbench, eventually
 
 from engine.library.catalog import catalog
@@ -32,12 +32,6 @@ def window(models: ModelsCommand, tmp_path_factory: pytest.TempPathFactory) -> I
     environment = {name: models.environment[name] for name in names}
     with ready_window(tmp_path_factory, {}, environment) as workbench:
         yield workbench
-
-
-@pytest.fixture
-def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    with kept_on_failure(window, request):
-        yield window
 
 
 def test_a_model_is_downloaded_only_after_the_user_said_so(vscode: Workbench, models: ModelsCommand) -> None:

@@ -17,6 +17,12 @@ SETTINGS: dict[str, Any] = {
     "midspan.model": "embedded",
     "midspan.idleMinutes": 10,
 }
+TALKATIVE: dict[str, Any] = {
+    "midspan.gate": 0,
+    "midspan.budgetMs": 5000,
+    "midspan.maxTokens": 8,  # A ghost that fits on the screen.
+}
+"""Something is suggested everywhere, however slow the machine is."""
 
 
 @contextmanager
@@ -24,23 +30,30 @@ def ready_window(
     folders: pytest.TempPathFactory, settings: dict[str, Any], environment: dict[str, str] | None = None
 ) -> Iterator[Workbench]:
     """Open a window; `settings` go over the usual ones of the machine. At the end its engine ends too."""
-    with engine_home(folders.mktemp("run"), Path("embedded")):
-        server = CodeServer(folders.mktemp("vscode"), {**SETTINGS, **settings}, environment or {})
-        workbench = None
-        try:
-            server.start(package_extension())
-            workbench = Workbench(server)
-            workbench.open_window("first.txt")
-            workbench.wait_for_status("ready")
+    base = {**SETTINGS, **settings}
+    with engine_home(folders.mktemp("run"), base["midspan.model"]):
+        server = CodeServer(folders.mktemp("vscode"), base, environment or {})
+        with window_of(server, package_extension()) as workbench:
             yield workbench
-        except AssertionError:
-            if workbench is not None:
-                workbench.keep(OUT / "window")
-            raise
-        finally:
-            if workbench is not None:
-                workbench.close()
-            server.stop()
+
+
+@contextmanager
+def window_of(server: CodeServer, vsix: Path) -> Iterator[Workbench]:
+    """Start the server with the extension `vsix` and open a window on it. Both end at the end."""
+    workbench = None
+    try:
+        server.start(vsix)
+        workbench = Workbench(server)
+        workbench.open_window("first.txt")
+        yield workbench
+    except AssertionError:
+        if workbench is not None:
+            workbench.keep(OUT / "window")
+        raise
+    finally:
+        if workbench is not None:
+            workbench.close()
+        server.stop()
 
 
 @contextmanager

@@ -1,16 +1,13 @@
-"""An editor with several documents, a server and its engine, and what must hold whatever the editor and the engine do.
+"""An editor with several documents, a server and its engine, and what must hold whatever editor and engine do."""
 
-The server's text is compared with the editor's own by an inline completion whose selected menu item replaces the whole
-document: its `filterText` must begin with what is replaced, so the answer quotes the server's text.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from hardening.answers import Asked, check_error, check_item, check_range, items_of
-from hardening.edited_text import END, EditedText, Position
+from hardening.comparison import check_quote, quote_request, seed_of
+from hardening.edited_text import EditedText, Position
 from hardening.language_server import Answer, Broken, LanguageServer
 from hardening.running_engine import Engine
 
@@ -24,9 +21,6 @@ SETTINGS: dict[str, Any] = {
     "completionItems": True,
     "idleMinutes": 5,
 }
-_SEEDS = {"python": "for index in range(", "json": '{"a": 1, "b": ', "go": "if err != ", "plaintext": "import os\nos."}
-"""What a quoted document is replaced by: here the model always has something to suggest."""
-LANGUAGES = tuple(_SEEDS)
 _ASKED, _AUTOMATIC = 1, 2
 _TRIES = (_AUTOMATIC, *[_ASKED] * 40)
 _MOST_PENDING = 12
@@ -35,7 +29,10 @@ _CELL = "x = 1\n"
 
 @attrs.define
 class Document:
-    """`binary` documents are left alone by the server. A cell's changes are those of its `notebook`."""
+    """`binary` documents are left alone by the server. A cell's changes are those of its `notebook`.
+
+    `is_compared`: the server had this text, and nothing that may change it was sent since.
+    """
 
     uri: str
     language: str
@@ -43,6 +40,7 @@ class Document:
     content: EditedText
     binary: bool = False
     notebook: str = ""
+    is_compared: bool = False
 
 
 @attrs.define
@@ -65,6 +63,7 @@ class Editing:
     engine: Engine
     documents: dict[str, Document] = attrs.field(factory=dict)
     _pending: list[Asked] = attrs.field(factory=list)
+    _restarts: list[int] = attrs.field(factory=list)
 
     def open(self, uri: str, language: str, text: str) -> None:
         item = {"uri": uri, "languageId": language, "version": 1, "text": text}
@@ -145,32 +144,46 @@ class Editing:
             answer = self.server.answer(each.number)
             self._pending.remove(each)
             self._check(each, answer)
-        if not asked and not self.server.alive:
-            raise Broken("the server ended")
+        if not asked:
+            while self._restarts:
+                self.server.answer(self._restarts.pop())
+            if not self.server.alive:
+                raise Broken("the server ended")
         if long := [line for line in self.server.warnings if "\n" in line]:
             raise Broken(f"a message of several lines: {long[0]}")
         self.server.warnings.clear()
 
-    def compare(self, uri: str) -> None:
-        """Compare the server's text with ours. While the engine starts there is nothing to compare with."""
-        document = self.documents[uri]
-        if not self.engine.is_stopped and not document.binary:
-            self._compare(document, _AUTOMATIC)
+    def doubt(self) -> None:
+        """Have each text compared again: what was sent may have changed any."""
+        for document in self.documents.values():
+            document.is_compared = False
+
+    def compare(self, *uris: str) -> None:
+        """Compare the server's texts with ours, by default all. While the engine starts nothing can be compared."""
+        if not self.engine.is_stopped:
+            documents = [self.documents[uri] for uri in uris or self.documents]
+            self._without_quote([each for each in documents if not each.is_compared], 0, _AUTOMATIC)
 
     def compare_all(self) -> None:
-        """Compare each text; wait for the engine. For some texts the model has nothing, so they are counted."""
-        for document in self.documents.values():
-            if not document.binary and not any(self._compare(document, kind) for kind in _TRIES):
-                self.counts.silent += 1
-                report = self.server.ask("workspace/executeCommand", {"command": "midspan.status", "arguments": []})
-                if report.result["state"] not in ("ready", "busy"):
-                    raise Broken(f"no text of {document.uri} within {len(_TRIES)} requests: {report.result['message']}")
+        """Compare each text, also those that did not change since; wait for the engine.
+
+        A text after whose seeds the model would write nothing is counted as silent.
+        """
+        left = list(self.documents.values())
+        for number, trigger in enumerate(_TRIES):
+            left = self._without_quote(left, number, trigger)
+        if left:
+            self.counts.silent += len(left)
+            report = self.server.ask("workspace/executeCommand", {"command": "midspan.status", "arguments": []})
+            if report.result["state"] not in ("ready", "busy"):
+                raise Broken(f"no text of {left[0].uri} within {len(_TRIES)} requests: {report.result['message']}")
 
     def restart_engine(self) -> None:
-        """Restart the engine by the user's command."""
+        """Restart the engine by the user's command, which `settle` waits for."""
         self.engine.resume()
         self.engine.disasters += 1
-        self.server.ask("workspace/executeCommand", {"command": "midspan.restartEngine"})
+        command = {"command": "midspan.restartEngine"}
+        self._restarts.append(self.server.request("workspace/executeCommand", command))
 
     def finish(self) -> None:
         """Check all that is left, and close what is open."""
@@ -198,6 +211,7 @@ class Editing:
         return {"uri": uri, "languageId": "python", "version": 1, "text": _CELL}
 
     def _change(self, document: Document, change: Mapping[str, object]) -> None:
+        document.is_compared = False
         identifier = {"uri": document.uri, "version": document.version}
         if document.notebook:
             content = [{"document": identifier, "changes": [change]}]
@@ -205,20 +219,18 @@ class Editing:
         else:
             self.server.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
 
-    def _compare(self, document: Document, trigger: int) -> bool:
-        whole = {"start": {"line": 0, "character": 0}, "end": END}
-        seed = _SEEDS[document.language]
-        context = {"triggerKind": trigger, "selectedCompletionInfo": {"range": whole, "text": seed}}
-        params = {"textDocument": {"uri": document.uri}, "position": whole["start"], "context": context}
-        answer = self.server.ask("textDocument/inlineCompletion", params)
-        for item in items_of(answer):
-            quoted = item.get("filterText") or item["insertText"]
-            told = quoted.removesuffix(item["insertText"].removeprefix(seed))
-            if item.get("filterText") is not None and EditedText.of(told) != document.content:
-                raise Broken(f"the server has another text: {_difference(EditedText.of(told), document.content)}")
-            self.counts.echoes += 1
-            return True
-        return False
+    def _without_quote(self, documents: Sequence[Document], number: int, trigger: int) -> list[Document]:
+        """Ask for quotes of documents at once, after their seeds `number`, and return those of which none came."""
+        numbers = list[int]()
+        asked = [each for each in documents if not each.binary]
+        for each in asked:
+            params = quote_request(each.uri, seed_of(each.language, number), trigger)
+            numbers.append(self.server.request("textDocument/inlineCompletion", params))
+        for each, request in zip(asked, numbers, strict=True):
+            answer = self.server.answer(request)
+            each.is_compared = check_quote(answer, each.content, seed_of(each.language, number))
+            self.counts.echoes += each.is_compared
+        return [each for each in asked if not each.is_compared]
 
     def _check(self, asked: Asked, answer: Answer) -> None:
         self.counts.answers += 1
@@ -237,10 +249,3 @@ class Editing:
 
 def _cells(uris: list[str]) -> list[dict[str, object]]:
     return [{"kind": 2, "document": uri} for uri in uris]
-
-
-def _difference(told: EditedText, ours: EditedText) -> str:
-    pairs = enumerate(zip(told.units, ours.units, strict=False))
-    same = next((at for at, (one, other) in pairs if one != other), min(len(told.units), len(ours.units)))
-    parts = [f"{len(each.units)} units, {each.units[same : same + 20]!r} from {same} on" for each in (told, ours)]
-    return "; ours: ".join(parts)

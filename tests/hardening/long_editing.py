@@ -1,9 +1,17 @@
-"""Runs the editing machine: so many operations, from a seed."""
+"""Runs the editing machine: so many operations, from a seed; for `make soak` with several editors at a time."""
 
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import attrs
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from hardening.bench import Bench
+from hardening.editing import Counts
 from hardening.editing_machine import EditingMachine
 from hardening.running_engine import engine_of
 from hardening.work import Row, Work, told
@@ -14,6 +22,9 @@ _SHORT_EXAMPLES = 2
 _BATCH = 4_000
 _MILLION = 1_000_000
 _MOST_LOST = 5
+_MOST_EDITORS = 8
+_SEEDS_APART = 10_000
+"""Between two editors: more batches than one does."""
 
 
 def run(bench: Bench, operations: int, number: int) -> None:
@@ -31,24 +42,67 @@ def run(bench: Bench, operations: int, number: int) -> None:
     run_state_machine_as_test(machine, settings=chosen)
 
 
+@attrs.frozen
+class Share:
+    """One editor's part: batches with seeds from `seed` on, in its own `folder`, for so many seconds or operations."""
+
+    name: str
+    folder: Path
+    seed: int
+    seconds: float
+    operations: int
+
+
+@attrs.frozen
+class Done:
+    """What one editor did, and what it lost."""
+
+    counts: Counts
+    disasters: int
+    lost: list[str]
+
+
 def soak(work: Work) -> list[Row]:
-    """Edit in batches, each with a seed of its own, until the time is over."""
-    bench, lost, batch = Bench(work.folder), list[str](), 0
+    """Edit in one editor for each processor: a single one mostly waits for its server and its engine."""
+    editors = min(max(os.cpu_count() or 1, 1), _MOST_EDITORS)
+    shares = [_share(work, number, editors) for number in range(editors)]
+    # The children of a fork would share hypothesis' state.
+    with ProcessPoolExecutor(editors, get_context("spawn")) as pool:
+        done = list(pool.map(_edit, shares))
+    counts = [each.counts for each in done]
+    compared = f"{sum(each.echoes for each in counts):,} texts compared"
+    silent = f"{sum(each.silent for each in counts)} without a suggestion to compare"
+    answers = f"{sum(each.answers for each in counts):,} answers"
+    seen = f"{compared}, {silent}, {answers}, {sum(each.disasters for each in done)} disasters, {editors} editors"
+    lost = [line for each in done for line in each.lost]
+    operations = sum(each.operations for each in counts)
+    return [Row("operations of an editor, engines that die meanwhile", operations, lost, seen)]
+
+
+def _share(work: Work, number: int, editors: int) -> Share:
+    folder = work.folder / f"editor-{number}"
+    folder.mkdir(mode=0o700)
+    name = f"editor {number + 1} of {editors}"
+    return Share(name, folder, work.seed + number * _SEEDS_APART, work.left, _MILLION // editors)
+
+
+def _edit(share: Share) -> Done:
+    """Edit in batches, each with a seed of its own. Runs in a process of its own."""
+    for name in ("RUNTIME", "DATA", "CONFIG"):
+        os.environ[f"MIDSPAN_{name}_DIR"] = str(share.folder)
+    bench, until, lost = Bench(share.folder), time.monotonic() + share.seconds, list[str]()
+    number = share.seed
     try:
-        while work.left > 0 and bench.counts.operations < _MILLION and len(lost) < _MOST_LOST:
-            number = work.seed + batch
+        while time.monotonic() < until and bench.counts.operations < share.operations and len(lost) < _MOST_LOST:
             try:
                 run(bench, _BATCH, number)
             except Exception as error:  # A failure of hypothesis itself is one too: it says that something is flaky.
                 lost.append(f"seed {number}: {told(error)}")
-                work.say("\n".join([str(error), *getattr(error, "__notes__", [])]))
-            batch += 1
-            work.say(f"{bench.counts.operations:,} operations")
+                print("\n".join([str(error), *getattr(error, "__notes__", [])]), flush=True)
+            number += 1
+            print(f"{time.strftime('%H:%M:%S')} {share.name}: {bench.counts.operations:,} operations", flush=True)
     finally:
         bench.close()
-        if (engine := engine_of(work.folder)) is not None:
+        if (engine := engine_of(share.folder)) is not None:
             engine.terminate()
-    counts = bench.counts
-    compared = f"{counts.echoes:,} texts compared, {counts.silent} without a suggestion to compare"
-    seen = f"{compared}, {counts.answers:,} answers, {bench.engine.disasters} disasters"
-    return [Row("operations of an editor, engines that die meanwhile", counts.operations, lost, seen)]
+    return Done(bench.counts, bench.engine.disasters, lost)

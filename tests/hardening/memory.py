@@ -14,6 +14,9 @@ FILLS = 50_000
 SETTINGS = {"model": "embedded", "threads": 1, "idleMinutes": 5, "maxTokens": 8}
 _WEIGHED = (0.2, 0.8)
 _KEYS_A_FILE = 40
+_KEYS_A_PLACE = 8
+"""A fill at another place reads some 320 tokens first, which takes ten times as long as the fill itself."""
+_LINES_APART = 53
 _MOST_SERVER, _MOST_ENGINE = 110e6, 350e6
 _MOST_GROWTH = 1.05
 _LEAST_LINES = 60
@@ -22,7 +25,7 @@ _WARM_FILLS = 5_000
 
 
 def soak(work: Work) -> list[Row]:
-    """Type into one file after the other, and weigh both processes at a fifth and at four fifths of the fills."""
+    """Type words into one file after the other, and weigh both processes at a fifth and at four fifths of the fills."""
     fills = work.of_hour(FILLS)
     server = LanguageServer(work.folder, SETTINGS)
     try:
@@ -52,7 +55,8 @@ def _type(work: Work, server: LanguageServer, fills: int) -> tuple[list[tuple[in
         server.notify("textDocument/didOpen", {"textDocument": document})
         lines = text.count("\n")
         for key in range(_KEYS_A_FILE):
-            _press(server, uri, key + 1, (done * 7 + key) % lines)
+            place, column = divmod(done, _KEYS_A_PLACE)
+            _press(server, uri, key + 1, (place * _LINES_APART) % lines, column)
             done += 1
         server.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         # On a slow machine the time is what ends it.
@@ -66,13 +70,13 @@ def _type(work: Work, server: LanguageServer, fills: int) -> tuple[list[tuple[in
     return resident, done
 
 
-def _press(server: LanguageServer, uri: str, version: int, line: int) -> None:
-    """Type a letter at the start of a line, and ask for a fill after it."""
-    here = {"line": line, "character": 0}
+def _press(server: LanguageServer, uri: str, version: int, line: int, column: int) -> None:
+    """Type a letter, and ask for a fill after it."""
+    here = {"line": line, "character": column}
     change = {"range": {"start": here, "end": here}, "text": "abcdefgh"[version % 8]}
     identifier = {"uri": uri, "version": version}
     server.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
-    after = {"line": line, "character": 1}
+    after = {"line": line, "character": column + 1}
     server.ask("midspan/fill", {"textDocument": {"uri": uri}, "position": after})
 
 

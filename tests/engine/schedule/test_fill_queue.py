@@ -12,6 +12,8 @@ from engine.schedule.fill_queue import MAX_BATCH, OWNER_BATCH, PATIENCE_S, FillQ
 from engine.schedule.scheduler import Scheduler
 from engine.schedule.ticket import ScheduledTicket
 
+LONG = attrs.evolve(HOLE, rule="left-to-right", max_tokens=64, extent="lines", budget_ms=6e5)
+
 
 def ticket(owner: int, submitted: float) -> ScheduledTicket:
     return ScheduledTicket(HOLE, asyncio.Future(), None, submitted, owner)
@@ -51,6 +53,15 @@ async def test_one_owner_never_takes_all_places(queue: FillQueue) -> None:
     assert taken(queue, [*joined, ticket(1, 0), ticket(1, 0)], 0.3) == [(2, 0.2)]
 
 
+async def test_who_types_does_not_wait_for_long_fills_of_his_own(queue: FillQueue) -> None:
+    many = [ScheduledTicket(LONG, asyncio.Future(), None, number / 1000, 1) for number in range(40)]
+    for one in many[OWNER_BATCH:]:
+        queue.put(one)
+    queue.put(ticket(1, 0.2))
+    queue.put(ScheduledTicket(LONG, asyncio.Future(), None, 0.3, 2))
+    assert taken(queue, many[:OWNER_BATCH], 0.4)[:2] == [(1, 0.2), (2, 0.3)]
+
+
 async def test_there_are_never_more_than_a_batch(queue: FillQueue) -> None:
     for owner in range(2 * MAX_BATCH):
         queue.put(ticket(owner, 0.0))
@@ -61,8 +72,7 @@ async def test_there_are_never_more_than_a_batch(queue: FillQueue) -> None:
 async def test_a_fill_of_another_client_does_not_wait_for_sixty_long_ones(embedded: EmbeddedModel) -> None:
     scheduler = Scheduler(embedded)
     await scheduler.start()
-    long = attrs.evolve(HOLE, rule="left-to-right", max_tokens=64, extent="lines", budget_ms=6e5)
-    many = [scheduler.submit(long, None, owner=1).result for _ in range(60)]
+    many = [scheduler.submit(LONG, None, owner=1).result for _ in range(60)]
     one = scheduler.submit(attrs.evolve(HOLE, max_tokens=4), None, owner=2).result
     await one
     assert sum(each.done() for each in many) <= OWNER_BATCH

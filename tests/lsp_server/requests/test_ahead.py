@@ -7,6 +7,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsp_editor import PATIENCE_S, Editor, engine_home, eventually
+from lsprotocol import types
+from recording_engine import RecordingEngine
+
+from engine.client.launcher import EngineOptions
+from lsp_server.requests.ahead import SLOW_MS, Ahead
+from lsp_server.server import MidspanServer
+from lsp_server.suggest.restraint import Restraint
 
 pytestmark = pytest.mark.slow
 
@@ -85,3 +92,31 @@ async def test_while_a_suggestion_is_typed_along_the_fill_after_it_is_kept(edito
         await editor.suggest()
     assert (await counts(editor))[0] <= before[0] + 1, "at most a start of a line is asked for again"
     await eventually(lambda: editor.states[-1] == "ready")
+
+
+async def test_a_file_that_new_settings_exclude_is_not_filled_ahead(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    engine = RecordingEngine(tiny_model)
+    await engine.start()
+    server = MidspanServer()
+    server.protocol.client_capabilities = types.ClientCapabilities()
+    session = server.session
+    session.link.configure(EngineOptions(model=str(tiny_model)))
+    await session.link.client()
+    session.board.took(SLOW_MS)
+    ahead = Ahead(session, Restraint())
+    for name in ("excluded", "kept"):
+        uri = f"file:///project/{name}.txt"
+        session.open(types.TextDocumentItem(uri, "plaintext", 0, f"{name}\n"))
+        snapshot = session.served(uri)
+        assert snapshot is not None
+        ahead.aim(snapshot, len(name), " text")
+    session.configuration.update({"exclude": ["excluded.txt"]})
+    await eventually(lambda: any(fill.ahead for fill in engine.fills))
+    # Fills ahead begin in the order in which they were aimed at.
+    assert [fill.prefix for fill in engine.fills if fill.ahead] == ["kept text"]
+    ahead.forget_all()
+    await session.link.close()
+    await engine.stop()

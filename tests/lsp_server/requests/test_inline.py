@@ -13,6 +13,8 @@ from lsp_editor import INVOKED, PATIENCE_S, Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+# The grammar of TSX reads this until its time is over.
+ENDLESS = "let a = 1;\n 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}items:\")/*{]"
 # Slow enough to catch a running request: hundreds of tokens, each in a pass of its own.
 SLOW = {"rule": "left-to-right", "maxTokens": 512, "budgetMs": 5000, "maxLines": 64}
 
@@ -126,8 +128,7 @@ async def test_typing_along_a_suggestion_does_not_ask_the_engine(editor: Editor)
 
 
 async def test_the_status_says_when_a_file_is_cut_by_its_lines(editor: Editor) -> None:
-    endless = "let a = 1;\n 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}items:\")/*{]"
-    editor.open(f"{endless}|", "file:///project/odd.tsx", "typescriptreact")
+    editor.open(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
     await editor.until("ready")
 
     await editor.suggest(INVOKED)
@@ -136,6 +137,21 @@ async def test_the_status_says_when_a_file_is_cut_by_its_lines(editor: Editor) -
     editor.open("x = |\n", "file:///project/plain.py", "python")
     await editor.suggest(INVOKED)
     assert "too long" not in (await editor.command("midspan.status"))["message"]
+
+
+async def test_nothing_is_answered_for_a_text_that_came_while_the_parse_was_waited_for(editor: Editor) -> None:
+    editor.open(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
+    await editor.until("ready")
+
+    filled = asyncio.ensure_future(editor.fill())
+    suggested = asyncio.ensure_future(editor.suggest(INVOKED))
+    await asyncio.sleep(0)  # Both are sent.
+    editor.version -= 1  # The edit brings the same version again: only the text tells.
+    editor.type("\n\n")
+
+    with pytest.raises(JsonRpcException, match="changed while its hole was filled"):
+        await filled
+    assert await suggested == []
 
 
 async def test_the_newest_request_cancels_the_older_one_in_the_engine(slow_editor: Editor) -> None:

@@ -155,7 +155,7 @@ class _Screen:
             return rest.texts[0]
         presented = [Presented(answer, True, 0.9)] if answer else []
         if rest is not None:
-            presented = longer(presented, rest.texts[0], rest.offer.source)
+            presented = longer(presented, rest)
         if not presented:
             return ""
         self.reuse.remember(*here, presented, lambda: 1)

@@ -66,7 +66,8 @@ end
 ---@param client vim.lsp.Client
 ---@param buf integer
 ---@param is_asked boolean
-local function ask(client, buf, is_asked)
+---@param after? fun() called once there is ghost text for it
+local function ask(client, buf, is_asked, after)
   timer:stop()
   local entry = selected_entry()
   if entry and entry.text == '' then
@@ -84,6 +85,9 @@ local function ask(client, buf, is_asked)
     end
     -- The server shows why it has nothing. Old ghost text must not stay after an error.
     ghost.show(client, not err and result and (result.items or result) or {}, is_asked)
+    if after and ghost.shown() then
+      after()
+    end
   end, buf)
   request.id = sent and id or nil
 end
@@ -120,8 +124,9 @@ local function soon(buf)
 end
 
 --- Ask because the user wants it. Returns false where Midspan does not run.
+---@param after? fun() called once there is ghost text for it
 ---@return boolean
-function M.by_hand()
+function M.by_hand(after)
   local buf = vim.api.nvim_get_current_buf()
   local client = require('midspan.client').of(buf)
   if not client or not is_typed_in(buf) then
@@ -130,7 +135,7 @@ function M.by_hand()
   if toggle.is_off_in(buf) then
     require('midspan.tell').info('suggestions are off in this buffer; `:Midspan toggle buffer` turns them on')
   else
-    ask(client, buf, true)
+    ask(client, buf, true, after)
   end
   return true
 end

@@ -5,7 +5,8 @@ local ghost = require('midspan.ghost')
 
 local M = {}
 
---- Show the candidate that is `count` further in the list. If there is only one, ask for more.
+--- Show the candidate that is `count` further in the list. If there is only one, ask for more first: the one that is
+--- shown stays the first of them.
 ---@param count integer
 ---@return boolean
 function M.step(count)
@@ -14,7 +15,9 @@ function M.step(count)
     return false
   end
   if shown.count == 1 then
-    return ask.by_hand()
+    return ask.by_hand(function()
+      ghost.step(count)
+    end)
   end
   ghost.step(count)
   return true

@@ -7,6 +7,8 @@ local KEYS = { '<C-e>', '<C-n>', '<C-p>', '<C-y>', '<CR>', '<Down>', '<PageDown>
 local SNIPPET = vim.lsp.protocol.InsertTextFormat.Snippet
 --- What is drawn for an entry that is a snippet: nothing that we know of can continue it.
 local UNKNOWN = ''
+--- Whether nvim-cmp has our listeners: they stay until Neovim ends.
+local follows_cmp = false
 
 ---@class midspan.MenuEntry
 ---@field start integer the column where its text begins, 0-based, in bytes
@@ -97,8 +99,8 @@ function M.follow(group, changed)
     group = group,
     callback = function()
       local cmp = package.loaded['cmp']
-      if cmp and cmp.event and not M.follows_cmp then
-        M.follows_cmp = true
+      if cmp and cmp.event and not follows_cmp then
+        follows_cmp = true
         for _, event in ipairs({ 'menu_opened', 'menu_closed' }) do
           cmp.event:on(event, function()
             changed(vim.api.nvim_get_current_buf())

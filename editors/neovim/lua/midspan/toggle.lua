@@ -14,15 +14,24 @@ local function tell(on, where)
   require('midspan.tell').info(('suggestions are %s %s'):format(on and 'on' or 'off', where))
 end
 
+--- Return a client of ours. If there is none, tell the user, and return nil.
+---@return vim.lsp.Client?
+local function client_or_tell()
+  local client = require('midspan.client').any()
+  if not client then
+    require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
+  end
+  return client
+end
+
 --- Send a command to the servers of all project roots, and call `on_result` with the first one's result.
 ---@param name string
 ---@param arguments any[]?
 ---@param on_result fun(result: any)
 local function execute_everywhere(name, arguments, on_result)
   local client_of = require('midspan.client')
-  local client = client_of.any()
+  local client = client_or_tell()
   if not client then
-    require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
     return
   end
   client_of.execute(client, name, arguments, function(result)
@@ -87,15 +96,13 @@ end
 --- Have suggestions come unasked, or only when the user asks, until Neovim ends.
 ---@param state? 'on'|'off' default: the other one
 function M.automatic(state)
-  local client_of = require('midspan.client')
-  local client = client_of.any()
+  local client = client_or_tell()
   if not client then
-    require('midspan.tell').warn('the language server does not run here, so there is nothing to turn off')
     return
   end
   local on = state == 'on' or (state == nil and not M.is_automatic(client))
   hide()
-  for _, each in ipairs(vim.lsp.get_clients({ name = client_of.NAME })) do
+  for _, each in ipairs(vim.lsp.get_clients({ name = require('midspan.client').NAME })) do
     each.settings = vim.tbl_deep_extend('force', each.settings or {}, { midspan = { automatic = on } })
     each:notify('workspace/didChangeConfiguration', { settings = each.settings })
   end

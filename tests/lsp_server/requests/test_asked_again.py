@@ -1,0 +1,105 @@
+"""A user who asks where something is on the screen: that stays the first, and the others come after it.
+
+An editor goes to the next one from the text that it shows, so a list that has lost this text has lost the place. The
+engine asks a real HTTP server on loopback, which draws other texts each time.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from lsprotocol import types
+from remote_server import ModelServer, serving
+from scripted_model import guesses
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
+    model, editor = server.model("openai"), Editor()
+    with engine_home(tmp_path_factory.mktemp("runtime"), model):
+        await editor.start({"model": model, "gate": 0.6, "budgetMs": 5000, "memory": "off"})
+        editor.open("|\n")
+        await editor.until("ready")
+        yield editor
+        await editor.stop()
+
+
+@pytest.fixture
+def editor(session: Editor, server: ModelServer, request: pytest.FixtureRequest) -> Editor:
+    """An editor with a new document and the cursor after "link = "; the model's best guess is "open()"."""
+    server.behaviour = guesses("open()", "close()", "dial()")
+    session.open("link = |\n", f"file:///project/{request.node.name}.py", "python")
+    return session
+
+
+async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUTOMATIC) -> list[str]:
+    return [str(item.insert_text) for item in await editor.suggest(trigger)]
+
+
+def tag_of(item: types.InlineCompletionItem) -> Any:
+    assert item.command is not None
+    assert item.command.arguments is not None
+    return item.command.arguments[0]
+
+
+async def test_what_came_while_typing_stays_the_first(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == ["open()"]
+    server.behaviour = guesses("close()", "dial()", "call()")
+    assert await shown(editor, INVOKED) == ["open()", "close()", "dial()"]
+
+
+async def test_what_is_left_of_a_text_typed_along_stays_the_first(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == ["open()"]
+    editor.type("op")
+    server.behaviour = guesses("tion", "era", "us")
+    assert await shown(editor, INVOKED) == ["en()", "tion", "era"]
+
+
+async def test_who_asks_twice_gets_the_same_in_the_same_order(editor: Editor, server: ModelServer) -> None:
+    asked = await shown(editor, INVOKED)
+    assert asked == ["open()", "close()", "dial()"]
+    server.behaviour = guesses("dial()", "call()", "open()")
+    assert await shown(editor, INVOKED) == asked
+
+
+async def test_who_asks_again_may_get_more(editor: Editor, server: ModelServer) -> None:
+    server.behaviour = guesses("open()", "open()", "open()")
+    assert await shown(editor, INVOKED) == ["open()"]
+    server.behaviour = guesses("close()", "open()", "dial()")
+    assert await shown(editor, INVOKED) == ["open()", "close()", "dial()"]
+
+
+async def test_what_was_on_the_screen_has_no_confidence_unless_the_model_says_it_again(
+    editor: Editor, server: ModelServer
+) -> None:
+    await shown(editor, INVOKED)
+    server.behaviour = guesses("close()", "call()", "call()")
+    tags = [tag_of(item) for item in await editor.suggest(INVOKED)]
+    assert [tag["confidence"] for tag in tags] == [None, 0.9, None]
+    assert len({tag["offer"] for tag in tags}) == 1
+
+
+async def test_what_the_user_dismissed_does_not_stay(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == ["open()"]
+    here = editor.position()
+    position = {"line": here.line, "character": here.character}
+    await editor.command("midspan.dismissed", {"uri": editor.uri, "position": position})
+    server.behaviour = guesses("close()", "dial()", "call()")
+    assert await shown(editor, INVOKED) == ["close()", "dial()", "call()"]
+
+
+async def test_what_the_user_typed_past_does_not_stay(editor: Editor, server: ModelServer) -> None:
+    assert await shown(editor) == ["open()"]
+    editor.type("c")
+    server.behaviour = guesses("lose()", "all()", "ut()")
+    assert await shown(editor, INVOKED) == ["lose()", "all()", "ut()"]
