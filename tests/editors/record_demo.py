@@ -48,11 +48,13 @@ LETTERS_BEFORE_LOOK, WORTH_A_KEY = 2, 2
 class Screen:
     """A tmux of its own with one program in it, whose screens are recorded while `recording` is set."""
 
-    def __init__(self, home: Path, command: list[str], variables: dict[str, str]) -> None:
+    def __init__(
+        self, home: Path, command: list[str], variables: dict[str, str], columns: int = COLUMNS, rows: int = ROWS
+    ) -> None:
         self._tmux = [str(TMUX), "-S", str(home / "tmux"), "-f", "/dev/null"]
         # Without these variables a program takes the terminal for one of few colours.
         colours = ["env", "TERM=tmux-256color", "COLORTERM=truecolor"]
-        size = ["-x", str(COLUMNS), "-y", str(ROWS)]
+        size = ["-x", str(columns), "-y", str(rows)]
         argv = [*self._tmux, "new-session", "-d", *size, *colours, *command]
         subprocess.run(argv, env=variables, check=True)
         # tmux's own status line would take a row of the picture; Escape would wait half a second.

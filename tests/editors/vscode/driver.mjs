@@ -78,6 +78,10 @@ const methods = {
     return page.evaluate(({ selector, name }) => document.querySelector(selector)?.getAttribute(name), { selector, name });
   },
 
+  async resize({ width, height }) {
+    await page.setViewportSize({ width, height });
+  },
+
   async screenshot({ path }) {
     await page.screenshot({ path });
   },
