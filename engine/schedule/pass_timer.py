@@ -1,5 +1,8 @@
 """What a pass costs, measured while the engine runs."""
 
+_MOST_TIMES = 4.0
+"""A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
+
 
 class PassTimer:
     """A running mean of milliseconds a pass, by its number of rows rounded up to a power of two."""
@@ -14,7 +17,10 @@ class PassTimer:
     def record(self, rows: int, milliseconds: float) -> None:
         bucket = self.bucket(rows)
         known = self._mean.get(bucket)
-        self._mean[bucket] = milliseconds if known is None else known + 0.2 * (milliseconds - known)
+        if known is None:
+            self._mean[bucket] = milliseconds
+        else:
+            self._mean[bucket] = known + 0.2 * (min(milliseconds, _MOST_TIMES * known) - known)
 
     def expect(self, rows: int) -> float:
         """Return the milliseconds that a pass of `rows` rows should take; 0.0 while nothing is measured."""
