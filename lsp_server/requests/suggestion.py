@@ -57,7 +57,10 @@ def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]
     guesses = [
         attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least
     ]
-    shown = {each.text: each for each in (*sure, *guesses) if each.text}
+    shown = dict[str, Presented]()
+    for each in (*sure, *guesses):
+        shown.setdefault(each.text, each)
+    shown.pop("", None)
     return list(shown.values())[:MAX_SUGGESTIONS]
 
 

@@ -28,9 +28,9 @@ _SHORT = 5
 
 @attrs.frozen
 class Presented:
-    """A text to show. `confidence` is how likely the first line of the whole shaped fill is right, between 0 and 1.
+    """A text to show. `confidence` is how likely its first line is right as far as it goes, between 0 and 1.
 
-    `is_start` says that the text is only the start of that line. `source` gave most of the whole fill, and `origins`
+    `is_start` says that the text is only the start of a line. `source` gave most of the whole fill, and `origins`
     are where parts of the text come from, if the fill asked for them.
     """
 
@@ -57,7 +57,7 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     is_whole = confidence >= settings.gate and (has_whole_line or not settings.gate)
     if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
         return Presented(_sure_lines(candidate, text, settings.gate), is_start=False, confidence=confidence)
-    return Presented(start.text, is_start=True, confidence=confidence) if start.text else None
+    return Presented(start.text, is_start=True, confidence=start.confidence) if start.text else None
 
 
 def _sure_lines(candidate: Candidate, text: str, gate: float) -> str:

@@ -34,13 +34,13 @@ def test_a_line_passes_from_the_threshold_on() -> None:
     assert shown(candidate([], []), Settings(gate=0.0, whole_lines=True)) == ("", False)
 
 
-def test_the_confidence_is_of_the_whole_first_line() -> None:
+def test_the_confidence_is_of_what_is_shown_of_the_first_line() -> None:
     language, hole = opened("").language, hole_at("x = ¦\n")
     call = candidate(["abcde", ".def", "\nx = 1"], [0.9, 0.8, 0.1])
-    for gate in (0.5, 0.8):
+    for gate, confidence in ((0.5, 0.72), (0.8, 0.9)):
         presented = gated(call, call.text, hole, language, Settings(gate=gate))
         assert presented is not None
-        assert presented.confidence == pytest.approx(0.72)
+        assert presented.confidence == pytest.approx(confidence)
 
 
 def test_a_confident_first_line_is_shown_with_the_confident_lines_below_it() -> None:

@@ -109,7 +109,7 @@ def test_a_confident_fill_is_presented_whole() -> None:
 def test_a_doubtful_fill_is_presented_up_to_its_doubtful_token() -> None:
     (presented,) = present(planned("x = ¦\n", Settings(gate=0.6)), answer(CALL))
     assert (presented.text, presented.is_start) == ("self.connect(", True)
-    assert presented.confidence < 0.6, "the confidence is of the whole line"
+    assert presented.confidence > 0.8, "the confidence is of the start"
 
 
 def test_nothing_is_presented_that_the_gate_hides() -> None:
