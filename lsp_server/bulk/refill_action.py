@@ -48,7 +48,7 @@ class Refill:
         filler = filler_of(self._project, client)
         edits = await until_cancelled(work, refill(snapshot, selection.start, selection.end, filler))
         if not edits:
-            raise NotApplied("the model has no answer here that it is sure enough of; nothing was changed")
+            raise NotApplied("nothing was changed: the model is not sure enough of any answer here")
         name = PurePath(snapshot.path).name
         files = [
             DraftFile.of(snapshot, name, edit.file_edit(with_doubtful=True), edit.places[0].reason) for edit in edits

@@ -146,15 +146,17 @@ class Suggestions:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
             return []
-        followed = self._followed(request, *here)
-        may_grow = followed is not None and not unasked and followed.offer.may_grow(followed.texts[0], *here)
+        followed = self._followed(*here)
+        # Of several guesses the editor may show any.
+        only = followed.texts[0] if followed is not None and len(followed.texts) == 1 else ""
+        may_grow = followed is not None and only != "" and not unasked and followed.offer.may_grow(only, *here)
         if request.automatic and followed is not None and not may_grow:
             session.board.counts.reused += 1
             if is_typed:
-                restraint.showed(*here, followed.texts[0])
-            if is_typed and not unasked:
-                self._ahead.aim(*here, followed.texts[0])
-            return tagged(followed.texts, cursor, followed.offer, [None])
+                restraint.showed(*here, only)
+            if is_typed and only and not unasked:
+                self._ahead.aim(*here, only)
+            return tagged(followed.texts, cursor, followed.offer, [None] * len(followed.texts))
         if unasked:
             return []
         return await self._ask(request, cursor, snapshot, followed)
@@ -200,8 +202,8 @@ class Suggestions:
         """Return whether the user wants suggestions only when asked for, and has not asked."""
         return request.automatic and not self._session.is_automatic
 
-    def _followed(self, request: SuggestionRequest, snapshot: Snapshot, offset: int) -> Rest | None:
-        """Return what is left of an offer while the user types along it, not more texts than are asked for, or None."""
+    def _followed(self, snapshot: Snapshot, offset: int) -> Rest | None:
+        """Return what is left of an offer while the user types along it, or None."""
         followed = self._reuse.follow(snapshot, offset)
         # While nothing comes unasked, only what was asked for stays.
         may_stay = self._session.is_automatic or (
@@ -210,7 +212,7 @@ class Suggestions:
         if followed is None or not may_stay:
             return None
         rests = [each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)]
-        return Rest(followed.offer, rests[: request.candidates]) if rests else None
+        return Rest(followed.offer, rests) if rests else None
 
     def _presented(
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]

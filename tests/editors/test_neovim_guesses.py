@@ -58,3 +58,13 @@ def test_what_typing_has_shown_is_not_lost_among_the_guesses(neovim: Neovim, mod
     go(neovim, "<M-]>", "open()")
     neovim.keys("<Tab>")
     neovim.eventually(lambda: neovim.text() == "link = xopen()\n", "it is not accepted")
+
+
+def test_the_guess_that_is_shown_stays_while_it_is_typed_along(neovim: Neovim, model: ModelServer) -> None:
+    model.behaviour = guesses("opens()", "option()", "opus()")
+    neovim.settled()
+    go(neovim, "<C-g>", "opens()")
+    go(neovim, "<M-]>", "option()")
+    assert neovim.after_answer(lambda: neovim.type("o")) == "ption()"
+    assert neovim.after_answer(lambda: neovim.type("p")) == "tion()"
+    go(neovim, "<M-]>", "us()")

@@ -180,7 +180,7 @@ async def test_answers_are_offered_only_if_the_model_is_sure_of_one(
 ) -> None:
     await begin(editor, server, project, "def f():\n    \n\n\nprint(3)\n", preview=True)
     server.behaviour = writes([("return", 0.9), (" 1", 0.5)], [("return", 0.9), (" 2", 0.4)])
-    with pytest.raises(JsonRpcException, match="no answer here that it is sure enough of"):
+    with pytest.raises(JsonRpcException, match="not sure enough of any answer here"):
         await editor.bulk_edit("Fill this hole", "    \n")
 
 

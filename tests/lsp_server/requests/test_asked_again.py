@@ -103,3 +103,12 @@ async def test_what_the_user_typed_past_does_not_stay(editor: Editor, server: Mo
     editor.type("c")
     server.behaviour = guesses("lose()", "all()", "ut()")
     assert await shown(editor, INVOKED) == ["lose()", "all()", "ut()"]
+
+
+async def test_all_guesses_that_are_typed_along_stay(editor: Editor, server: ModelServer) -> None:
+    server.behaviour = guesses("opens()", "option()", "call()")
+    assert await shown(editor, INVOKED) == ["opens()", "option()", "call()"]
+    editor.type("op")
+    assert await shown(editor) == ["ens()", "tion()"], "the editor may show any of them"
+    editor.type("t")
+    assert await shown(editor) == ["ion()"]

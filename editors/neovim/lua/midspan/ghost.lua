@@ -124,7 +124,20 @@ function M.draw(buf)
   })
 end
 
---- Show the first of these items at the cursor of the current buffer.
+---@param answer midspan.Answer
+---@param rest? string what is drawn
+---@param buf integer
+---@return integer number of the item that shows the same; of the first one if none does
+local function number_of(answer, rest, buf)
+  for number, item in ipairs(answer.items) do
+    if rest and rest_of(answer, item, buf) == rest then
+      return number
+    end
+  end
+  return 1
+end
+
+--- Show one of these items at the cursor of the current buffer: the one that is drawn already, else the first.
 ---@param client vim.lsp.Client
 ---@param items lsp.InlineCompletionItem[]
 ---@param is_asked boolean whether the user asked for them
@@ -133,7 +146,8 @@ function M.show(client, items, is_asked)
   local row, col, line = here(buf)
   local range = items[1] and items[1].range
   local start = range and vim.str_byteindex(line, client.offset_encoding, range.start.character, false) or col
-  answers[buf] = {
+  local drawn = M.shown()
+  local answer = { ---@type midspan.Answer
     client = client,
     items = items,
     is_asked = is_asked,
@@ -143,6 +157,8 @@ function M.show(client, items, is_asked)
     before = line:sub(1, start),
     after = line:sub(col + 1),
   }
+  answer.number = number_of(answer, drawn and drawn.rest, buf)
+  answers[buf] = answer
   M.draw(buf)
 end
 
