@@ -37,17 +37,16 @@ class EngineMemories:
         self._tokenizer = tokenizer
         special = tokenizer.get_added_tokens_decoder()
         text = [token for token in tokenizer.get_vocab().values() if token not in special]
-        self._line_breaks = np.array(sorted(token for token in text if vocabulary.breaks_line(token)), np.int64)
-        self._mixes = use != "windows"
         size = 1 + max(tokenizer.get_vocab().values())
+        self._line_breaks = np.zeros(size, np.bool_)
+        self._line_breaks[[token for token in text if vocabulary.breaks_line(token)]] = True
+        self._mixes = use != "windows"
         self._continuing = np.zeros(size, np.float32)
         if self._mixes:
             self._continuing[:] = [continues_word(vocabulary.bytes_of(token)) for token in range(size)]
         self._related: RelatedWindows | None = None
         if use != "mixture":
-            breaks = np.zeros(size, np.bool_)
-            breaks[self._line_breaks] = True
-            lines = LineTexts(breaks, vocabulary.bytes_of)
+            lines = LineTexts(self._line_breaks, vocabulary.bytes_of)
             self._related = RelatedWindows(self._workspaces, self.tokenize, lines)
 
     def tokenize(self, text: str) -> list[int]:
@@ -79,7 +78,7 @@ class EngineMemories:
     def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
         if fill.memory == "off" or not self._mixes:
             return None
-        breaks = self._line_breaks if fill.extent == "line" else self._line_breaks[:0]
+        breaks = self._line_breaks if fill.extent == "line" else None
         return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end, self._continuing)
 
     def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:

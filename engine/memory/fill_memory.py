@@ -20,13 +20,16 @@ class GatedMemory:
 
     In a hole of one line, a token that breaks the line ends the fill as the model's end token does. So such followers
     count as the end token: otherwise the line's end would be two tokens with half of the probability each.
+
+    line_breaks: bool [vocabulary], True for tokens that break the line; None for a hole of several lines. continuing:
+    fp32 [vocabulary], see Mixture.of.
     """
 
     def __init__(
         self,
         memory: RowMemory,
         gate: MemoryGate,
-        line_breaks: NDArray[np.int64],
+        line_breaks: NDArray[np.bool_] | None,
         end: int,
         continuing: NDArray[np.float32] | None = None,
     ) -> None:
@@ -61,12 +64,11 @@ class GatedMemory:
 
     def _with_end(self, found: RowFollowers) -> RowFollowers:
         """Return followers with the end token in place of those that break the line, where that ends the fill."""
-        if not len(self._line_breaks):
+        if self._line_breaks is None:
             return found
-        return RowFollowers(*(self._ended(counts) for counts in found.scopes))
+        return RowFollowers(*(self._ended(counts, self._line_breaks[counts.tokens]) for counts in found.scopes))
 
-    def _ended(self, counts: FollowerCounts) -> FollowerCounts:
-        breaks = np.isin(counts.tokens, self._line_breaks)
+    def _ended(self, counts: FollowerCounts, breaks: NDArray[np.bool_]) -> FollowerCounts:
         return renamed(counts, np.where(breaks, self._end, counts.tokens)) if breaks.any() else counts
 
 

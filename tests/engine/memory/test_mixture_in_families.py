@@ -77,9 +77,7 @@ def rules_of(model: Model) -> tuple[RuleName, ...]:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_with_an_empty_memory_answers_are_equal_bit_for_bit(model: Model, temperature: float) -> None:
-    empty = GatedMemory(
-        WorkspaceMemories(1 << 20).rows("", "", [], []), believing_gate(), np.zeros(0, np.int64), model.end
-    )
+    empty = GatedMemory(WorkspaceMemories(1 << 20).rows("", "", [], []), believing_gate(), None, model.end)
     for rule in rules_of(model):
         fill = attrs.evolve(HOLE, rule=rule, extent="lines", max_tokens=12)
         alone = run_to_end(model, begin(model, fill, None, temperature))
