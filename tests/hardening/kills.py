@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 import psutil
 
-from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.launcher import HEARTBEAT_TIMEOUT_S, EngineOptions, connect_or_start
 from engine.client.lock import is_held, read_record
 from engine.errors import MidspanError
 from engine.protocol.memory_messages import Forget, Learn
@@ -22,7 +22,8 @@ from hardening.await_points import AwaitPoint, Striker
 from hardening.language_server import Broken
 from hardening.work import Row, Work
 
-PATIENCE_S = 60.0
+PATIENCE_S = HEARTBEAT_TIMEOUT_S + 30
+"""A client waits so long for an engine that shows no sign of life, and then says so."""
 _QUIET_S = 0.3
 _TMPFS = "256k"
 _HOLE = Fill(0, "def area(width, height):\n    return ", "\n", path="shapes.py", max_tokens=4)
