@@ -177,6 +177,16 @@ class Editing:
             report = self.server.ask("workspace/executeCommand", {"command": "midspan.status", "arguments": []})
             if report.result["state"] not in ("ready", "busy"):
                 raise Broken(f"no text of {left[0].uri} within {len(_TRIES)} requests: {report.result['message']}")
+            for each in left:
+                self._tell_silence(each, report.result["message"])
+
+    def _tell_silence(self, document: Document, state: str) -> None:
+        """Print what a fill at the start of a text without a suggestion says."""
+        params = {"textDocument": {"uri": document.uri}, "position": Position(0, 0).json}
+        fill = self.server.ask("midspan/fill", params)
+        kept = ("finish", "steps", "tokens", "confidence", "ms")
+        told = fill.error if fill.result is None else {name: fill.result.get(name) for name in kept}
+        print(f"nothing suggested in {document.uri}, {document.language}: {state}; a fill: {told}", flush=True)
 
     def restart_engine(self) -> None:
         """Restart the engine by the user's command, which `settle` waits for."""
