@@ -126,6 +126,7 @@ def test_a_command_previews_too_and_a_wrong_one_is_told(open_app: Open) -> None:
     neovim.keys("q")
     neovim.keys(":Midspan repeat everywhere<CR>:Midspan cancel<CR>")
 
+    neovim.eventually(lambda: len(neovim.messages()) == 2, "not both are told")
     assert neovim.messages() == [
         "Midspan: :Midspan repeat takes file, workspace; not everywhere",
         "Midspan: nothing runs that could be cancelled",
