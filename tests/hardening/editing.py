@@ -29,8 +29,9 @@ _CELL = "x = 1\n"
 
 @attrs.define
 class Document:
-    """`binary` documents are left alone by the server. A cell's changes are those of its `notebook`.
+    """A cell's changes are those of its `notebook`.
 
+    `was_binary`: when it was opened; then the server leaves it alone until it is opened again.
     `is_compared`: the server had this text, and nothing that may change it was sent since.
     """
 
@@ -38,9 +39,14 @@ class Document:
     language: str
     version: int
     content: EditedText
-    binary: bool = False
+    was_binary: bool = False
     notebook: str = ""
     is_compared: bool = False
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the server leaves it alone. Undo may bring a NUL byte back."""
+        return self.was_binary or "\0" in self.content.text
 
 
 @attrs.define
@@ -232,7 +238,7 @@ class Editing:
     def _without_quote(self, documents: Sequence[Document], number: int, trigger: int) -> list[Document]:
         """Ask for quotes of documents at once, after their seeds `number`, and return those of which none came."""
         numbers = list[int]()
-        asked = [each for each in documents if not each.binary]
+        asked = [each for each in documents if not each.is_binary]
         for each in asked:
             params = quote_request(each.uri, seed_of(each.language, number), trigger)
             numbers.append(self.server.request("textDocument/inlineCompletion", params))
