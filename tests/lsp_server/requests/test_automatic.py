@@ -28,7 +28,8 @@ async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(setti
     text = str(first.insert_text)
     for typed, key in enumerate(text[:-1], 1):
         editor.type(key)
-        assert [item.insert_text for item in await editor.suggest()] == [text[typed:]], "what was asked for stays"
+        rest, *_ = await editor.suggest()
+        assert rest.insert_text == text[typed:], "what was asked for stays"
     editor.type("#")
     assert await editor.suggest() == []
     assert (await editor.command("midspan.status"))["asked"] == 1
