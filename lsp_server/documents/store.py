@@ -161,10 +161,10 @@ class Documents:
                 self._on_unparsed(uri)
         return document.snapshot
 
-    def is_current(self, snapshot: Snapshot) -> bool:
-        """Return whether a document still has the snapshot's text. An editor may use a version twice."""
-        document = self._open.get(snapshot.uri)
-        return document is not None and document.source is snapshot.source
+    def is_current(self, version: OpenDocument) -> bool:
+        """Return whether a document still has this version's text. An editor may use a version's number twice."""
+        document = self._open.get(version.uri)
+        return document is not None and document.source is version.source
 
     def parse_on(self, uri: str, seconds: float) -> bool:
         """Parse a document for at most `seconds` more. Return whether it may have a tree after more of that."""

@@ -73,7 +73,7 @@ async def _open_snapshot(session: Session, uri: str) -> Snapshot:
     asked = session.documents.find(uri)
     await session.settle(uri, PARSE_PATIENCE_S)
     snapshot = session.documents.snapshot(uri)
-    if asked is not None and (snapshot is None or snapshot.source is not asked.source):
+    if asked is not None and not session.documents.is_current(asked):
         raise _changed(uri)
     if snapshot is None:
         if (reason := session.why_unfit(uri)) is not None:

@@ -102,7 +102,7 @@ class Session:
             return snapshot
         await self.settle(uri, seconds)
         later = self.served(uri)
-        if later is None or later.source is not snapshot.source:
+        if later is None or not self.documents.is_current(snapshot):
             return None
         self.board.cut("" if later.tree is not None else PurePath(later.path).name)
         return later

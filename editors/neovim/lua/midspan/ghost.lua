@@ -124,19 +124,6 @@ function M.draw(buf)
   })
 end
 
----@param answer midspan.Answer
----@param rest? string what is drawn
----@param buf integer
----@return integer number of the item that shows the same; of the first one if none does
-local function number_of(answer, rest, buf)
-  for number, item in ipairs(answer.items) do
-    if rest and rest_of(answer, item, buf) == rest then
-      return number
-    end
-  end
-  return 1
-end
-
 --- Show one of these items at the cursor of the current buffer: the one that is drawn already, else the first.
 ---@param client vim.lsp.Client
 ---@param items lsp.InlineCompletionItem[]
@@ -157,7 +144,12 @@ function M.show(client, items, is_asked)
     before = line:sub(1, start),
     after = line:sub(col + 1),
   }
-  answer.number = number_of(answer, drawn and drawn.rest, buf)
+  for number, item in ipairs(items) do
+    if drawn and rest_of(answer, item, buf) == drawn.rest then
+      answer.number = number
+      break
+    end
+  end
   answers[buf] = answer
   M.draw(buf)
 end
