@@ -210,3 +210,8 @@ class Editor:
 
     def warnings(self) -> list[str]:
         return [message.message for message in self.client.messages]
+
+
+async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUTOMATIC) -> list[str]:
+    """Return the texts that are suggested at the cursor."""
+    return [str(item.insert_text) for item in await editor.suggest(trigger)]

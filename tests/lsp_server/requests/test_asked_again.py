@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from lsp_editor import INVOKED, Editor, engine_home, shown
 from lsprotocol import types
 from remote_server import ModelServer, serving
 from scripted_model import guesses
@@ -40,10 +40,6 @@ def editor(session: Editor, server: ModelServer, request: pytest.FixtureRequest)
     server.behaviour = guesses("open()", "close()", "dial()")
     session.open("link = |\n", f"file:///project/{request.node.name}.py", "python")
     return session
-
-
-async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUTOMATIC) -> list[str]:
-    return [str(item.insert_text) for item in await editor.suggest(trigger)]
 
 
 def tag_of(item: types.InlineCompletionItem) -> Any:

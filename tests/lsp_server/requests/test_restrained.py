@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from lsp_editor import INVOKED, Editor, engine_home, shown
 from lsprotocol import types
 from remote_server import ModelServer, serving
 from scripted_model import Written, writes
@@ -47,10 +47,6 @@ def editor(session: Editor, server: ModelServer, request: pytest.FixtureRequest)
     server.behaviour = writes(CALL)
     session.open("link = |\nother\n", f"file:///project/{request.node.name}.py", "python")
     return session
-
-
-async def shown(editor: Editor, trigger: types.InlineCompletionTriggerKind = AUTOMATIC) -> list[str]:
-    return [str(item.insert_text) for item in await editor.suggest(trigger)]
 
 
 async def beside(editor: Editor, entry: str, typed: int = 0) -> list[str]:
