@@ -1,7 +1,7 @@
 """The attention of training, under one mask: streams read causally, canvases see their past and themselves.
 
-On a CPU, two calls of scaled_dot_product_attention are fastest. On a GPU, one fused kernel (FlexAttention, Dong et al.,
-arXiv 2412.05496) skips the blocks that no row sees, which is more than half of them.
+On a CPU, two calls of scaled_dot_product_attention do it; where bf16 is fast, bf16_attention.py does. On a GPU, one
+fused kernel (FlexAttention, Dong et al., arXiv 2412.05496) skips the blocks that no row sees, more than half of them.
 """
 
 import torch
@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from engine.models.embedded.network import Attend
+from engine.training import bf16_attention
 
 BLOCK = 128
 """Rows in a block of the fused kernel; on a GPU the numbers of stream and canvas rows are multiples of it."""
@@ -17,8 +18,11 @@ BLOCK = 128
 _fused = torch.compile(flex_attention, dynamic=False)
 
 
-def dense(visible: Tensor, length: int) -> Attend:
+def dense(visible: Tensor, length: int, in_bf16: bool = False) -> Attend:
     """Return the attention for streams of `length` rows; canvases see what `visible` [B, 1, R, T + R] allows."""
+    if in_bf16:
+        seen = visible[:, 0].to(torch.bfloat16)
+        return lambda _, query, key, value: bf16_attention.attend(query, key, value, seen, length)
 
     def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))

@@ -1,6 +1,7 @@
 """A batch of training sequences: streams, each followed by its canvases."""
 
 import attrs
+import torch
 from torch import Tensor
 
 from engine.models.embedded.network import Rows
@@ -16,6 +17,7 @@ class Batch:
     anchors: int64 [B, R], the stream position of the anchor of a row's canvas
     masked: float32 [B, R], the share of a row's canvas that is masked
     remembered: float32 [B, T], the memory's probability of a target over the weight of the network (MemoryOdds)
+    agreeing: bool [B, vocabulary], the tokens that the row at <middle> may have; none where no word is begun
     """
 
     tokens: Tensor
@@ -29,11 +31,28 @@ class Batch:
     anchors: Tensor
     masked: Tensor
     remembered: Tensor
+    agreeing: Tensor
 
     @property
     def stream_rows(self) -> int:
         """T, the number of stream rows of a sequence."""
         return self.tokens.shape[1] - self.owners.shape[1]
+
+    @property
+    def middles(self) -> Tensor:
+        """The positions of <middle>, int64 [B]: the anchors of the first canvases."""
+        return self.anchors[:, 0]
+
+    @property
+    def is_begun(self) -> Tensor:
+        """Whether a word is begun at the hole, bool [B]; then begun.begun_losses counts for the row at <middle>."""
+        return self.agreeing.any(1)
+
+    @property
+    def is_begun_row(self) -> Tensor:
+        """The stream rows that are at <middle> behind a begun word, bool [B, T]."""
+        rows = torch.arange(self.stream_rows, device=self.tokens.device)
+        return (rows == self.middles[:, None]) & self.is_begun[:, None]
 
     @property
     def inputs(self) -> Rows:

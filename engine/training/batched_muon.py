@@ -1,4 +1,4 @@
-"""Muon for a GPU: all matrices of one shape are orthogonalized together, in bf16, as its author does there."""
+"""Muon where bf16 is fast: all matrices of one shape are orthogonalized together, in bf16, as its author does."""
 
 import torch
 from torch import Tensor

@@ -58,6 +58,9 @@ def run_all(
     session: Annotated[
         float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
     ] = None,
+    beside: Annotated[
+        Path | None, typer.Option(help="The work folder of a run at the same time, to average weights with.")
+    ] = None,
     target: Annotated[Path | None, typer.Option(help="Where to write the model's folder.")] = None,
     count: Annotated[int, typer.Option(help="Held-out holes of each language and kind for the evaluation.")] = 20,
 ) -> None:
@@ -67,7 +70,7 @@ def run_all(
     numbers = load_config(config)
     work.mkdir(parents=True, exist_ok=True)
     _prepare(numbers, config, work, evaluation or [])
-    train(numbers, work, minutes, workers, compiled, session)
+    train(numbers, work, minutes, workers, compiled, session, beside)
     target = target or work / "model"
     export_checkpoint(numbers, work, target)
     evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")

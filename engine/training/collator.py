@@ -18,6 +18,7 @@ from engine.models.stock.token_bytes import TokenBytes
 from engine.training import packed_batch
 from engine.training.batch import Batch
 from engine.training.batch_lookup import BatchLookup
+from engine.training.begun import words
 from engine.training.config import Config
 from engine.training.line_encoder import LineEncoder
 from engine.training.memory_odds import MemoryOdds
@@ -28,12 +29,12 @@ from engine.training.workspace_holes import Workspace
 class _Stream:
     """A hole's stream of T tokens, cut at the file's edges to fit the context.
 
-    `is_target` float32 [T] is 1 for each token that is a fair target and 0 for the others. `prefix` is the span of the
+    `weight` float32 [T] is above 0 for each fair target and 0 for the others. `prefix` is the span of the
     prefix, `middle` the index of <middle>. `remembered` float32 [T]: see MemoryOdds.of, for each token as a target.
     """
 
     tokens: list[int]
-    is_target: NDArray[np.float32]
+    weight: NDArray[np.float32]
     prefix: slice
     middle: int
     remembered: NDArray[np.float32]
@@ -56,13 +57,14 @@ class Collator:
         self._compatible = CompatibleTokens(TokenBytes(tokenizer).bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._length, self._buckets = config.model.context_tokens, config.model.gram_buckets
+        self._shape = config.model
         lengths = config.objective.canvas_lengths
         self._lengths = [int(length) for length in lengths]
         self._shares = np.array(list(lengths.values())) / sum(lengths.values())
 
     def batch(self, holes: list[TrainingHole], rows: int) -> Batch:
         """Lay out holes with `rows` canvas rows each, as a batch on the CPU."""
-        return packed_batch.unpack(torch.from_numpy(self.pack(holes, rows)), self._length, torch.device("cpu"))
+        return packed_batch.unpack(torch.from_numpy(self.pack(holes, rows)), self._shape, torch.device("cpu"))
 
     def pack(
         self, holes: list[TrainingHole], rows: int, workspaces: Sequence[Workspace | None] = ()
@@ -74,7 +76,11 @@ class Collator:
             stream = self._lay_out(hole, typed, workspace)
             lookup = BatchLookup(stream.tokens, self._special_tokens, self._buckets)
             if typed:
-                lookup.narrow(stream.middle, np.array(self._compatible.of(typed.encode())))
+                agreeing = self._compatible.of(typed.encode())
+                lookup.narrow(stream.middle, np.array(agreeing))
+                if stream.tokens[stream.middle + 1] in agreeing:
+                    bits = words(agreeing, self._tokenizer.get_vocab_size())
+                    packed[packed_batch.OWNERS, row, : len(bits)] = bits
             _write_stream(packed[:, row], stream, lookup)
             self._write_canvases(packed[:, row, self._length :], stream, lookup)
         return packed
@@ -92,10 +98,10 @@ class Collator:
         room = Limits(self._length - len(middle) - 2, below=limits.suffix_tokens, tail=32)
         laid = lay_out(self.encode, self._special_tokens, room, above, suffix, path, [])
         tokens = [*laid.tokens, self._special_tokens.middle, *middle, self._special_tokens.end]
-        is_target = np.zeros(len(tokens), np.float32)
-        is_target[laid.below.start + 1 : laid.below.stop] = 1
-        is_target[laid.prefix.start + 1 : laid.prefix.stop] = 1
-        is_target[len(laid.tokens) + 1 :] = 1
+        weight = np.zeros(len(tokens), np.float32)
+        weight[laid.below.start + 1 : laid.below.stop] = 1
+        weight[laid.prefix.start + 1 : laid.prefix.stop] = 1
+        weight[len(laid.tokens) + 1 :] = self._objective.middle_weight
         remembered = np.zeros(len(tokens), np.float32)
         if self._memory is not None and workspace is not None:
             known = len(laid.all_above) - (laid.prefix.stop - laid.prefix.start)
@@ -104,7 +110,7 @@ class Collator:
             )
             remembered[laid.prefix] = odds[: len(laid.all_above) - known]
             remembered[len(laid.tokens) + 1 : -1] = odds[len(laid.all_above) - known :]
-        return _Stream(tokens, is_target, laid.prefix, len(laid.tokens), remembered * is_target)
+        return _Stream(tokens, weight, laid.prefix, len(laid.tokens), remembered * (weight > 0))
 
     def _write_canvases(self, packed: packed_batch.PackedBatch, stream: _Stream, lookup: BatchLookup) -> None:
         """Draw canvases until they fill all rows of `packed` [11, R]; the last one may be cut short."""
@@ -141,7 +147,7 @@ def _write_stream(packed: packed_batch.PackedBatch, stream: _Stream, lookup: Bat
     end = len(stream.tokens)
     packed[packed_batch.TOKENS, :end] = stream.tokens
     packed[packed_batch.TARGETS, : end - 1] = stream.tokens[1:]
-    packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = stream.is_target[1:]
+    packed_batch.floats(packed, packed_batch.WEIGHTS)[: end - 1] = stream.weight[1:]
     packed_batch.floats(packed, packed_batch.REMEMBERED)[: end - 1] = stream.remembered[1:]
     _write_hints(packed[:, :end], lookup.stream())
 

@@ -42,7 +42,7 @@ class Objective:
 
     `canvas_lengths` are the odds of each length in tokens. `distilled` applies in the second part; see
     objective.losses. `memory_share` is the share of the sequences whose loss counts what the memory of their package
-    knows; see memory_odds.py.
+    knows; see memory_odds.py. `middle_weight` is the weight of the stream's rows in the hole; the others weigh 1.
     """
 
     canvas_rows_early: int
@@ -55,6 +55,7 @@ class Objective:
     distilled: float
     padding_weight: float
     memory_share: float = 0.0
+    middle_weight: float = 1.0
 
 
 @attrs.frozen

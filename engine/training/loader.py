@@ -57,7 +57,7 @@ class Source:
 
     def unpack(self, batch: Tensor, device: torch.device) -> Batch:
         """Return a packed batch on `device`."""
-        return packed_batch.unpack(batch, self.config.model.context_tokens, device)
+        return packed_batch.unpack(batch, self.config.model, device)
 
 
 class HoleBatches(IterableDataset[Tensor]):

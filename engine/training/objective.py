@@ -16,8 +16,9 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask
 
 from engine.models.embedded.network import Network
-from engine.training import attention, int8_head
+from engine.training import attention, bf16_attention, int8_head
 from engine.training.batch import Batch
+from engine.training.begun import begun_losses
 from engine.training.config import Objective
 from engine.training.int8 import Int8Head
 from engine.training.int8_head import Lesson
@@ -54,7 +55,8 @@ def forward(network: Network, batch: Batch, visible: Tensor | BlockMask) -> Tens
     """Return trunk rows [B, T + R, width] of the streams and of their canvases."""
     if isinstance(visible, BlockMask):
         return network.trunk(batch.inputs, attention.blockwise(visible))
-    return network.trunk(batch.inputs, attention.dense(visible, batch.stream_rows))
+    in_bf16 = isinstance(network.head, Int8Head) and bf16_attention.is_fast()
+    return network.trunk(batch.inputs, attention.dense(visible, batch.stream_rows, in_bf16))
 
 
 def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
@@ -74,11 +76,13 @@ def losses(network: Network, batch: Batch, distilled: float = 0.0) -> Losses:
     partial_rows = has_target & ~full_rows
     partial_rows[:, :length] = False
     stream_rows = has_target & ~full_rows & ~partial_rows
+    stream_rows[:, :length] &= ~batch.is_begun_row
     head = Head.of(network.head) if isinstance(network.head, Int8Head) else None
     weights = batch.weights[partial_rows], batch.weights[full_rows]
     total = weights[0].sum() + weights[1].sum()
-    even = torch.full_like(batch.weights[stream_rows], 1 / max(int(stream_rows.sum()), 1))
-    stream = _stream_loss(network, rows, batch, stream_rows, even, head)
+    stream_weights = batch.weights / batch.weights[:, :length].sum().clamp(min=_LEAST)
+    stream = _stream_loss(network, rows, batch, stream_rows, stream_weights[stream_rows], head)
+    stream = stream + (_begun(network, rows, batch) * stream_weights[:, :length][batch.is_begun_row]).sum()
     partial_sum, partial_losses = _weighted(network, rows, batch, partial_rows, weights[0] / total, 0.0, head)
     full_sum, full_losses = _weighted(network, rows, batch, full_rows, weights[1] / total, distilled, head)
     means = [
@@ -103,6 +107,12 @@ def _stream_loss(
     sequence, row_index = torch.nonzero(chosen, as_tuple=True)
     guess = _guess(network, rows, batch, sequence, row_index)
     return int8_head.losses(head, guess, batch.targets[sequence, row_index], weights, remembered=remembered)[0]
+
+
+def _begun(network: Network, rows: Tensor, batch: Batch) -> Tensor:
+    """Return the losses [n] of the rows at <middle> where a word is begun."""
+    remembered = batch.remembered[batch.is_begun_row]
+    return mixed(begun_losses(network, rows, batch)[batch.is_begun], remembered)
 
 
 def _weighted(

@@ -6,11 +6,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.models.embedded.layout import SpecialTokens
+from engine.models.embedded.shape import Shape
 from engine.training.batch import Batch
+from engine.training.begun import agreement
 
 PackedBatch = NDArray[np.int32]
 """int32 [12, B, T + R]: tokens, positions, hints, strengths, grams (2) and targets, then owners and anchors of the
-canvas rows; weights, masked and remembered hold the bits of float32.
+canvas rows; weights, masked and remembered hold the bits of float32. In the plane of owners, the stream's columns hold
+the tokens that agree with the typed text (begun.words).
 """
 TOKENS, POSITIONS, HINTS, STRENGTHS, GRAMS, TARGETS, OWNERS, ANCHORS = 0, 1, 2, 3, 4, 6, 7, 8
 WEIGHTS, MASKED, REMEMBERED = 9, 10, 11
@@ -36,9 +39,9 @@ def counted(packed: Tensor, length: int) -> tuple[int, int]:
     return int(weights[:, :length].sum()), int(weights[:, length:].sum())
 
 
-def unpack(packed: Tensor, length: int, device: torch.device) -> Batch:
+def unpack(packed: Tensor, shape: Shape, device: torch.device) -> Batch:
     """Return a packed batch as a Batch on `device`. From pinned memory, the copy runs while the device works."""
-    moved = packed.to(device, non_blocking=True)
+    moved, length = packed.to(device, non_blocking=True), shape.context_tokens
     integers = moved[:WEIGHTS].long()
     return Batch(
         tokens=integers[TOKENS],
@@ -52,4 +55,5 @@ def unpack(packed: Tensor, length: int, device: torch.device) -> Batch:
         anchors=integers[ANCHORS, :, length:],
         masked=moved[MASKED, :, length:].view(torch.float32),
         remembered=moved[REMEMBERED, :, :length].view(torch.float32),
+        agreeing=agreement(moved[OWNERS, :, :length], shape.vocabulary),
     )

@@ -14,6 +14,7 @@ from torch import Tensor
 from engine.models.embedded.network import Network
 from engine.training import objective
 from engine.training.batch import Batch
+from engine.training.begun import begun_losses
 
 PART = 16_384
 """Rows whose logits are computed at once: 256 MB of bf16 with 8,192 tokens, so that a product fills a GPU."""
@@ -74,6 +75,7 @@ def losses(network: Network, rows: Tensor, batch: Batch, distilled: float) -> Ro
     """Return the losses of trunk rows [B, T + R, width]; see objective.losses for `distilled`."""
     length = batch.stream_rows
     stream_loss = _stream_losses(network, rows, batch)
+    stream_loss = torch.where(batch.is_begun_row, begun_losses(network, rows, batch)[:, None], stream_loss)
     plain, taught = _canvas_losses(network, rows, batch, distilled)
     plain = plain.detach()
     stream_weights, weights = batch.weights[:, :length], batch.weights[:, length:]
@@ -81,12 +83,13 @@ def losses(network: Network, rows: Tensor, batch: Batch, distilled: float) -> Ro
     canvas = (taught * weights).sum() / weights.sum()
     full, mostly = batch.masked == 1, batch.masked > 0.5
     parts = [weights * which for which in (full, mostly & ~full, ~mostly)]
-    sums = [(stream_loss.detach() * stream_weights).sum(), *((plain * part).sum() for part in parts)]
+    counted = (stream_weights > 0).float()
+    sums = [(stream_loss.detach() * counted).sum(), *((plain * part).sum() for part in parts)]
     return RowLosses(
         stream,
         canvas,
         torch.stack(sums),
-        torch.stack([stream_weights.sum(), *(part.sum() for part in parts)]),
+        torch.stack([counted.sum(), *(part.sum() for part in parts)]),
     )
 
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from engine.corpus import corpus
 from engine.models.embedded.network import Network
-from engine.training import loss_plot, objective, packed_batch, row_losses, samples
+from engine.training import bf16_attention, loss_plot, objective, packed_batch, row_losses, samples
+from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
 from engine.training.batched_muon import BatchedMuon
 from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
@@ -43,7 +44,8 @@ def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimiz
         fused=True,
     )
     inner = (*network.blocks.parameters(), network.gram_out.weight)
-    kind = BatchedMuon if network.embed.weight.is_cuda else Muon
+    in_bf16 = network.embed.weight.is_cuda or (numbers.int8 and bf16_attention.is_fast())
+    kind = BatchedMuon if in_bf16 else Muon
     built: list[torch.optim.Optimizer] = [adam, kind(inner, lr=numbers.muon_lr, weight_decay=numbers.weight_decay)]
     if network.link is not None:
         built.append(torch.optim.Adam(network.link.parameters(), lr=numbers.link_lr, betas=(0.9, 0.99)))
@@ -175,11 +177,18 @@ class Run:
 
 
 def train(
-    config: Config, work: Path, minutes: float, workers: int, compiled: bool, session: float | None = None
+    config: Config,
+    work: Path,
+    minutes: float,
+    workers: int,
+    compiled: bool,
+    session: float | None = None,
+    beside: Path | None = None,
 ) -> Path:
     """Train for `minutes` in all, continuing from the run's checkpoint if there is one; return the checkpoint's path.
 
-    `session` stops after that many minutes even if the run is not done; the next session continues. `work` holds
+    `session` stops after that many minutes even if the run is not done; the next session continues. `beside` is the
+    folder of another run of the same network, whose weights are averaged with this one's (averaging.py). `work` holds
     corpus/ and tokenizer.json and gets checkpoint.pt, plateau.pt (the run at the start of its cooldown), metrics.jsonl
     and loss.png.
     """
@@ -189,6 +198,7 @@ def train(
     if run.device.type == "cuda":
         run.warm_up()
     last_step = last_saved = time.monotonic()
+    averaging = Averaging(work, beside) if beside is not None else None
     rows = -1
     batches: Iterator[Tensor] = iter(())
     while True:
@@ -208,6 +218,8 @@ def train(
         batch = next(batches)
         run.waited += time.monotonic() - asked_at
         run.step(batch, distilled, scale)
+        if averaging is not None and progress.step % EVERY == 0 and not averaging.average(run.network):
+            print(f"step {progress.step}: no new weights in {beside}; going on alone", flush=True)
         if progress.step % NOTED == 0:
             run.note(scale)
         if time.monotonic() - last_saved > numbers.checkpoint_minutes * 60:

@@ -140,7 +140,7 @@ def test_both_ways_to_compute_the_loss_count_the_memory(tiny_model: Path, gate_p
     collator = Collator(config, tokenizer, special_tokens_of(tokenizer), 0, MemoryOdds(gate_path))
     drawn = [workspace_holes(tiny_model, collator.encode).draw() for _ in range(4)]
     packed = collator.pack([hole for hole, _ in drawn], 32, [workspace for _, workspace in drawn])
-    batch = packed_batch.unpack(torch.from_numpy(packed), config.model.context_tokens, torch.device("cpu"))
+    batch = packed_batch.unpack(torch.from_numpy(packed), network.shape, torch.device("cpu"))
     selected = objective.losses(network, batch).stream
     rows = objective.forward(network, batch, objective.visibility(batch))
     fixed = row_losses.losses(network, rows, batch, 0.0)
