@@ -56,7 +56,8 @@ def _save_random(folder: Path, shape: Shape) -> Path:
     network = Network(shape)
     for matrix in network.parameters():
         torch.nn.init.normal_(matrix, std=0.3)
-    export(attrs.evolve(cpu, name="tiny", model=shape), network, folder / "tokenizer.json", folder)
+    config = attrs.evolve(cpu, name="tiny", model=shape, holes=attrs.evolve(cpu.holes, suffix_tokens=96))
+    export(config, network, folder / "tokenizer.json", folder)
     return folder
 
 

@@ -10,7 +10,7 @@ from engine.fill.interface import Bounds, Committed, Context, Filling, FillMemor
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Fill, Filled, Origin, Progress, Snippet, Timings
+from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
 
@@ -143,11 +143,13 @@ class Job:
         if self._origins:
             pairs = zip(answers, self._origins, strict=True)
             answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
-        distinct = list({answer.text: answer for answer in reversed(answers)}.values())[::-1]
+        distinct: dict[str, Candidate] = {}
+        for answer in answers:
+            distinct.setdefault(answer.text, answer)
         ended = self._ended or time.perf_counter()
         return Filled(
             id=self.fill.id,
-            candidates=distinct,
+            candidates=list(distinct.values()),
             steps=self._fillings[0].steps if self._fillings else 0,
             rule=self._strategy.rule,
             context_tokens=len(self._layout.context) + len(self._layout.before) + len(self._layout.after),

@@ -47,12 +47,13 @@ class SuggestionRequest:
 
 
 def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
-    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
+    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides, the
+    likeliest first: the tokens that are the likeliest one by one are not always the likeliest line.
 
     Of a guess there is the first line only: what is below it is hardly ever right.
     """
     sure = present(attrs.evolve(plan, settings=settings), filled)
-    ungated = present(plan, filled)
+    ungated = sorted(present(plan, filled), key=lambda each: each.confidence, reverse=True)
     least = _PLAUSIBLE * max((each.confidence for each in ungated), default=0.0)
     guesses = [
         attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least

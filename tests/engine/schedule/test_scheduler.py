@@ -53,6 +53,13 @@ async def test_draft_and_verify_draws_what_left_to_right_draws(scheduler: Schedu
     assert len(left.candidates) > 1
 
 
+async def test_the_greedy_candidate_stays_the_first_when_the_same_text_is_drawn_again(scheduler: Scheduler) -> None:
+    greedy = (await answer(scheduler, attrs.evolve(HOLE, max_tokens=1))).candidates[0]
+    drawn = await answer(scheduler, attrs.evolve(HOLE, candidates=8, temperature=0.5, max_tokens=1, seed=1))
+    assert 1 < len(drawn.candidates) < 8, "the draws are no mix of the greedy text and others"
+    assert drawn.candidates[0].text == greedy.text
+
+
 @pytest.mark.parametrize("rule", ["threshold", "entropy", "verify", "left-to-right"])
 async def test_a_hole_in_a_batch_is_filled_as_it_is_alone(scheduler: Scheduler, rule: RuleName) -> None:
     holes = [attrs.evolve(hole, rule=rule) for hole in prefixes(6)]
