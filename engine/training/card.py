@@ -1,5 +1,6 @@
 """The model card: a model's data, cost and quality. `midspan train` writes it; nobody edits it by hand."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -28,7 +29,7 @@ Never trained on: {held_out}.
 ## Compute
 
 {steps} steps in {minutes:.0f} minutes on {threads} CPU cores: {tokens:.1f} million tokens read, {rows:.1f} million
-canvas positions denoised.
+canvas positions denoised. Loss on held-out packages at the end, in nats a token: {losses}.
 
 ## Measured
 
@@ -79,6 +80,7 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path) ->
         threads=torch.get_num_threads(),
         tokens=progress["stream_tokens"] / 1e6,
         rows=progress["canvas_rows"] / 1e6,
+        losses=_last_losses(work / "metrics.jsonl"),
     )
     rows = [row for path in sorted((work / "evaluation").glob("*.jsonl")) for row in read_rows(path)]
     summaries = summarize(rows)
@@ -95,6 +97,13 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path) ->
     card = target / "README.md"
     card.write_text("\n".join([head, *tables, trust, _LIMITS]))
     return card
+
+
+def _last_losses(metrics: Path) -> str:
+    """Return the last held-out losses of a run, by row_losses.LEVELS."""
+    noted = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
+    last = next((row["levels"] for row in reversed(noted) if "levels" in row), {})
+    return ", ".join(f"{loss:.3f} {level}" for level, loss in last.items()) or "not measured"
 
 
 def _counted(counter: Counter[str]) -> str:

@@ -151,6 +151,6 @@ async def test_the_embedded_model_fills_code_by_default(tmp_path: Path) -> None:
         assert answer.tokens
         assert answer.finish == "complete"
         report = await editor.command("midspan.status")
-        assert report["engine"]["model"]["name"] == "midspan-small"
+        assert report["engine"]["model"]["name"] == "midspan-small-2"
         assert editor.warnings() == []
         await editor.stop()

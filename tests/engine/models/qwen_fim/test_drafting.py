@@ -88,7 +88,7 @@ def test_drafts_keep_their_ids_if_both_tokenizers_have_the_same_tokens(
     _, family = drafted
     assert family.drafting is not None
     assert family.drafting.drafter is not None
-    assert family.drafting.same_tokens == (family.drafting.drafter.name != "midspan-small")
+    assert family.drafting.same_tokens == (family.drafting.drafter.name != "midspan-small-2")
 
 
 async def test_candidates_are_drawn_as_without_drafts(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
