@@ -102,7 +102,7 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path) ->
 def _last_losses(metrics: Path) -> str:
     """Return the last held-out losses of a run, by row_losses.LEVELS."""
     noted = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-    last = next((row["levels"] for row in reversed(noted) if "levels" in row), {})
+    last: dict[str, float] = next((row["levels"] for row in reversed(noted) if "levels" in row), {})
     return ", ".join(f"{loss:.3f} {level}" for level, loss in last.items()) or "not measured"
 
 
