@@ -17,6 +17,9 @@ from engine.memory.windows import LineTexts
 from engine.memory.workspace import Status, WorkspaceMemories
 from engine.protocol.messages import Fill, Origin, Snippet
 
+_LONGEST = 24
+"""Bytes of what follows the cursor in which its first token is looked for."""
+
 
 class EngineMemories:
     """Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
@@ -40,6 +43,7 @@ class EngineMemories:
         size = 1 + max(tokenizer.get_vocab().values())
         self._line_breaks = np.zeros(size, np.bool_)
         self._line_breaks[[token for token in text if vocabulary.breaks_line(token)]] = True
+        self._token_of = {vocabulary.bytes_of(token): token for token in text}
         self._mixes = use != "windows"
         self._continuing = np.zeros(size, np.float32)
         if self._mixes:
@@ -78,8 +82,21 @@ class EngineMemories:
     def for_fill(self, fill: Fill, layout: Layout) -> GatedMemory | None:
         if fill.memory == "off" or not self._mixes:
             return None
-        breaks = self._line_breaks if fill.extent == "line" else None
-        return GatedMemory(self._rows(fill, layout), self._gate, breaks, self._end, self._continuing)
+        ends = self._ends(fill) if fill.extent == "line" else None
+        return GatedMemory(self._rows(fill, layout), self._gate, ends, self._end, self._continuing)
+
+    def _ends(self, fill: Fill) -> NDArray[np.bool_]:
+        """Return the tokens that end a fill in one line, bool [vocabulary]: those that break the line, and those that
+        what follows the cursor in it begins with, if they end where a word does.
+        """
+        follows = fill.suffix.partition("\n")[0].rstrip("\r").encode()
+        ends = self._line_breaks.copy()
+        for length in range(1, min(len(follows), _LONGEST) + 1):
+            start, rest = follows[:length], follows[length:]
+            is_cut = continues_word(start[-1:]) and continues_word(rest)
+            if start in self._token_of and start.strip() and not is_cut:
+                ends[self._token_of[start]] = True
+        return ends
 
     def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
         if not committed.sources:

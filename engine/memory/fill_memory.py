@@ -18,22 +18,23 @@ LEAST_RUN = 3
 class GatedMemory:
     """Implements fill.interface.FillMemory.
 
-    In a hole of one line, a token that breaks the line ends the fill as the model's end token does. So such followers
-    count as the end token: otherwise the line's end would be two tokens with half of the probability each.
+    In a hole of one line, a token that breaks the line, or that stands behind the cursor already, ends the fill as the
+    model's end token does. So such followers count as the end token: otherwise the end of a line would be two tokens
+    with half of the probability each, and within a line the memory would go on with what follows the cursor.
 
-    line_breaks: bool [vocabulary], True for tokens that break the line; None for a hole of several lines. continuing:
-    fp32 [vocabulary], see Mixture.of.
+    ends: bool [vocabulary], True for these tokens; None for a hole of several lines. continuing: fp32 [vocabulary],
+    see Mixture.of.
     """
 
     def __init__(
         self,
         memory: RowMemory,
         gate: MemoryGate,
-        line_breaks: NDArray[np.bool_] | None,
+        ends: NDArray[np.bool_] | None,
         end: int,
         continuing: NDArray[np.float32] | None = None,
     ) -> None:
-        self._memory, self._gate, self._line_breaks, self._end = memory, gate, line_breaks, end
+        self._memory, self._gate, self._ends, self._end = memory, gate, ends, end
         self._continuing = continuing
 
     def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> Mixture:
@@ -63,10 +64,10 @@ class GatedMemory:
             written.append(token)
 
     def _with_end(self, found: RowFollowers) -> RowFollowers:
-        """Return followers with the end token in place of those that break the line, where that ends the fill."""
-        if self._line_breaks is None:
+        """Return followers with the end token in place of those that end the fill."""
+        if self._ends is None:
             return found
-        return RowFollowers(*(self._ended(counts, self._line_breaks[counts.tokens]) for counts in found.scopes))
+        return RowFollowers(*(self._ended(counts, self._ends[counts.tokens]) for counts in found.scopes))
 
     def _ended(self, counts: FollowerCounts, breaks: NDArray[np.bool_]) -> FollowerCounts:
         return renamed(counts, np.where(breaks, self._end, counts.tokens)) if breaks.any() else counts

@@ -64,3 +64,11 @@ async def test_a_known_line_takes_few_passes(scheduler: Scheduler) -> None:
     verified = await answer(scheduler, attrs.evolve(HOLE, rule="verify"))
     assert verified.candidates[0].text == left.candidates[0].text
     assert verified.steps * 2 < left.steps
+
+
+@pytest.mark.parametrize("kept", [len(")"), len(", 4711)"), len("(other_thing, 4711)")])
+async def test_within_a_known_line_a_fill_ends_where_the_rest_of_the_line_begins(
+    scheduler: Scheduler, kept: int
+) -> None:
+    hole = attrs.evolve(HOLE, suffix=REST[-kept:] + HOLE.suffix)
+    assert (await answer(scheduler, hole)).candidates[0].text == REST[:-kept]
