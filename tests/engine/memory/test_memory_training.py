@@ -99,7 +99,7 @@ def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
     gate = fit(rows, seed=0, steps=100).export()
     judged = judge(HoleReader(model, 1), gate, [package("b", 6)], most_files=1)
     assert sum(each.right for each in judged) > 0.7 * len(judged)
-    assert all(0 <= each.confidence <= 1 for each in judged)
+    assert all(0 <= each.confidence <= 1 + 1e-6 for each in judged), "more than a sum of fp32 is off by"
 
 
 def test_the_shipped_gate_lowers_the_loss_on_a_workspace_it_never_saw() -> None:

@@ -108,7 +108,7 @@ from engine.schedule.scheduler import Scheduler
 async def fill():
     scheduler = Scheduler(load("embedded", threads=1, device="cpu"))
     await scheduler.start()
-    hole = Fill(id=1, prefix="def add(a, b):\\n    return a", suffix="\\n", budget_ms=60000.0)
+    hole = Fill(id=1, prefix="def count(numbers):\\n    return len(num", suffix="\\n", budget_ms=60000.0)
     print((await scheduler.submit(hole, None).result).candidates[0].text)
     await scheduler.stop()
 
