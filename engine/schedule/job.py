@@ -67,6 +67,7 @@ class Job:
         self._running: list[Filling] = []
         self._encode_ms = self._denoise_ms = 0.0
         self._ended = 0.0
+        self._expected_ms: float | None = None
         self.stepped = False
 
     def passes(self, encode_rows: int) -> list[Pass]:
@@ -91,13 +92,17 @@ class Job:
         begun = time.perf_counter()
         left_ms = (self._deadline - begun) * 1000
         self._running[index].absorb(result, 1 + int(left_ms / max(expected_ms, 0.1)))
+        self._expected_ms = expected_ms
         self.stepped = True
         if index == 0:  # Choosing tokens counts as well: a linked draft takes a third of a pass.
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
     def done(self, timer: PassTimer) -> bool:
         """Return whether nothing is left to do. Close what is past its deadline, or would be after one more pass."""
-        expected = timer.expect(self._model.info.canvas_tokens) / 1000
+        expected = self._expected_ms
+        if expected is None:
+            expected = timer.expect(self._model.info.canvas_tokens)
+        expected /= 1000
         late = time.perf_counter() + expected > self._deadline
         if late and not self._fillings:
             self._fillings = [self._start(0)]  # A hole that had no time at all is answered with an empty text.

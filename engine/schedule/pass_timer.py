@@ -2,6 +2,8 @@
 
 _MOST_TIMES = 4.0
 """A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
+_COLD = 3
+"""Of so many first passes the fastest counts: they touch memory and code for the first time."""
 
 
 class PassTimer:
@@ -9,6 +11,7 @@ class PassTimer:
 
     def __init__(self) -> None:
         self._mean: dict[int, float] = {}
+        self._recorded: dict[int, int] = {}
 
     @staticmethod
     def bucket(rows: int) -> int:
@@ -16,9 +19,10 @@ class PassTimer:
 
     def record(self, rows: int, milliseconds: float) -> None:
         bucket = self.bucket(rows)
-        known = self._mean.get(bucket)
-        if known is None:
-            self._mean[bucket] = milliseconds
+        known = self._mean.get(bucket, milliseconds)
+        self._recorded[bucket] = self._recorded.get(bucket, 0) + 1
+        if self._recorded[bucket] <= _COLD:
+            self._mean[bucket] = min(known, milliseconds)
         else:
             self._mean[bucket] = known + 0.2 * (min(milliseconds, _MOST_TIMES * known) - known)
 

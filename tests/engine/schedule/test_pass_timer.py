@@ -15,3 +15,10 @@ def test_a_machine_that_becomes_slow_is_noticed_within_some_passes() -> None:
     for milliseconds in [5.0] + 30 * [100.0]:
         timer.record(16, milliseconds)
     assert timer.expect(16) > 90.0
+
+
+def test_a_cold_first_pass_does_not_make_the_next_fills_too_late() -> None:
+    timer = PassTimer()
+    timer.record(16, 600.0)
+    timer.record(16, 5.0)
+    assert timer.expect(16) == 5.0
