@@ -69,8 +69,8 @@ class GatedMemory:
             return found
         return RowFollowers(*(self._ended(counts, self._ends[counts.tokens]) for counts in found.scopes))
 
-    def _ended(self, counts: FollowerCounts, breaks: NDArray[np.bool_]) -> FollowerCounts:
-        return renamed(counts, np.where(breaks, self._end, counts.tokens)) if breaks.any() else counts
+    def _ended(self, counts: FollowerCounts, ends: NDArray[np.bool_]) -> FollowerCounts:
+        return renamed(counts, np.where(ends, self._end, counts.tokens)) if ends.any() else counts
 
 
 def renamed(counts: FollowerCounts, tokens: NDArray[np.int64]) -> FollowerCounts:

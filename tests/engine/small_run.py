@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import attrs
+import torch
 from sources import source_paths
 
 from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole
+from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
 from engine.training.config import Config, load_config
 
@@ -36,3 +38,12 @@ def small_config() -> Config:
 def drawn_holes(config: Config, count: int, seed: int = 0) -> list[TrainingHole]:
     sampler = HoleSampler(source_files(), config.corpus.shares, config.holes.weights, seed)
     return [sampler.draw() for _ in range(count)]
+
+
+def drawn_network() -> Network:
+    """Return a network of random weights, the same ones each time."""
+    torch.manual_seed(0)
+    network = Network(SHAPE)
+    for matrix in network.parameters():
+        torch.nn.init.normal_(matrix, std=0.2)
+    return network

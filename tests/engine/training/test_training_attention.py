@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_run import SHAPE, drawn_holes, small_config
+from small_run import drawn_holes, drawn_network, small_config
 from torch.nn.attention.flex_attention import create_block_mask
 
 from engine.models.embedded.network import Network
@@ -25,11 +25,7 @@ def batch(tiny_model: Path) -> Batch:
 
 @pytest.fixture
 def network() -> Network:
-    torch.manual_seed(0)
-    network = Network(SHAPE)
-    for matrix in network.parameters():
-        torch.nn.init.normal_(matrix, std=0.2)
-    return network
+    return drawn_network()
 
 
 def gradients_of(network: Network, loss: torch.Tensor) -> list[torch.Tensor]:

@@ -5,10 +5,9 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from small_run import SHAPE, drawn_holes, small_config
+from small_run import drawn_holes, drawn_network, small_config
 from torch.nn import functional as F
 
-from engine.models.embedded.network import Network
 from engine.models.embedded.token_healing import CompatibleTokens, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import attention, objective, row_losses
@@ -22,14 +21,6 @@ def batch_of(tiny_model: Path, middle_weight: float = 1.0) -> Batch:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
     config = attrs.evolve(config, objective=attrs.evolve(config.objective, middle_weight=middle_weight))
     return Collator(config, tokenizer, special_tokens_of(tokenizer), 0).batch(drawn_holes(config, 6), 32)
-
-
-def drawn_network() -> Network:
-    torch.manual_seed(0)
-    network = Network(SHAPE)
-    for matrix in network.parameters():
-        torch.nn.init.normal_(matrix, std=0.2)
-    return network
 
 
 def test_the_agreeing_tokens_survive_the_packing() -> None:
