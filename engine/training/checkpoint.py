@@ -1,23 +1,18 @@
-"""Checkpoints: the whole state of a run, or a small copy for a machine that only takes small files."""
+"""Checkpoints: the network's shape and weights, and the state of a run."""
 
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import attrs
+import cattrs
 import torch
-from torch import Tensor
 from torch.optim import Optimizer
 
 from engine.errors import MidspanError
-from engine.models.embedded.int8_weights import pack, unpack
-from engine.models.embedded.link import Link
 from engine.models.embedded.network import Network
+from engine.models.embedded.shape import Shape
 
-NEWEST, PLATEAU = "checkpoint.pt", "plateau.pt"
-Precision = Literal["fp32", "bf16", "int8"]
-Contents = Literal["weights", "everything"]
+NEWEST, PLATEAU, PARENT = "checkpoint.pt", "plateau.pt", "parent.pt"
 
 
 class CheckpointError(MidspanError):
@@ -34,79 +29,54 @@ class Progress:
     minutes: float = 0.0
     stream_tokens: int = 0
     canvas_rows: int = 0
+    middle_tokens: int = 0
 
 
-def save(path: Path, network: Network, chain: Sequence[Optimizer], progress: Progress) -> None:
+def save(path: Path, network: Network, optimizer: Optimizer | None = None, progress: Progress | None = None) -> None:
     """Write a checkpoint; an older one stays whole until the new one is complete."""
     state: dict[str, object] = {
+        "shape": attrs.asdict(network.shape),
         "network": dict(network.state_dict()),
-        "optimizers": [optimizer.state_dict() for optimizer in chain],
-        "progress": attrs.asdict(progress),
+        "optimizer": optimizer.state_dict() if optimizer is not None else None,
+        "progress": attrs.asdict(progress or Progress()),
     }
-    _write(path, state)
+    draft = path.with_suffix(".part")
+    torch.save(state, draft)
+    draft.replace(path)
 
 
-def restore(path: Path, network: Network, chain: Sequence[Optimizer]) -> Progress:
-    """Load a checkpoint into a network and its optimizers; optimizers without saved state stay as they are.
-
-    An empty chain loads the weights only. Raises CheckpointError.
-    """
+def load_network(path: Path) -> Network:
+    """Return the network of a checkpoint. Raises CheckpointError."""
     saved = _read(path)
     try:
-        weights, own = unpack(saved["network"]), network.state_dict()
-        # A checkpoint without a link gets the network's own link, which adds nothing yet.
-        weights |= {name: own[name] for name in own if name.startswith("link.") and name not in weights}
-        network.load_state_dict(weights)
-        if chain and saved["optimizers"]:
-            for optimizer, state in zip(chain, saved["optimizers"], strict=False):  # the link's is the last one
-                optimizer.load_state_dict(state)
+        network = Network(cattrs.Converter(detailed_validation=False).structure(saved["shape"], Shape))
+        network.load_state_dict(saved["network"])
+    except Exception as error:
+        raise CheckpointError(f"{path} is no checkpoint of this kind of network: {_reason(error)}") from None
+    return network
+
+
+def restore(path: Path, network: Network, optimizer: Optimizer) -> Progress:
+    """Load a checkpoint into a network and its optimizer. Raises CheckpointError."""
+    saved = _read(path)
+    try:
+        network.load_state_dict(saved["network"])
+        if saved["optimizer"] is not None:
+            optimizer.load_state_dict(saved["optimizer"])
         return Progress(**saved["progress"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[-1].strip()
         raise CheckpointError(
-            f"{path} does not fit the config: {reason}; name the config it was trained with"
+            f"{path} does not fit the run: {_reason(error)}; convert the parent again into another folder"
         ) from None
 
 
-def slim(source: Path, target: Path, precision: Precision, contents: Contents) -> None:
-    """Write a smaller copy of a checkpoint, from which a run can continue.
-
-    A weight takes 4, 2 or 1 bytes. Without the optimizers' state the run loses their momentum, some hundred steps'
-    worth.
-    """
-    saved = _read(source)
-    saved["network"] = unpack(saved["network"])
-    dtype = torch.float32 if precision == "fp32" else torch.bfloat16
-    if precision == "int8":
-        saved["network"] = pack(saved["network"])
-    else:
-        saved["network"] = _cast(saved["network"], dtype)
-    saved["optimizers"] = _cast(saved["optimizers"], dtype) if contents == "everything" else []
-    _write(target, saved)
+def progress_of(path: Path) -> Progress:
+    """Return how far the run of a checkpoint was. Raises CheckpointError."""
+    return Progress(**_read(path)["progress"])
 
 
-def give_link(path: Path, link: Link) -> None:
-    """Replace the link in a checkpoint and drop its optimizer's state, which no longer fits."""
-    saved = _read(path)
-    saved["network"] = unpack(saved["network"]) | {f"link.{name}": each for name, each in link.state_dict().items()}
-    saved["optimizers"] = saved["optimizers"][:2]
-    _write(path, saved)
-
-
-def back_to_plateau(work: Path) -> None:
-    """Set the run in `work` back to the start of its cooldown; a longer `--minutes` then plans a new one."""
-    if not (work / PLATEAU).exists():
-        raise CheckpointError(f"no {PLATEAU} in {work}; it is written when the learning rate begins to fall")
-    shutil.copyfile(work / PLATEAU, work / NEWEST)
-
-
-def _cast(value: Any, dtype: torch.dtype) -> Any:
-    """Return nested lists and dicts with their float tensors in another precision; counters of shape [] stay."""
-    if isinstance(value, Tensor):
-        return value.to(dtype) if value.is_floating_point() and value.ndim else value
-    if isinstance(value, dict):
-        return {key: _cast(each, dtype) for key, each in value.items()}
-    return [_cast(each, dtype) for each in value] if isinstance(value, list) else value
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -114,13 +84,6 @@ def _read(path: Path) -> dict[str, Any]:
         saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return saved
     except FileNotFoundError:
-        raise CheckpointError(f"no checkpoint at {path}; train first: midspan train") from None
+        raise CheckpointError(f"no checkpoint at {path}; make one: midspan train convert") from None
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{path} is damaged ({reason}); delete it or bring it again") from None
-
-
-def _write(path: Path, state: dict[str, Any]) -> None:
-    draft = path.with_suffix(".part")
-    torch.save(state, draft)
-    draft.replace(path)
+        raise CheckpointError(f"{path} is damaged ({_reason(error)}); delete it or bring it again") from None

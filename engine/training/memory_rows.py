@@ -33,8 +33,8 @@ PREFIX_ROWS = 40
 BEGUN_SHARE = 0.4
 """The share of these rows whose token counts as begun."""
 FEWEST_TOKENS = 300
-NO_FIRST = -2
-"""The model's first choice as a blind gate sees it: no token."""
+MIDDLE_TOKENS = 32
+"""Of a hole, the most."""
 
 
 @attrs.frozen(eq=False)
@@ -78,15 +78,6 @@ class Rows:
             longest=statistics.longest * left,
         )
         return attrs.evolve(self, statistics=changed, target_counts=self.target_counts * known)
-
-    def blind(self) -> "Rows":
-        """Return the rows as a gate sees them that does not look at the model's predictions."""
-        return attrs.evolve(
-            self,
-            first=np.full_like(self.first, NO_FIRST),
-            highest=np.zeros_like(self.highest),
-            of_tops=np.zeros_like(self.of_tops),
-        )
 
     def features(self) -> NDArray[np.float32]:
         return self.statistics.features(self.first, self.highest, self.of_tops)
@@ -137,14 +128,13 @@ class HoleReader:
         start -= len(typed)
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
-        middle = [*middle, marks.end][: card.shape.canvas_tokens]
-        room = card.shape.context_tokens - card.shape.canvas_tokens - 1
-        limits = Limits(room, below=card.below_tokens, tail=card.tail_tokens)
+        middle = [*middle, marks.end][:MIDDLE_TOKENS]
+        limits = Limits(card.shape.context_tokens - MIDDLE_TOKENS - 1, below=card.below_tokens)
         layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, [])
         stream = [*layout.tokens, marks.middle, *middle[:-1]]
         # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.
-        rows = min(PREFIX_ROWS, max(0, layout.prefix.stop - layout.prefix.start - 1))
-        prefix_rows = range(layout.prefix.stop - 1 - rows, layout.prefix.stop - 1)
+        rows = min(PREFIX_ROWS, max(0, layout.near.stop - layout.near.start - 1))
+        prefix_rows = range(layout.near.stop - 1 - rows, layout.near.stop - 1)
         middle_rows = range(len(layout.tokens), len(stream))
         ends = [*range(len(above) - rows, len(above)), *[len(above)] * len(middle_rows)]
         histories = [above[max(0, end - RUNS[-1]) : end] for end in ends[:rows]]

@@ -1,8 +1,10 @@
-"""The tokenizer: byte-level BPE for code whose holes may be cut at any character."""
+"""The tokenizer: the parent model's byte-level BPE, trimmed to the tokens that code needs, with our marks."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+import attrs
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
 PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE = (
     "<pad>",
@@ -16,14 +18,26 @@ PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE = (
 )
 SPECIALS = (PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE)
 
-# A newline includes the indentation after it. Words, underscores, digits and punctuation never merge with each other:
-# users' cursors are usually between them, and so between two tokens.
-PIECES = r"\r?\n[ \t]*| ?[\p{L}]+| ?_+| ?[0-9]{1,3}| ?[^\s\p{L}0-9_]{1,4}|[ \t]+|\s"
+# GPT-2's pieces, but that each line begins a piece of its own, with its indentation: lines are tokenized alone and
+# remembered. A single space before a word stays with the word, as the parent has read it.
+PIECES = (
+    r"\r?\n[ \t]*(?= \S)|\r?\n[ \t]*|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|[^\S\r\n]+(?!\S)|\s"
+)
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """Train the BPE on `texts`; ids 0 to 7 are the special tokens in the order of SPECIALS."""
-    tokenizer = Tokenizer(models.BPE())
+@attrs.frozen
+class Merges:
+    """A byte-level BPE: tokens by their ids, in GPT-2's printable characters, and merges by rank."""
+
+    tokens: Sequence[str]
+    merges: Sequence[tuple[str, str]]
+
+
+def tokenizer_of(bpe: Merges, specials: Sequence[str] = ()) -> Tokenizer:
+    """Return the tokenizer of a BPE; `specials` come first, and the ids of its tokens after them."""
+    vocabulary = {token: len(specials) + number for number, token in enumerate(bpe.tokens)}
+    vocabulary |= {token: number for number, token in enumerate(specials)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=list(bpe.merges)))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
@@ -31,12 +45,39 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=list(SPECIALS),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        max_token_length=24,
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
     return tokenizer
+
+
+def count_tokens(tokenizer: Tokenizer, texts: Iterable[tuple[str, float]]) -> Counter[int]:
+    """Return how often each token comes in texts, each of which counts as often as its weight says, times a thousand."""
+    counts: Counter[int] = Counter()
+    for text, weight in texts:
+        for token in tokenizer.encode(text, add_special_tokens=False).ids:
+            counts[token] += round(weight * 1000)
+    return counts
+
+
+def trimmed(bpe: Merges, counts: Counter[int], size: int) -> Merges:
+    """Return the BPE with `size` tokens at most: all bytes, the most frequent tokens, and all that these are made of."""
+    parts: dict[str, tuple[str, str]] = {}
+    for left, right in bpe.merges:
+        parts.setdefault(left + right, (left, right))
+    kept = {token for token in bpe.tokens if len(token) == 1}
+    for token, _ in counts.most_common():
+        needed = _made_of(bpe.tokens[token], parts) - kept
+        if len(kept) + len(needed) > size:
+            break
+        kept |= needed
+    merges = [(left, right) for left, right in bpe.merges if {left, right, left + right} <= kept]
+    return Merges([token for token in bpe.tokens if token in kept], merges)
+
+
+def _made_of(token: str, parts: dict[str, tuple[str, str]]) -> set[str]:
+    """Return a token and all tokens that its merges pass through."""
+    made, left = set[str](), [token]
+    while left:
+        if (one := left.pop()) not in made:
+            made.add(one)
+            left += parts.get(one, ())
+    return made

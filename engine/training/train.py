@@ -2,57 +2,36 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 import torch
-from torch import Tensor
 
-from engine.corpus import corpus
 from engine.models.embedded.network import Network
-from engine.training import bf16_attention, loss_plot, objective, packed_batch, row_losses, samples
+from engine.training import loss_plot, objective
 from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
-from engine.training.batched_muon import BatchedMuon
-from engine.training.checkpoint import NEWEST, PLATEAU, Progress, restore, save
+from engine.training.checkpoint import NEWEST, PARENT, PLATEAU, Progress, load_network, restore, save
 from engine.training.config import Config, Optimizer
-from engine.training.int8 import products_are_exact, use_int8
-from engine.training.link_loss import link_loss
-from engine.training.loader import Source
-from engine.training.muon import Muon
+from engine.training.loader import batches
+from engine.training.rounded import use_rounded
 
-NOTED = 20
-"""Steps between two lines of progress; on a GPU only these lines wait for the device."""
+NOTED = 10
+"""Steps between two lines of progress."""
 HELD_OUT = 6
 """Batches for the held-out losses."""
-PAUSE = 20.0
+PAUSE = 60.0
 """Seconds of a step that count as training at most: a longer step was suspended from outside."""
+ROUNDED_EVERY = 40
+"""Steps after which the scales of rounded weights are measured again."""
 
 
-def optimizers(network: Network, numbers: Optimizer) -> list[torch.optim.Optimizer]:
-    """Return Adam for embeddings and head, Muon for the blocks' matrices, and Adam for the link if there is one."""
-    tables = (network.embed, network.hint, network.strength, network.gram)
-    adam = torch.optim.AdamW(
-        [
-            {"params": [part.weight for part in tables], "lr": numbers.embed_lr},
-            {"params": [network.head.weight, network.copy.weight], "lr": numbers.head_lr},
-        ],
-        betas=(0.9, 0.95),
-        eps=1e-10,
-        weight_decay=0.0,
-        fused=True,
-    )
-    inner = (*network.blocks.parameters(), network.gram_out.weight)
-    in_bf16 = network.embed.weight.is_cuda or (numbers.int8 and bf16_attention.is_fast())
-    kind = BatchedMuon if in_bf16 else Muon
-    built: list[torch.optim.Optimizer] = [adam, kind(inner, lr=numbers.muon_lr, weight_decay=numbers.weight_decay)]
-    if network.link is not None:
-        built.append(torch.optim.Adam(network.link.parameters(), lr=numbers.link_lr, betas=(0.9, 0.99)))
-    for optimizer in built:
-        for group in optimizer.param_groups:
-            group["peak_lr"] = group["lr"]
-    return built
+def adam(network: Network, numbers: Optimizer) -> torch.optim.Optimizer:
+    """Return AdamW, with weight decay for matrices only."""
+    matrices = [weight for weight in network.parameters() if weight.dim() > 1]
+    gains = [weight for weight in network.parameters() if weight.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": numbers.weight_decay}, {"params": gains, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, numbers.rate, betas=(0.9, 0.95), fused=True)
 
 
 def rate(done: float, numbers: Optimizer) -> float:
@@ -63,113 +42,76 @@ def rate(done: float, numbers: Optimizer) -> float:
 
 
 class Run:
-    """A training run: network, optimizers and progress.
+    """A training run: network, optimizer and progress. `work` holds parent.pt, corpus/ and tokenizer.json."""
 
-    `waited` counts the seconds since the last note in which no batch was ready.
-    """
-
-    def __init__(self, config: Config, work: Path, compiled: bool) -> None:
+    def __init__(self, config: Config, work: Path) -> None:
         self.config, self.work = config, work
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(config.optimizer.seed)
-        self.network = Network(config.model).to(self.device)
-        self.network.initialize()
-        self.chain = optimizers(self.network, config.optimizer)
+        self.network = load_network(work / PARENT).to(self.device)
+        self.optimizer = adam(self.network, config.optimizer)
         self.progress = Progress()
         if (work / NEWEST).exists():
-            self.progress = restore(work / NEWEST, self.network, self.chain)
-        if config.optimizer.int8 and self.device.type == "cpu":
-            if products_are_exact():
-                use_int8(self.network, compiled)
-            else:
-                print("this processor's int8 products overflow (it has no VNNI); training in fp32", flush=True)
-        if compiled:
-            self.network.trunk = torch.compile(self.network.trunk, dynamic=False)  # type: ignore[method-assign]
-        self.source = Source(config, work)
-        rows = config.objective.canvas_rows_late
-        self._held_out = self.source.held_out(HELD_OUT, rows, self.device)
-        self._holes = samples.draw(corpus.load(work / "corpus", "held-out"), "python", 2)
-        self._loss_sums = torch.zeros(4, device=self.device)
-        self._noted_at, self._noted_tokens = time.monotonic(), self.progress.stream_tokens
-        self._noted_step = self.progress.step
-        self.waited = 0.0
+            self.progress = restore(work / NEWEST, self.network, self.optimizer)
+        seed = config.optimizer.seed + 1009 * self.progress.step
+        self.batches = batches(config, work, "train", seed)
+        held_out = batches(config, work, "held-out", 7)
+        self._held_out = [next(held_out) for _ in range(HELD_OUT)]
+        self._sums, self._noted = [0.0] * len(objective.MEANS), (0, time.monotonic(), self.progress.stream_tokens)
 
-    def step(self, batch: Tensor, distilled: float, scale: float) -> None:
-        """Take one step on a batch (packed_batch.PackedBatch) with the learning rates at `scale` of their peaks."""
-        for optimizer in self.chain:
-            for group in optimizer.param_groups:
-                group["lr"] = group["peak_lr"] * scale
-        stream, canvas = packed_batch.counted(batch, self.config.model.context_tokens)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss, means = self._loss(self.source.unpack(batch, self.device), distilled)
-        torch.autograd.backward(loss)
-        for optimizer in self.chain:
-            optimizer.step()
-            optimizer.zero_grad()
-        self._loss_sums += means
+    def step(self, done: float) -> None:
+        """Take one step at `done` (0 to 1) of the run."""
+        numbers = self.config.optimizer
+        for group in self.optimizer.param_groups:
+            group["lr"] = numbers.rate * rate(done, numbers)
+        if done >= 1 - numbers.quantized and self.progress.step % ROUNDED_EVERY == 0:
+            use_rounded(self.network)
+        batch = next(self.batches).to(self.device)
+        losses = self._losses(batch, done)
+        torch.autograd.backward(losses.total)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self._sums = [total + mean for total, mean in zip(self._sums, losses.means(), strict=True)]
         self.progress.step += 1
-        self.progress.stream_tokens += stream
-        self.progress.canvas_rows += canvas
+        self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
+        self.progress.canvas_rows += batch.owners.numel()
+        self.progress.middle_tokens += int((batch.stream_rows - batch.middles).sum())
 
-    def warm_up(self) -> None:
-        """Compile everything that a step runs before the clock starts: the learning rate rises in seconds."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss, _ = self._loss(self._held_out[0], 0.0)
-        torch.autograd.backward(loss)
-        for optimizer in self.chain:
-            optimizer.zero_grad()
+    def _losses(self, batch: Batch, done: float) -> objective.Losses:
+        numbers = self.config.objective
+        weight = numbers.canvas_weight * min(1.0, done / numbers.late_from if numbers.late_from else 1.0)
+        with torch.autocast(self.device.type, torch.bfloat16):
+            return objective.losses(self.network, batch, numbers.distilled, weight)
 
-    def _loss(self, batch: Batch, distilled: float) -> tuple[Tensor, Tensor]:
-        """Return the loss to descend and the means [4] to report: of stream, all canvases, full and partial ones."""
-        weight = self.config.objective.canvas_weight
-        if self.device.type == "cpu":
-            losses = objective.losses(self.network, batch, distilled)
-            means = (
-                float(losses.stream.detach()),
-                float(losses.canvas.detach()),
-                losses.canvas_full,
-                losses.canvas_partial,
-            )
-            return losses.stream + weight * losses.canvas + losses.link, torch.tensor(means)
-        rows = objective.forward(self.network, batch, objective.visibility(batch))
-        fixed = row_losses.losses(self.network, rows, batch, distilled)
-        linked = link_loss(self.network, rows, batch)
-        return fixed.stream + weight * fixed.canvas + linked, fixed.means()
-
-    def note(self, scale: float) -> None:
-        """Print and log the mean of the last steps' losses; on a GPU this waits for the device."""
-        values = (self._loss_sums / max(self.progress.step - self._noted_step, 1)).tolist()
-        self._loss_sums.zero_()
-        self._noted_step = self.progress.step
-        row = {
-            name: round(value, 4) for name, value in zip(("stream", "canvas", "full", "partial"), values, strict=True)
-        }
-        now, progress = time.monotonic(), self.progress
-        speed = (progress.stream_tokens - self._noted_tokens) / (now - self._noted_at)
-        self._noted_at, self._noted_tokens = now, progress.stream_tokens
-        row |= {"rate": round(scale, 4), "waited": round(self.waited, 2)}
-        self.waited = 0.0
-        self._log({**attrs.asdict(progress), **row, "tokens_a_second": round(speed)})
-        tokens = f"{progress.stream_tokens / 1e6:.2f}M  {speed:,.0f} tokens/s"
-        print(f"{progress.minutes:6.1f} min  step {progress.step}  {tokens}  {row}", flush=True)
+    def note(self, done: float) -> None:
+        """Print and log the mean of the last steps' losses."""
+        steps, at, tokens = self._noted
+        count, now, progress = max(self.progress.step - steps, 1), time.monotonic(), self.progress
+        means = {name: round(total / count, 4) for name, total in zip(objective.MEANS, self._sums, strict=True)}
+        speed = round((progress.stream_tokens - tokens) / (now - at))
+        self._sums, self._noted = [0.0] * len(objective.MEANS), (progress.step, now, progress.stream_tokens)
+        scale = round(rate(done, self.config.optimizer), 3)
+        self._log({**attrs.asdict(progress), **means, "rate": scale, "tokens_a_second": speed})
+        read = f"{progress.stream_tokens / 1e6:.2f}M  {speed} tokens/s"
+        print(f"{progress.minutes:6.1f} min  step {progress.step}  {read}  rate {scale}  {means}", flush=True)
 
     def save(self, name: str = NEWEST) -> None:
         """Write a checkpoint under `name`."""
-        save(self.work / name, self.network, self.chain, self.progress)
+        save(self.work / name, self.network, self.optimizer, self.progress)
 
+    @torch.no_grad()
     def report(self) -> None:
-        """Print held-out losses by noise level and a few fills, and draw the plot."""
-        losses = row_losses.levels(self.network, self._held_out)
-        levels = dict(zip(row_losses.LEVELS, (round(value, 4) for value in losses), strict=True))
-        print("held out: " + "  ".join(f"{name} {value:.3f}" for name, value in levels.items()), flush=True)
-        self._log({**attrs.asdict(self.progress), "held_out": losses, "levels": levels})
+        """Print held-out losses, and draw the plot."""
+        found = [self._losses(batch.to(self.device), 1.0).means() for batch in self._held_out]
+        means = [sum(column) / len(found) for column in zip(*found, strict=True)]
+        levels = dict(zip(objective.MEANS, (round(mean, 4) for mean in means), strict=True))
+        print(f"held out: {levels}", flush=True)
+        self._log({**attrs.asdict(self.progress), "held_out": levels})
         try:
-            for line in samples.fill(self.config, self.network, self.work, self._holes):
-                print(line, flush=True)
             loss_plot.draw(self.work / "metrics.jsonl", self.work / "loss.png")
         except Exception as error:  # a plot is no reason to end a run
-            print(f"no sample or plot: {type(error).__name__}: {error}", flush=True)
-        self._noted_at, self._noted_tokens = time.monotonic(), self.progress.stream_tokens
+            print(f"no plot: {type(error).__name__}: {error}", flush=True)
 
     def _log(self, row: dict[str, object]) -> None:
         with (self.work / "metrics.jsonl").open("a") as lines:
@@ -177,51 +119,32 @@ class Run:
 
 
 def train(
-    config: Config,
-    work: Path,
-    minutes: float,
-    workers: int,
-    compiled: bool,
-    session: float | None = None,
-    beside: Path | None = None,
+    config: Config, work: Path, minutes: float, session: float | None = None, beside: Path | None = None
 ) -> Path:
     """Train for `minutes` in all, continuing from the run's checkpoint if there is one; return the checkpoint's path.
 
     `session` stops after that many minutes even if the run is not done; the next session continues. `beside` is the
-    folder of another run of the same network, whose weights are averaged with this one's (averaging.py). `work` holds
-    corpus/ and tokenizer.json and gets checkpoint.pt, plateau.pt (the run at the start of its cooldown), metrics.jsonl
-    and loss.png.
+    folder of another run of the same network, whose weights are averaged with this one's (averaging.py).
     """
-    started = time.monotonic()
-    run, numbers = Run(config, work, compiled), config.optimizer
+    started = last_step = last_saved = time.monotonic()
+    run, numbers = Run(config, work), config.optimizer
     progress = run.progress
-    if run.device.type == "cuda":
-        run.warm_up()
-    last_step = last_saved = time.monotonic()
     averaging = Averaging(work, beside) if beside is not None else None
-    rows = -1
-    batches: Iterator[Tensor] = iter(())
+    if not progress.step:
+        run.report()
     while True:
         earlier, now = progress.minutes / minutes, time.monotonic()
         progress.minutes += min(now - last_step, PAUSE) / 60
         last_step, done = now, progress.minutes / minutes
-        if done >= 1 or (session is not None and time.monotonic() - started >= session * 60):
+        if done >= 1 or (session is not None and now - started >= session * 60):
             break
         if numbers.cooldown and earlier < 1 - numbers.cooldown <= done:
             run.save(PLATEAU)
-        wanted_rows, distilled = objective.phase(config.objective, done)
-        if rows != wanted_rows:
-            rows = wanted_rows
-            batches = run.source.batches(numbers.seed + progress.step, rows, workers, run.device)
-        scale = rate(done, numbers)
-        asked_at = time.monotonic()
-        batch = next(batches)
-        run.waited += time.monotonic() - asked_at
-        run.step(batch, distilled, scale)
+        run.step(done)
         if averaging is not None and progress.step % EVERY == 0 and not averaging.average(run.network):
             print(f"step {progress.step}: no new weights in {beside}; going on alone", flush=True)
         if progress.step % NOTED == 0:
-            run.note(scale)
+            run.note(done)
         if time.monotonic() - last_saved > numbers.checkpoint_minutes * 60:
             last_saved = time.monotonic()
             run.save()

@@ -1,4 +1,4 @@
-"""Attention of a batch of passes: each hole's rows over that hole's own keys and values."""
+"""Attention of a batch of passes in torch: each hole's rows over that hole's own keys and values."""
 
 from collections.abc import Sequence
 
@@ -51,7 +51,7 @@ class ContextAttention:
         return torch.from_numpy(mask).to(self._device, self._dtype)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Return the mixed values of all rows, [rows, heads, head_width] as queries, keys and values are."""
+        """Return the mixed values [rows, heads, head_width] of all rows, see network.Attend."""
         mixed, first = [], 0
         for context, start, count, mask in zip(self._contexts, self._starts, self._counts, self._masks, strict=True):
             own = slice(first, first + count)
@@ -62,7 +62,9 @@ class ContextAttention:
             asked = query[own].transpose(0, 1)
             if mask is not None and mask.shape[0] > count:
                 asked = F.pad(asked, (0, 0, 0, mask.shape[0] - count))
-            rows = F.scaled_dot_product_attention(asked[None], keys[None, :, :seen], values[None, :, :seen], mask)
+            shared = asked.shape[0] // keys.shape[0]
+            known = (part[None, :, :seen].repeat_interleave(shared, 1) for part in (keys, values))
+            rows = F.scaled_dot_product_attention(asked[None], *known, mask)
             mixed.append(rows[0, :, :count].transpose(0, 1))
             first += count
         return torch.cat(mixed) if len(mixed) > 1 else mixed[0]

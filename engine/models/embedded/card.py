@@ -21,7 +21,6 @@ class Card:
     shape: Shape
     marks: SpecialTokens
     below_tokens: int
-    tail_tokens: int
 
 
 def config_of(card: Card) -> str:

@@ -10,7 +10,7 @@ from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
 from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded
 from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
-from engine.models.embedded.network import Network, rows_of
+from engine.models.embedded.network import Network
 from engine.models.embedded.rows import FIELDS, PackedRows
 from engine.models.stock.key_values import KeyValues
 
@@ -59,13 +59,12 @@ class StreamStep:
         shape = (bucket.slots, bucket.rows)
         begins = begins.view(shape)
         attention = SlotAttention(self._slots, Sight(lengths, begins, ends.view(shape), begins), bucket.capacity)
-        inputs = rows_of(fields.view(FIELDS, -1))
+        tokens, positions = fields.view(FIELDS, -1)
 
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             return attention.mix(layer, query, key, value, None)
 
-        rows = self._network.trunk(inputs, attend)
-        return self._network.logits(rows[wanted], inputs.hints[wanted], inputs.strengths[wanted])
+        return self._network.logits(self._network.trunk(tokens, positions, attend)[wanted])
 
 
 class CapturedStreams:
@@ -73,7 +72,7 @@ class CapturedStreams:
 
     def __init__(self, network: Network, device: torch.device) -> None:
         shape = network.shape
-        shapes = [SlotShape(shape.heads, shape.head_width)] * shape.layers
+        shapes = [SlotShape(shape.key_heads, shape.head_width)] * shape.layers
         self._dtype = network.embed.weight.dtype
         capacity = affordable_capacity(shapes, MOST_SLOTS, network.cosine.shape[0], self._dtype, device)
         self._network = network

@@ -1,10 +1,12 @@
 """How a hole is laid out for the embedded model: one token stream, the same in training and in the editor.
 
-    <suffix> code below <prefix> <file> path ... code above <tail> rest of the line <middle> | canvas
+    <file> path, code far above <suffix> code far below <suffix> lines below <prefix> code above <tail> rest of the line
+    <middle> | canvas
 
-The code below comes first because it changes least. The text being edited comes last, so the cached start survives. The
-rest of the cursor's line comes after the prefix and not with the suffix: an editor that closes brackets changes it with
-every other key. At the front of the stream, each such key would discard the whole cached context.
+Reading a token costs a third of a millisecond, and what is read stays cached up to the first token that changes. So
+what changes least comes first. What is far above and far below begins and ends at places that stay where they are while
+the cursor moves some lines; what is near the cursor is read again then. The rest of the cursor's line comes last: an
+editor that closes brackets changes it with every other key.
 """
 
 from typing import Protocol
@@ -41,24 +43,32 @@ class SpecialTokens:
 
 @attrs.frozen
 class Limits:
-    """The most tokens of the stream up to <middle>; of the code below, the rest of the line and the path in it."""
+    """The most tokens of the stream up to <middle>, and of its parts; where near and far part.
+
+    below: of the code far below. lines_below: of the lines between the cursor and it.
+    near: of the code near above; its first token moves by strides of `near_stride`.
+    line_stride: the lines below that are near are fewer than this; their number counts from the end of the file.
+    """
 
     stream: int
     below: int
-    tail: int
+    lines_below: int = 64
+    tail: int = 32
     path: int = 24
+    near: int = 128
+    near_stride: int = 64
+    line_stride: int = 8
 
 
 @attrs.frozen
 class StreamLayout:
-    """A laid-out hole. `tokens` ends before <middle>; `below` and `prefix` are where the code below and above are.
+    """A laid-out hole. `tokens` ends before <middle>; `near` is the span of the code near above.
 
     all_above: the tokens of the code above without any limit, for the memory.
     """
 
     tokens: list[int]
-    below: slice
-    prefix: slice
+    near: slice
     all_above: list[int]
 
 
@@ -82,10 +92,13 @@ def lay_out(
     edge where it is, and with it the cached context.
     """
     line, newline, rest = suffix.partition("\n")
-    below = encode((newline + rest)[: limits.below * _TOKEN_CHARACTERS])[: limits.below]
+    near_below, far_below = _parted(newline + rest, limits.line_stride)
+    lines = encode(near_below[: limits.lines_below * _TOKEN_CHARACTERS])[: limits.lines_below]
+    below = encode(far_below[: limits.below * _TOKEN_CHARACTERS])[: limits.below]
     tail = encode(line[: limits.tail * _TOKEN_CHARACTERS])[: limits.tail]
     named = [special.file, *encode(short_path(path))[: limits.path], *encode("\n")] if path else []
-    room = limits.stream - len(below) - len(tail) - len(named) - 3
+    # The most that the lines and the tail may have, not what they have: they change with the cursor, the edge shall not.
+    room = limits.stream - len(below) - limits.lines_below - limits.tail - len(named) - 4
     related: list[int] = []
     for snippet in snippets:
         if len(snippet.text) > room // 4 * _TOKEN_CHARACTERS:
@@ -96,11 +109,27 @@ def lay_out(
         related += block
     room -= len(related)
     all_above = encode(prefix)
-    above = all_above[left_edge(len(all_above), room, room // 4) :]
-    head = [special.suffix, *below, special.prefix, *related, *named]
+    edge = left_edge(len(all_above), room, room // 4)
+    split = max(edge, left_edge(len(all_above), limits.near, limits.near_stride))
+    head = [*related, *named, *all_above[edge:split]]
+    head += [special.suffix, *below, special.suffix, *lines, special.prefix]
+    near = all_above[split:]
     return StreamLayout(
-        tokens=[*head, *above, special.tail, *tail],
-        below=slice(1, 1 + len(below)),
-        prefix=slice(len(head), len(head) + len(above)),
+        tokens=[*head, *near, special.tail, *tail],
+        near=slice(len(head), len(head) + len(near)),
         all_above=all_above,
     )
+
+
+def _parted(below: str, stride: int) -> tuple[str, str]:
+    """Return the lines below that are near, fewer than `stride`, and those that are far.
+
+    Counted from the file's end, so that where they part stays while the cursor moves or lines are written above.
+    """
+    count = below.count("\n") % stride
+    at = 0
+    for _ in range(count):
+        at = below.find("\n", at + 1)
+        if at < 0:
+            return below, ""
+    return below[:at], below[at:]

@@ -18,8 +18,8 @@ _WINDOW = 256
 def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
     """Return the end of a prefix that the next token may begin with: the last piece of its line, or "".
 
-    A newline followed by indentation is finished, because an editor wrote that. At the very start of a line the
-    indentation may still come.
+    A newline followed by indentation is finished, because an editor wrote that, but for its last space: a word's token
+    has the space before it. At the very start of a line the indentation may still come.
     """
     line = prefix[-_WINDOW:]
     line = line[max(0, line.rfind("\n")) :]
@@ -27,7 +27,9 @@ def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
         return ""
     start: int = tokenizer.pre_tokenizer.pre_tokenize_str(line)[-1][1][0]
     indented = line[start] == "\n" and len(line) - start > 1
-    return "" if indented or len(line) - start > LONGEST else line[start:]
+    if indented:
+        return " " if line.endswith(" ") else ""
+    return "" if len(line) - start > LONGEST else line[start:]
 
 
 class CompatibleTokens:

@@ -6,35 +6,32 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.fill.causal import DRAFT_ROWS
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
+from engine.library.precision_names import PrecisionSetting
 from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.embedded.attention import ContextAttention
 from engine.models.embedded.cuda_graph import CapturedStreams
-from engine.models.embedded.network import Network, rows_of
+from engine.models.embedded.network import Network
 from engine.models.embedded.rows import PackedRows
-from engine.models.embedded.shape import Floats
+from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.weights import Weights
 from engine.models.predict import predict
 from engine.models.stock.key_values import KeyValues
 
 
 @attrs.frozen(eq=False)
 class TorchRan:
-    """Implements runner.Ran. No rows where they stay on the device."""
+    """Implements runner.Ran."""
 
     tensor: Tensor
-    rows: Tensor | None
     forbidden: Tensor
     continuing: Tensor
 
-    @property
-    def trunk(self) -> Floats | None:
-        return None if self.rows is None else _numbers(self.rows)
-
     def logits(self) -> Floats:
-        return _numbers(self.tensor)
+        numbers: Floats = self.tensor.float().cpu().numpy()
+        return numbers
 
     def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
         predictions = predict(self.tensor, queries, counts, self.forbidden, self.continuing)
@@ -52,7 +49,7 @@ class TorchRunner:
     def __init__(
         self, network: Network, device: torch.device, forbidden: Sequence[int], continuing: Sequence[int]
     ) -> None:
-        self.network, self._device, self.draft_rows = network, device, DRAFT_ROWS
+        self.network, self._device = network, device
         self._dtype = network.embed.weight.dtype
         self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
         self._forbidden = torch.tensor(forbidden, device=device)
@@ -61,9 +58,30 @@ class TorchRunner:
         self.captured = CapturedStreams(network, device) if device.type == "cuda" else None
         """Runs passes as CUDA graphs, where there is CUDA."""
 
+    @classmethod
+    def load(
+        cls,
+        weights: Weights,
+        shape: Shape,
+        device: str,
+        precision: PrecisionSetting,
+        forbidden: Sequence[int],
+        continuing: Sequence[int],
+    ) -> "TorchRunner":
+        """Return a runner in bf16 on a GPU unless `precision` is "fp32", and in bf16 on the CPU if that is asked for."""
+        with torch.device("meta"):
+            network = Network(shape)
+        network = network.to_empty(device="cpu")
+        network.load_state_dict({name: torch.from_numpy(weights.dense(name)) for name in weights.names})
+        bf16 = precision == "bf16" or (device == "cuda" and precision != "fp32")
+        network = network.to(device=torch.device(device), dtype=torch.bfloat16 if bf16 else torch.float32).eval()
+        network.reset_tables()
+        _store_by_columns(network)
+        return cls(network, torch.device(device), forbidden, continuing)
+
     def new_context(self) -> KeyValues:
         shape = self.network.shape
-        size = (shape.layers, 2, shape.heads, shape.positions, shape.head_width)
+        size = (shape.layers, 2, shape.key_heads, shape.positions, shape.head_width)
         # Zeros: masked keys are read as well, and NaN would spread.
         return KeyValues(torch.zeros(size, dtype=self._dtype, device=self._device))
 
@@ -72,28 +90,27 @@ class TorchRunner:
         contexts = [expect_type(item.context, KeyValues) for item in passes]
         captured = None if self.captured is None else self.captured.run(passes, contexts, packed)
         if captured is not None:
-            return TorchRan(torch.cat(captured), None, self._forbidden, self._continuing)
+            return TorchRan(torch.cat(captured), self._forbidden, self._continuing)
         return self._run_uncaptured(passes, contexts, packed)
 
     def _run_uncaptured(
         self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], packed: PackedRows
     ) -> TorchRan:
         """Run passes with shapes as they come."""
-        inputs = rows_of(torch.from_numpy(packed.numbers).to(self._device))
+        tokens, positions = torch.from_numpy(packed.numbers).to(self._device)
         attention = ContextAttention(passes, contexts, self._dtype, self._device)
-        rows = self.network.trunk(inputs, attention.attend)
+        rows = self.network.trunk(tokens, positions, attention.attend)
         wanted: list[int] = []
         first = 0
         for item in passes:
             wanted += [first + row for row in item.wanted]
             first += item.rows
         chosen = torch.tensor(wanted, dtype=torch.long, device=self._device)
-        wanted_rows = rows[chosen]
-        logits = self.network.logits(wanted_rows, inputs.hints[chosen], inputs.strengths[chosen])
-        kept = wanted_rows if self.device == "cpu" else None
-        return TorchRan(logits, kept, self._forbidden, self._continuing)
+        return TorchRan(self.network.logits(rows[chosen]), self._forbidden, self._continuing)
 
 
-def _numbers(tensor: Tensor) -> Floats:
-    numbers: Floats = tensor.float().cpu().numpy()
-    return numbers
+def _store_by_columns(network: Network) -> None:
+    """Store each matrix column by column: products of few rows are then 2 to 7 times faster on a CPU."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.weight.data = module.weight.data.t().contiguous().t()
