@@ -8,12 +8,12 @@ import pytest
 import torch
 from changed_first import changed_paths, rank
 from sources import source_paths
+from tiny_models import randomize, train_tokenizer
 
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
 from engine.training import config as training_config
 from engine.training.export import export
-from engine.training.tokenizer import train_tokenizer
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,13 +30,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 TINY = Shape(
-    vocabulary=400, width=32, layers=2, heads=2, context_tokens=192, canvas_tokens=8, gram_buckets=64, gram_width=16
+    vocabulary=400,
+    width=64,
+    layers=2,
+    heads=4,
+    key_heads=2,
+    head_width=16,
+    hidden=128,
+    context_tokens=192,
+    canvas_tokens=8,
 )
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a model of 60,000 random weights whose tokenizer has read frozen sources of this project."""
+    """Return the folder of a model of 120,000 random weights whose tokenizer has read frozen sources of this project."""
     return _save_random(tmp_path_factory.mktemp("tiny-model"), TINY)
 
 
@@ -44,7 +52,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
     return _save_random(
-        tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=768, layers=4, context_tokens=2048)
+        tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=4, context_tokens=2048)
     )
 
 
@@ -54,9 +62,8 @@ def _save_random(folder: Path, shape: Shape) -> Path:
     cpu = training_config.load_config(ROOT / "engine" / "training" / "cpu.toml")
     torch.manual_seed(1)
     network = Network(shape)
-    for matrix in network.parameters():
-        torch.nn.init.normal_(matrix, std=0.3)
-    config = attrs.evolve(cpu, name="tiny", model=shape, holes=attrs.evolve(cpu.holes, suffix_tokens=96))
+    randomize(network, 0.3)
+    config = attrs.evolve(cpu, name="tiny", holes=attrs.evolve(cpu.holes, suffix_tokens=96))
     export(config, network, folder / "tokenizer.json", folder)
     return folder
 

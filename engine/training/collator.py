@@ -93,14 +93,9 @@ class Collator:
     def _limits(self, most: int) -> Limits:
         """Return limits of a stream; where near and far part is drawn, so that the engine may choose it."""
         rng = self._rng
-        near = rng.randrange(48, 257)
-        return Limits(
-            stream=most,
-            below=min(self._config.holes.suffix_tokens, most // 4),
-            near=near,
-            near_stride=rng.randrange(16, near),
-            line_stride=rng.randrange(1, 17),
-        )
+        near = rng.randrange(32, 257)
+        usual = Limits.of(most, min(self._config.holes.suffix_tokens, most // 4))
+        return attrs.evolve(usual, near=near, near_stride=rng.randrange(16, near), line_stride=rng.randrange(1, 13))
 
     def _write_canvases(
         self,

@@ -36,6 +36,10 @@ class LineEncoder:
         ids: list[int] = np.frombuffer(b"".join([known[line] for line in lines if line]), np.uint16).tolist()
         return ids
 
+    def starts_line(self, token: int) -> bool:
+        """Return whether a line begins with this token."""
+        return bool(self._breaks[token])
+
     def _learn(self, lines: list[str]) -> None:
         """Tokenize lines and remember them. Only the first line may lack a newline before it."""
         ids = np.array(self._tokenize("".join(lines)), np.uint16)

@@ -129,7 +129,7 @@ class HoleReader:
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
-        limits = Limits(card.shape.context_tokens - MIDDLE_TOKENS - 1, below=card.below_tokens)
+        limits = Limits.of(card.shape.context_tokens - MIDDLE_TOKENS - 1, card.below_tokens)
         layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, [])
         stream = [*layout.tokens, marks.middle, *middle[:-1]]
         # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.

@@ -5,18 +5,33 @@ from pathlib import Path
 import attrs
 import torch
 from sources import source_paths
+from tiny_models import randomize
+from tokenizers import Tokenizer
 
 from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
+from engine.training.batch import Batch
+from engine.training.collator import Collator
 from engine.training.config import Config, load_config
+from engine.training.loader import special_tokens_of
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "engine" / "training"
 SHAPE = Shape(
-    vocabulary=400, width=32, layers=2, heads=2, context_tokens=96, canvas_tokens=8, gram_buckets=64, gram_width=16
+    vocabulary=400,
+    width=64,
+    layers=2,
+    heads=4,
+    key_heads=2,
+    head_width=16,
+    hidden=128,
+    context_tokens=96,
+    canvas_tokens=8,
 )
+LENGTH = 96
+"""Tokens of a sequence."""
 
 
 def source_files() -> list[corpus.File]:
@@ -28,10 +43,10 @@ def small_config() -> Config:
     full = load_config(TRAINING / "cpu.toml")
     return attrs.evolve(
         full,
-        model=SHAPE,
-        holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16),
-        objective=attrs.evolve(full.objective, canvas_rows_early=32, canvas_rows_late=32),
-        optimizer=attrs.evolve(full.optimizer, batch=4, checkpoint_minutes=0.02),
+        model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary),
+        holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
+        objective=attrs.evolve(full.objective, canvas_rows=32),
+        optimizer=attrs.evolve(full.optimizer, rows=512, rate=2e-3, checkpoint_minutes=0.02),
     )
 
 
@@ -40,10 +55,16 @@ def drawn_holes(config: Config, count: int, seed: int = 0) -> list[TrainingHole]
     return [sampler.draw() for _ in range(count)]
 
 
+def drawn_batch(tokenizer: Tokenizer, count: int, rows: int = 32, seed: int = 0) -> Batch:
+    """Lay out holes of the frozen sources as a batch."""
+    config = small_config()
+    collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed)
+    return collator.batch([collator.lay_out(hole, LENGTH) for hole in drawn_holes(config, count)], rows)
+
+
 def drawn_network() -> Network:
     """Return a network of random weights, the same ones each time."""
     torch.manual_seed(0)
     network = Network(SHAPE)
-    for matrix in network.parameters():
-        torch.nn.init.normal_(matrix, std=0.2)
+    randomize(network, 0.2)
     return network

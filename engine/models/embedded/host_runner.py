@@ -10,8 +10,8 @@ from engine.errors import ModelError
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
-from engine.models.embedded.kernel_pass import KernelPass, kernel_paths, kernel_runs
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, Result
+from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
+from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass
 from engine.models.embedded.predict_numpy import predict
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.shape import Floats, Shape
@@ -22,50 +22,44 @@ CHOICE = "MIDSPAN_KERNEL"
 """An environment variable for measurements: a path of the kernel, or "numpy"."""
 
 
-def host_pass(weights: Weights, shape: Shape) -> HostPass:
+def host_pass(weights: Weights, shape: Shape, threads: int = 1) -> HostPass:
     """Return the fastest pass that this machine has, or the one that CHOICE names.
 
     Raises ModelError in one line if there is no such path.
     """
     chosen = os.environ.get(CHOICE, "")
-    if chosen == "numpy" or (not chosen and not kernel_runs(shape)):
+    if chosen == "numpy" or (not chosen and not kernel_paths()):
         return NumpyPass(weights, shape)
     if chosen and chosen not in kernel_paths():
         known = ", ".join([*kernel_paths(), "numpy"])
         raise ModelError(f"{CHOICE} is {chosen}, which this machine cannot run; it can be one of {known}")
-    return KernelPass(weights, shape, chosen)
+    return KernelPass(weights, shape, chosen, threads)
 
 
 class HostRan:
     """Implements runner.Ran."""
 
-    def __init__(self, result: Result, forbidden: NDArray[np.int64], continuing: Floats) -> None:
-        self._result, self._forbidden, self._continuing = result, forbidden, continuing
-
-    @property
-    def trunk(self) -> Floats:
-        return self._result.rows
+    def __init__(self, logits: Floats, forbidden: NDArray[np.int64], continuing: Floats) -> None:
+        self._logits, self._forbidden, self._continuing = logits, forbidden, continuing
 
     def logits(self) -> Floats:
-        return self._result.logits
+        return self._logits
 
     def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
-        return predict(self._result.logits, queries, counts, self._forbidden, self._continuing)
+        return predict(self._logits, queries, counts, self._forbidden, self._continuing)
 
 
 class HostRunner:
     """Implements runner.Runner."""
 
     device = "cpu"
-    draft_rows = 0
-    """Each row of a canvas costs a third of a pass of one row, and a canvas saves fewer passes than that
-    (docs/kernel.md)."""
+    draft_rows = 8
 
     def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
         self._continuing = np.zeros(shape.vocabulary, np.float32)
         self._continuing[list(continuing)] = 1
-        self.dtype = "float32, numpy" if host.name == "numpy" else f"int8, {host.name}"
+        self.dtype = "float32, numpy" if host.name == "numpy" else f"int4, {host.name}"
 
     def new_context(self) -> SlabContext:
         return SlabContext(self._shape, self._pass.dtype)
@@ -79,5 +73,5 @@ class HostRunner:
             holes.append(Hole(item.rows, len(item.append), start, context.slabs))
             wanted += [first + row for row in item.wanted]
             first += item.rows
-        result = self._pass.run(packed.numbers, holes, np.array(wanted, np.int64))
-        return HostRan(result, self._forbidden, self._continuing)
+        logits = self._pass.run(packed.numbers, holes, np.array(wanted, np.int64))
+        return HostRan(logits, self._forbidden, self._continuing)

@@ -1,6 +1,6 @@
 """A pass of the embedded model in the kernel (native/): numpy_pass.NumpyPass in C, several times faster.
 
-docs/kernel.md explains the kernel. Where it was not built, or cannot run a network's shape, `kernel_pass` says so.
+docs/kernel.md explains the kernel. Where it was not built, `kernel_paths` is empty.
 """
 
 from collections.abc import Sequence
@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.embedded.ngram_lookup import STRENGTHS
-from engine.models.embedded.numpy_pass import Hole, Ids, Result
-from engine.models.embedded.shape import Shape, rope_angles
+from engine.models.embedded.numpy_pass import Hole, Ids
+from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Weights
 
 try:
@@ -18,9 +17,9 @@ try:
 except ImportError:  # There was no compiler, or it is another machine's build.
     _kernel = None  # type: ignore[assignment]
 
-BLOCK = 64
-_LANES = 16
-"""A head's width must be a multiple of the widest vector."""
+
+CHUNK = 64
+"""Outputs that a matrix is padded to (native/network.h)."""
 
 
 def kernel_paths() -> list[str]:
@@ -28,58 +27,51 @@ def kernel_paths() -> list[str]:
     return [] if _kernel is None else list(_kernel.paths())
 
 
-def kernel_runs(shape: Shape) -> bool:
-    """Return whether the kernel is here and can run a network of this shape."""
-    return _kernel is not None and shape.width % shape.heads == 0 and shape.head_width % _LANES == 0
-
-
 class KernelPass:
     """Implements numpy_pass.HostPass. Raises ValueError for sizes that do not fit; never reads or writes beyond."""
 
     dtype: type[np.float16] | type[np.float32] = np.float16
 
-    def __init__(self, weights: Weights, shape: Shape, path: str = "") -> None:
-        """Pack the weights for a path of `kernel_paths`, by default the fastest."""
+    def __init__(self, weights: Weights, shape: Shape, path: str = "", threads: int = 1) -> None:
+        """Pack the weights for a path of `kernel_paths`, by default the fastest. Many rows use up to `threads`."""
         if _kernel is None:
             raise ValueError("the kernel was not built")
         self.name = path or kernel_paths()[0]
-        self._shape = shape
+        self._vocabulary = shape.vocabulary
         sizes = (
             shape.vocabulary,
             shape.width,
             shape.layers,
             shape.heads,
-            shape.feed_forward * shape.width,
-            shape.gram_buckets,
-            shape.gram_width,
+            shape.key_heads,
+            shape.head_width,
+            shape.hidden,
             shape.positions,
-            STRENGTHS,
         )
-        self._network = _kernel.Network(self.name, sizes, _arrays(weights, shape))
+        self._network = _kernel.Network(self.name, sizes, shape.norm_epsilon, _arrays(weights, shape), threads)
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
-        shape = self._shape
-        logits = np.empty((len(wanted), _padded(shape.vocabulary)), np.float32)
-        rows = np.empty((len(wanted), shape.width), np.float32)
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+        logits = np.empty((len(wanted), -(-self._vocabulary // CHUNK) * CHUNK), np.float32)
         described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
-        self._network.run(numbers, described, wanted, logits, rows)
-        return Result(logits[:, : shape.vocabulary], rows)
+        self._network.run(np.ascontiguousarray(numbers), described, wanted, logits)
+        return logits[:, : self._vocabulary]
 
 
 def _arrays(weights: Weights, shape: Shape) -> list[NDArray[np.generic]]:
     """Return all weights in the order in which native/module.c takes them."""
-    matrices = ["embed", "hint", "gram", "head"]
-    matrices += [f"blocks.{layer}.{part}" for layer in range(shape.layers) for part in ("qkv", "out", "up", "down")]
-    arrays: list[NDArray[np.generic]] = []
-    for name in matrices:
-        packed = weights.int8(f"{name}.weight")
-        arrays += [packed.values, packed.scales]
-    gram_out = np.zeros((2 * shape.gram_width, _padded(shape.width)), np.float32)
-    gram_out[:, : shape.width] = weights.dense("gram_out.weight").T
-    cosine, sine = rope_angles(shape, shape.positions)
-    arrays += [weights.dense("strength.weight"), gram_out, weights.dense("copy.weight"), cosine, sine]
+    arrays: list[NDArray[np.generic]] = [
+        *_matrix(weights, "embed"),
+        weights.dense("norm.weight"),
+        *rope_angles(shape, shape.positions),
+    ]
+    for layer in range(shape.layers):
+        for norm, products in (("norm", ("qkv", "out")), ("feed_norm", ("gate_up", "down"))):
+            arrays.append(weights.dense(f"blocks.{layer}.{norm}.weight"))
+            for name in products:
+                arrays += _matrix(weights, f"blocks.{layer}.{name}")
     return [np.ascontiguousarray(array) for array in arrays]
 
 
-def _padded(count: int) -> int:
-    return -(-count // BLOCK) * BLOCK
+def _matrix(weights: Weights, name: str) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    packed = weights.packed(f"{name}.weight")
+    return np.ascontiguousarray(packed.values).view(np.uint8).reshape(-1), packed.scales

@@ -22,9 +22,13 @@ _TOKEN_CHARACTERS = 8
 
 
 class Encoder(Protocol):
-    """Text to token ids, without special tokens."""
+    """Text to token ids, without special tokens, line by line."""
 
     def __call__(self, text: str) -> list[int]: ...
+
+    def starts_line(self, token: int) -> bool:
+        """Return whether a line begins with this token."""
+        ...
 
 
 @attrs.frozen
@@ -45,19 +49,25 @@ class SpecialTokens:
 class Limits:
     """The most tokens of the stream up to <middle>, and of its parts; where near and far part.
 
-    below: of the code far below. lines_below: of the lines between the cursor and it.
+    below: of the code far below. lines_below: of the lines between the cursor and it. tail: of the rest of the line.
     near: of the code near above; its first token moves by strides of `near_stride`.
     line_stride: the lines below that are near are fewer than this; their number counts from the end of the file.
     """
 
     stream: int
     below: int
-    lines_below: int = 64
-    tail: int = 32
-    path: int = 24
-    near: int = 128
-    near_stride: int = 64
+    lines_below: int
+    tail: int
+    path: int
+    near: int
+    near_stride: int
     line_stride: int = 8
+
+    @classmethod
+    def of(cls, stream: int, below: int) -> "Limits":
+        """Return limits that leave at least half of the stream for the code above, if `below` is a quarter of it."""
+        part = stream // 12
+        return cls(stream, below, min(64, part), min(32, part), min(24, part), min(128, 2 * part), min(64, part))
 
 
 @attrs.frozen
@@ -109,8 +119,8 @@ def lay_out(
         related += block
     room -= len(related)
     all_above = encode(prefix)
-    edge = left_edge(len(all_above), room, room // 4)
-    split = max(edge, left_edge(len(all_above), limits.near, limits.near_stride))
+    edge = _line_edge(encode, all_above, left_edge(len(all_above), room, room // 4))
+    split = max(edge, _line_edge(encode, all_above, left_edge(len(all_above), limits.near, limits.near_stride)))
     head = [*related, *named, *all_above[edge:split]]
     head += [special.suffix, *below, special.suffix, *lines, special.prefix]
     near = all_above[split:]
@@ -119,6 +129,13 @@ def lay_out(
         near=slice(len(head), len(head) + len(near)),
         all_above=all_above,
     )
+
+
+def _line_edge(encode: Encoder, tokens: list[int], edge: int) -> int:
+    """Return where the first line after an edge begins; the edge itself if none does soon."""
+    if not edge:
+        return 0
+    return next((at for at in range(edge, min(edge + 48, len(tokens))) if encode.starts_line(tokens[at])), edge)
 
 
 def _parted(below: str, stride: int) -> tuple[str, str]:

@@ -15,7 +15,6 @@ from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.models.embedded.card import Card
 from engine.models.embedded.host_runner import HostRunner, host_pass
-from engine.models.embedded.link_numpy import NumpyLink
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.weights import Weights
@@ -52,14 +51,12 @@ def load(
     continuing = token_bytes.continuing_words()
     runner: Runner
     if device == "cuda" or precision in TORCH_PRECISIONS:
-        runner = _torch_runner(weights, card, device, precision, never, continuing)
+        from engine.models.embedded.torch_runner import TorchRunner
+
+        runner = TorchRunner.load(weights, card.shape, device, precision, never, continuing)
     else:
-        runner = HostRunner(host_pass(weights, card.shape), card.shape, never, continuing)
-        threads = 1
-    # Only where canvases are drafted, and not on a GPU: each linked token would have to be waited for.
-    has_link = card.shape.link_width > 0 and runner.draft_rows > 0 and device == "cpu"
-    link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
-    return EmbeddedModel(card, runner, tokenizer, token_bytes, link, weights.count, threads)
+        runner = HostRunner(host_pass(weights, card.shape, threads), card.shape, never, continuing)
+    return EmbeddedModel(card, runner, tokenizer, token_bytes, weights.count, threads)
 
 
 def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:
@@ -67,21 +64,5 @@ def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:
     last = max((*attrs.astuple(card.marks), *tokenizer.get_vocab().values()))
     if last >= card.shape.vocabulary or min(attrs.astuple(card.marks)) < 0:
         raise ValueError(f"token {last} is not one of {card.shape.vocabulary}")
-    if (
-        min(card.below_tokens, card.tail_tokens) < 0
-        or card.below_tokens + card.tail_tokens >= card.shape.context_tokens
-    ):
+    if not 0 <= card.below_tokens <= card.shape.context_tokens // 2:
         raise ValueError("no room is left for the code above the cursor")
-
-
-def _torch_runner(
-    weights: Weights,
-    card: Card,
-    device: str,
-    precision: PrecisionSetting,
-    forbidden: list[int],
-    continuing: list[int],
-) -> Runner:
-    from engine.models.embedded import torch_loading
-
-    return torch_loading.torch_runner(weights, card.shape, device, precision, forbidden, continuing)

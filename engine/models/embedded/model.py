@@ -12,7 +12,6 @@ from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.models.embedded.card import FAMILY, Card
 from engine.models.embedded.layout import Limits, lay_out
-from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.runner import Ran, Runner
 from engine.models.embedded.shape import Floats
@@ -38,7 +37,6 @@ class EmbeddedModel:
         runner: Runner,
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
-        link: NumpyLink | None,
         parameters: int,
         threads: int,
     ) -> None:
@@ -61,24 +59,18 @@ class EmbeddedModel:
         )
         self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
-        self._line_tokens = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
-        self._link = link
+        self._encode = LineEncoder(tokenizer, self._token_bytes)
 
     def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
         room = shape.context_tokens - min(fill.max_tokens, shape.context_tokens // 4) - 1
-        limits = Limits(room, below=self.card.below_tokens, tail=self.card.tail_tokens)
+        limits = Limits.of(room, self.card.below_tokens)
         prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
         stream = lay_out(self._encode, self.card.marks, limits, above, suffix, fill.path, fill.snippets)
         _, newline, below = suffix.partition("\n")
         return Layout(stream.tokens, typed=typed, above=stream.all_above, below=self._encode(newline + below))
-
-    def _encode(self, text: str) -> list[int]:
-        first, *others = text.split("\n")
-        lines = (first, *("\n" + other for other in others))
-        return [token for line in lines for token in self._line_tokens.of(line)]
 
     def new_context(self) -> Context:
         return self.runner.new_context()
@@ -93,12 +85,7 @@ class EmbeddedModel:
         stream_passes = [expect_type(item, StreamPass) for item in passes]
         ran = self._run(stream_passes)
         counts = [len(item.wanted) for item in stream_passes]
-        predictions = ran.predict([item.query for item in stream_passes], counts)
-        trunk = ran.trunk
-        if self._link is None or trunk is None:
-            return [PassResult(predicted) for predicted in predictions]
-        parts = zip(predictions, _split(trunk, counts), _split(ran.logits(), counts), strict=True)
-        return [PassResult(predicted, LinkedRows(self._link, rows, logits)) for predicted, rows, logits in parts]
+        return [PassResult(predicted) for predicted in ran.predict([item.query for item in stream_passes], counts)]
 
     def logits(self, passes: Sequence[StreamPass]) -> list[Floats]:
         """Run passes and return for each its logits [wanted, vocabulary]."""
@@ -111,7 +98,7 @@ class EmbeddedModel:
         for item, start in zip(passes, starts, strict=True):
             if start + item.rows > capacity:
                 raise ModelError(f"a hole needs {start + item.rows} positions; the model has {capacity}")
-        packed = PackedRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
+        packed = PackedRows.of(passes, starts)
         ran = self.runner.run(passes, packed)
         for item in passes:
             item.context.tokens += item.append
@@ -127,6 +114,22 @@ class EmbeddedModel:
         return self._token_bytes.texts_of(tokens)
 
     def breaks_line(self, token: int) -> bool:
+        return self._token_bytes.breaks_line(token)
+
+
+class LineEncoder:
+    """Implements layout.Encoder. Remembers the tokens of lines."""
+
+    def __init__(self, tokenizer: Tokenizer, token_bytes: TokenBytes) -> None:
+        self._lines = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
+        self._token_bytes = token_bytes
+
+    def __call__(self, text: str) -> list[int]:
+        first, *others = text.split("\n")
+        lines = (first, *("\n" + other for other in others))
+        return [token for line in lines for token in self._lines.of(line)]
+
+    def starts_line(self, token: int) -> bool:
         return self._token_bytes.breaks_line(token)
 
 

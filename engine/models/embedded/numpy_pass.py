@@ -30,14 +30,6 @@ class Hole:
     slabs: list[Slab]
 
 
-@attrs.frozen(eq=False)
-class Result:
-    """fp32 logits [wanted, vocabulary], and the rows [wanted, width] from the trunk that they come from."""
-
-    logits: Floats
-    rows: Floats
-
-
 class HostPass(Protocol):
     """Computes passes in the processor's memory."""
 
@@ -46,8 +38,8 @@ class HostPass(Protocol):
     dtype: type[np.float16] | type[np.float32]
     """What keys and values are stored in."""
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
-        """Run the rows of several holes.
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+        """Run the rows of several holes. Return fp32 logits [wanted, vocabulary].
 
         numbers: [FIELDS, rows] of rows.PackedRows. wanted: [n], the rows whose logits are wanted. Writes the keys and
         values of all rows into the slabs of their holes.
@@ -62,53 +54,49 @@ class NumpyPass:
 
     def __init__(self, weights: Weights, shape: Shape, dtype: type[np.float16] | type[np.float32] = np.float32) -> None:
         self.dtype = dtype
-        self._weights, self._shape = weights, shape
+        self._shape = shape
         self._cosine, self._sine = rope_angles(shape, shape.positions)
-        products = ("head", "gram_out", *(f"blocks.{layer}.{name}" for layer in range(shape.layers) for name in _PARTS))
-        self._matrices = {name: weights.dense(f"{name}.weight") for name in products}
+        self._weights = {name: weights.dense(name) for name in weights.names}
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
-        rows = self._entry(numbers)
-        positions = numbers[1]
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+        tokens, positions = numbers
+        rows, hidden = self._weights["embed.weight"][tokens], self._shape.hidden
         for layer in range(self._shape.layers):
-            rows = rows + self._multiply(f"blocks.{layer}.out", self._attention(layer, rows, positions, holes))
-            hidden = np.maximum(self._multiply(f"blocks.{layer}.up", _normalized(rows)), 0)
-            rows = rows + self._multiply(f"blocks.{layer}.down", hidden * hidden)
-        trunk = _normalized(rows[wanted])
-        return Result(self._logits(trunk, numbers[2, wanted], numbers[3, wanted]), trunk)
+            rows = rows + self._product(layer, "out", self._attention(layer, rows, positions, holes))
+            both = self._product(layer, "gate_up", self._normalized(f"blocks.{layer}.feed_norm", rows))
+            rows = rows + self._product(layer, "down", _silu(both[:, :hidden]) * both[:, hidden:])
+        logits: Floats = self._normalized("norm", rows[wanted]) @ self._weights["embed.weight"].T
+        return logits
 
-    def _multiply(self, name: str, rows: Floats) -> Floats:
-        product: Floats = rows @ self._matrices[name].T
+    def _product(self, layer: int, name: str, rows: Floats) -> Floats:
+        product: Floats = rows @ self._weights[f"blocks.{layer}.{name}.weight"].T
         return product
 
-    def _entry(self, numbers: Ids) -> Floats:
-        """Return the input of the first layer: network.Network.entry."""
-        weights, (tokens, _, hints, strengths) = self._weights, numbers[:4]
-        grams = numbers[4:].T + np.array([0, self._shape.gram_buckets])
-        rows = weights.rows("embed.weight", tokens)
-        rows += weights.rows("hint.weight", hints) * weights.rows("strength.weight", strengths)
-        rows += self._multiply("gram_out", weights.rows("gram.weight", grams).reshape(len(tokens), -1))
-        return _normalized(rows)
+    def _normalized(self, name: str, rows: Floats) -> Floats:
+        """Scale each row [n, width] to unit mean square, times a norm's gains."""
+        size = np.sqrt(np.square(rows).mean(-1, keepdims=True) + np.float32(self._shape.norm_epsilon))
+        scaled: Floats = rows / size * self._weights[f"{name}.weight"]
+        return scaled
 
     def _attention(self, layer: int, rows: Floats, positions: Ids, holes: Sequence[Hole]) -> Floats:
-        """Write keys and values of all rows, and return the mixed values [rows, width]."""
+        """Write keys and values of all rows, and return the mixed values [rows, heads * head_width]."""
         shape = self._shape
-        qkv = self._multiply(f"blocks.{layer}.qkv", _normalized(rows)).reshape(
-            len(rows), 3, shape.heads, shape.head_width
-        )
-        cosine, sine = self._cosine[positions][:, None, None], self._sine[positions][:, None, None]
-        turned = _rotated(_normalized(qkv[:, :2]), cosine, sine)
-        mixed, first = np.empty((len(rows), shape.width), np.float32), 0
+        qkv = self._product(layer, "qkv", self._normalized(f"blocks.{layer}.norm", rows))
+        qkv = qkv.reshape(len(rows), -1, shape.head_width)
+        query, key, value = np.split(qkv, [shape.heads, shape.heads + shape.key_heads], axis=1)
+        cosine, sine = self._cosine[positions][:, None], self._sine[positions][:, None]
+        query, key = _rotated(query, cosine, sine), _rotated(key, cosine, sine)
+        mixed, first = np.empty((len(rows), shape.heads * shape.head_width), np.float32), 0
         for hole in holes:
             own = slice(first, first + hole.rows)
-            self._write(layer, hole, turned[own, 1], qkv[own, 2])
-            mixed[own] = self._attend(layer, hole, turned[own, 0])
+            self._write(layer, hole, key[own], value[own])
+            mixed[own] = self._attend(layer, hole, query[own])
             first += hole.rows
         return mixed
 
     def _write(self, layer: int, hole: Hole, keys: Floats, values: Floats) -> None:
-        """Write keys and values [rows, heads, head_width] of a hole into its slabs."""
-        heads = self._shape.heads
+        """Write keys and values [rows, key_heads, head_width] of a hole into its slabs."""
+        heads = self._shape.key_heads
         for row in range(hole.rows):
             number, place = divmod(hole.start + row, SLAB)
             slab = hole.slabs[number][layer]
@@ -116,34 +104,25 @@ class NumpyPass:
             slab[:, 1].reshape(heads, SLAB, -1)[:, place] = values[row]
 
     def _attend(self, layer: int, hole: Hole, queries: Floats) -> Floats:
-        """Return the mixed values [rows, width] of queries [rows, heads, head_width]."""
-        end = hole.start + hole.rows
-        keys, values = keys_and_values(hole.slabs[: -(-end // SLAB)], layer, self._shape.heads)
-        scores = queries.transpose(1, 0, 2) @ keys[..., :end] * np.float32(self._shape.head_width**-0.5)
+        """Return the mixed values [rows, heads * head_width] of queries [rows, heads, head_width]."""
+        end, shape = hole.start + hole.rows, self._shape
+        keys, values = keys_and_values(hole.slabs[: -(-end // SLAB)], layer, shape.key_heads)
+        shared = shape.heads // shape.key_heads
+        keys, values = np.repeat(keys[..., :end], shared, 0), np.repeat(values[:, :end], shared, 0)
+        scores = queries.transpose(1, 0, 2) @ keys * np.float32(shape.head_width**-0.5)
         seen = np.full(hole.rows, end)
         seen[: hole.append] = hole.start + 1 + np.arange(hole.append)
         scores[:, np.arange(end) >= seen[:, None]] = -np.inf
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
-        mixed: Floats = (shares @ values[:, :end]).transpose(1, 0, 2).reshape(hole.rows, -1)
+        mixed: Floats = (shares @ values).transpose(1, 0, 2).reshape(hole.rows, -1)
         return mixed
 
-    def _logits(self, rows: Floats, hints: Ids, strengths: Ids) -> Floats:
-        """Return the logits of rows with their hints: network.Network.logits."""
-        logits = self._multiply("head", rows)
-        copy = self._weights.rows("copy.weight", strengths)
-        logits[np.arange(len(rows)), hints] += (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
-        return logits
 
-
-_PARTS = ("qkv", "out", "up", "down")
-
-
-def _normalized(rows: Floats) -> Floats:
-    """Scale each row [..., n] to unit mean square."""
-    size = np.sqrt(np.square(rows).mean(-1, keepdims=True))
-    scaled: Floats = rows / np.maximum(size, np.float32(1e-6))
-    return scaled
+def _silu(rows: Floats) -> Floats:
+    with np.errstate(over="ignore"):  # 1 / (1 + inf) is 0, as it should be
+        activated: Floats = rows / (1 + np.exp(-rows))
+    return activated
 
 
 def _rotated(rows: Floats, cosine: Floats, sine: Floats) -> Floats:

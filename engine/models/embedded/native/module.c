@@ -1,24 +1,23 @@
 /* The boundary to Python: checks every size and index, then runs a pass without the interpreter's lock.
 
-   kernel.py is the only caller, and says what each argument is. */
+   kernel_pass.py is the only caller, and says what each argument is. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "paths.h"
 
-#define TABLES 3 /* each int8 weights and scales */
-#define MATRICES_A_LAYER 4
-#define PLAIN 5 /* fp32 arrays */
-
 typedef struct {
     PyObject_HEAD Network network;
     Path path;
+    size_t threads;
     Scratch *scratch; /* NULL while a pass has it */
+    Pool *pool;       /* the same; made by the first pass that has rows enough */
 } KernelNetwork;
 
-static const char *const SIZES[] = {"vocabulary", "width",      "layers",    "heads",    "hidden",
-                                    "buckets",    "gram_width", "positions", "strengths"};
-#define SIZE_COUNT 9
+static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
+                                    "key_heads",  "head_width", "hidden", "positions"};
+#define SIZE_COUNT 8
+#define THREADED_ROWS 12 /* A pass of fewer rows is read faster than threads meet. */
 
 /* Take the buffer of an item of a sequence, which must have `bytes` bytes. Return 0 with an exception set. */
 static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
@@ -43,57 +42,56 @@ static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t ite
     return copy;
 }
 
-static int take_table(PyObject *arrays, Py_ssize_t *next, Table *table, size_t rows, size_t width) {
-    table->weights = copied(arrays, next, rows * width, 1);
-    table->scales = table->weights ? copied(arrays, next, rows, sizeof(float)) : NULL;
-    return table->scales != NULL;
-}
-
-static int take_matrix(PyObject *arrays, Py_ssize_t *next, const Network *network, Matrix *matrix, size_t outputs,
-                       size_t inputs) {
-    Table whole = {NULL, NULL};
-    int done = take_table(arrays, next, &whole, outputs, inputs);
-    if (done && !(done = pack(matrix, whole.weights, whole.scales, outputs, inputs, network->together)))
-        PyErr_NoMemory();
-    free(whole.weights), free(whole.scales);
+/* Take a matrix: its weights in int4 or int8, which their size tells, and its scales in fp16. */
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
+    Py_buffer weights, scales;
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    Py_ssize_t length = item ? PyObject_Size(item) : -1; /* of the flat array: its bytes */
+    Py_XDECREF(item);
+    if (length < 0) return 0;
+    size_t bits = (size_t)length == outputs * inputs / 2 ? 4 : 8;
+    if (!buffer_at(arrays, (*next)++, outputs * inputs * bits / 8, PyBUF_C_CONTIGUOUS, &weights)) return 0;
+    int done = buffer_at(arrays, (*next)++, outputs * inputs / GROUP * sizeof(uint16_t), PyBUF_C_CONTIGUOUS, &scales);
+    if (done) {
+        done = pack(matrix, weights.buf, scales.buf, outputs, inputs, bits);
+        if (!done) PyErr_NoMemory();
+        PyBuffer_Release(&scales);
+    }
+    PyBuffer_Release(&weights);
     return done;
 }
 
-/* Take all arrays in the order of kernel.py. */
+/* Take all arrays in the order of kernel_pass.py. */
 static int take_arrays(PyObject *arrays, Network *network) {
-    size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
-    size_t words = network->vocabulary, grams = 2 * network->gram_width;
-    Py_ssize_t next = 0, expected = 2 * (TABLES + 1 + MATRICES_A_LAYER * (Py_ssize_t)network->layers) + PLAIN;
+    size_t width = network->width, half = network->head_width / 2, mixed = network->heads * network->head_width;
+    size_t angles = network->positions * half;
+    Py_ssize_t next = 0, expected = 5 + 10 * (Py_ssize_t)network->layers;
     if (PySequence_Size(arrays) != expected) {
         PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
         return 0;
     }
     network->layer = aligned_zeros(network->layers * sizeof(Layer));
     if (!network->layer) return PyErr_NoMemory(), 0;
-    if (!take_table(arrays, &next, &network->embed, words, width)) return 0;
-    if (!take_table(arrays, &next, &network->hint, words, width)) return 0;
-    if (!take_table(arrays, &next, &network->gram, 2 * network->buckets, network->gram_width)) return 0;
-    if (!take_matrix(arrays, &next, network, &network->head, words, width)) return 0;
+    if (!take_matrix(arrays, &next, &network->embed, network->vocabulary, width)) return 0;
+    if (!(network->norm = copied(arrays, &next, width, sizeof(float)))) return 0;
+    if (!(network->cosine = copied(arrays, &next, angles, sizeof(float)))) return 0;
+    if (!(network->sine = copied(arrays, &next, angles, sizeof(float)))) return 0;
     for (size_t at = 0; at < network->layers; at++) {
         Layer *layer = &network->layer[at];
-        if (!take_matrix(arrays, &next, network, &layer->qkv, 3 * width, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->out, width, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->up, hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->down, width, hidden)) return 0;
+        if (!(layer->norm = copied(arrays, &next, width, sizeof(float)))) return 0;
+        if (!take_matrix(arrays, &next, &layer->qkv, qkv_width(network), width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->out, width, mixed)) return 0;
+        if (!(layer->feed_norm = copied(arrays, &next, width, sizeof(float)))) return 0;
+        if (!take_matrix(arrays, &next, &layer->gate_up, 2 * network->hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->down, width, network->hidden)) return 0;
     }
-    if (!(network->strength = copied(arrays, &next, network->strengths * width, sizeof(float)))) return 0;
-    if (!(network->gram_out = copied(arrays, &next, grams * padded(width), sizeof(float)))) return 0;
-    if (!(network->copy = copied(arrays, &next, network->strengths * (width + 1), sizeof(float)))) return 0;
-    if (!(network->cosine = copied(arrays, &next, network->positions * half, sizeof(float)))) return 0;
-    network->sine = copied(arrays, &next, network->positions * half, sizeof(float));
-    return network->sine != NULL;
+    return 1;
 }
 
 static int take_sizes(PyObject *sizes, Network *network) {
-    size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers,
-                              &network->heads,      &network->hidden,     &network->buckets,
-                              &network->gram_width, &network->positions,  &network->strengths};
-    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "9 sizes are needed"), 0;
+    size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers, &network->heads,
+                              &network->key_heads,  &network->head_width, &network->hidden, &network->positions};
+    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "8 sizes are needed"), 0;
     for (int at = 0; at < SIZE_COUNT; at++) {
         PyObject *item = PySequence_GetItem(sizes, at);
         Py_ssize_t size = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;
@@ -102,9 +100,12 @@ static int take_sizes(PyObject *sizes, Network *network) {
         if (size < 1 || size > 1 << 20) return PyErr_Format(PyExc_ValueError, "%s is %zd", SIZES[at], size), 0;
         *to[at] = (size_t)size;
     }
-    network->head_width = network->width / network->heads;
-    if (network->width % network->heads || network->head_width % 16)
+    if (network->width % GROUP || network->hidden % GROUP || network->heads * network->head_width % GROUP)
+        return PyErr_SetString(PyExc_ValueError, "a product's inputs must be a multiple of 64"), 0;
+    if (network->head_width % 16)
         return PyErr_SetString(PyExc_ValueError, "a head's width must be a multiple of 16"), 0;
+    if (network->heads % network->key_heads)
+        return PyErr_SetString(PyExc_ValueError, "heads must be a multiple of key_heads"), 0;
     return 1;
 }
 
@@ -118,14 +119,17 @@ static int choose_path(const char *name, Path *chosen) {
 
 static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *names) {
     const char *path;
+    double epsilon;
+    Py_ssize_t threads;
     PyObject *sizes, *arrays;
     (void)names;
-    if (!PyArg_ParseTuple(arguments, "sOO", &path, &sizes, &arrays)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "sOdOn", &path, &sizes, &epsilon, &arrays, &threads)) return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
     if (!self) return NULL;
     if (choose_path(path, &self->path) && take_sizes(sizes, &self->network)) {
-        self->network.together = self->path.together;
+        self->network.epsilon = (float)epsilon;
+        self->threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
         if (take_arrays(arrays, &self->network)) return (PyObject *)self;
     }
     Py_DECREF(self);
@@ -139,6 +143,7 @@ static void free_scratch(Scratch *scratch) {
 
 static void delete_network(KernelNetwork *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
+    free_pool(self->pool);
     free_network(&self->network);
     free_scratch(self->scratch);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
@@ -151,16 +156,23 @@ static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {
     Taken taken = {0};
     if (!take_batch(&self->network, arguments, &taken)) return give_back(&taken), NULL;
     Scratch *scratch = self->scratch ? self->scratch : calloc(1, sizeof *scratch);
-    self->scratch = NULL; /* Another thread gets memory of its own. */
-    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch));
+    Pool *pool = NULL;
+    self->scratch = NULL; /* Another thread of Python's gets memory of its own, and no other threads. */
+    if (self->threads > 1 && taken.batch.rows >= THREADED_ROWS) {
+        pool = self->pool ? self->pool : new_pool(self->threads);
+        self->pool = NULL;
+    }
+    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch, self->threads));
     if (done && taken.batch.rows) {
         Py_BEGIN_ALLOW_THREADS;
-        self->path.run(&self->network, &taken.batch, scratch);
+        self->path.run(&self->network, &taken.batch, scratch, pool);
         Py_END_ALLOW_THREADS;
     }
     give_back(&taken);
     if (self->scratch) free_scratch(scratch);
     else self->scratch = scratch;
+    if (self->pool) free_pool(pool);
+    else if (pool) self->pool = pool;
     if (!done) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }

@@ -1,120 +1,125 @@
-/* A whole pass of one path. Included after vectors.h, products.h and attention.h. */
+/* A whole pass of one path. Included after vectors.h, products.h and attention.h.
 
-/* row [width] += weights [width], as far as they go, times factor. */
-INLINE void NAME(add_looked_up)(float *row, const Table *table, size_t index, const float *gains, size_t width) {
-    const int8_t *weights = table->weights + index * width;
-    float scale = table->scales[index];
-    for (size_t at = 0; at < width; at++) row[at] += (float)weights[at] * scale * (gains ? gains[at] : 1.0f);
-}
+   Each step of a layer is a number of items that threads share (pool.h); the next step begins when all are done. */
 
-/* Add rows [4, padded gram_width * 2] times the matrix gram_out to rows [4, padded width], for four vectors. */
-INLINE void NAME(add_grams)(const Network *network, const float *grams, float *rows, size_t at, const int count) {
-    size_t width = padded(network->width), inputs = 2 * network->gram_width;
-    floats sums[4][4] = {0};
-    for (size_t from = 0; from < inputs; from++) {
-        floats column[4];
-#pragma GCC unroll 4
-        for (int vector = 0; vector < 4; vector++)
-            column[vector] = NAME(load)(network->gram_out + from * width + at + vector * LANES);
-#pragma GCC unroll 4
-        for (int row = 0; row < count; row++)
-#pragma GCC unroll 4
-            for (int vector = 0; vector < 4; vector++)
-                sums[row][vector] =
-                    MULTIPLY_ADD(NAME(all)(grams[row * padded(inputs) + from]), column[vector], sums[row][vector]);
-    }
-#pragma GCC unroll 4
-    for (int row = 0; row < count; row++)
-#pragma GCC unroll 4
-        for (int vector = 0; vector < 4; vector++)
-            NAME(store)(rows + row * width + at + vector * LANES, sums[row][vector]);
-}
+typedef struct {
+    const Network *network;
+    const Batch *batch;
+    const Scratch *scratch;
+    size_t layer;
+    const float *from;  /* rows to quantize [rows, inputs] */
+    const float *gains; /* of the norm before a product; NULL without a norm */
+    size_t inputs;
+} NAME(Step);
 
-/* Compute the input of the first layer: network.Network.entry, for rows [padded width]. */
-FUNCTION void NAME(enter)(const Network *network, const Batch *batch, const Scratch *scratch) {
-    size_t width = network->width, stride = padded(width), rows = batch->rows, half = network->gram_width;
-    size_t wide = padded(2 * half);
-    const int64_t *tokens = batch->numbers, *hints = tokens + 2 * rows, *strengths = tokens + 3 * rows;
-    memset(scratch->hidden, 0, rows * wide * sizeof(float));
-    for (size_t row = 0; row < rows; row++)
-        for (size_t kind = 0; kind < 2; kind++) {
-            size_t gram = (size_t)batch->numbers[(4 + kind) * rows + row] + kind * network->buckets;
-            NAME(add_looked_up)(scratch->hidden + row * wide + kind * half, &network->gram, gram, NULL, half);
-        }
-    for (size_t row = 0, count; row < rows; row += count) {
-        const float *grams = scratch->hidden + row * wide;
-        float *to = scratch->rows + row * stride;
-        count = rows - row < 4 ? 1 : 4;
-        for (size_t at = 0; at < stride; at += 4 * LANES)
-            if (count == 4) NAME(add_grams)(network, grams, to, at, 4);
-            else NAME(add_grams)(network, grams, to, at, 1);
-    }
-    for (size_t row = 0; row < rows; row++) {
-        float *to = scratch->rows + row * stride;
-        NAME(add_looked_up)(to, &network->embed, (size_t)tokens[row], NULL, width);
-        NAME(add_looked_up)(to, &network->hint, (size_t)hints[row], network->strength + strengths[row] * width, width);
-        float factor = NAME(norm_factor)(to, stride, width);
-        for (size_t at = 0; at < stride; at += LANES) NAME(store)(to + at, NAME(load)(to + at) * factor);
+/* Look the tokens' embeddings up: one row. */
+FUNCTION void NAME(enter)(void *context, size_t row, size_t thread) {
+    const NAME(Step) *step = context;
+    const Matrix *embed = &step->network->embed;
+    size_t width = step->network->width, token = (size_t)step->batch->numbers[row], each = 32 / embed->bits;
+    const uint32_t *words = embed->words + token / OUTPUTS * OUTPUTS * (width / each) + token % OUTPUTS;
+    const uint16_t *scales = embed->scales + token / OUTPUTS * OUTPUTS * embed->groups + token % OUTPUTS;
+    float *to = step->scratch->rows + row * width;
+    (void)thread;
+    for (size_t at = 0; at < width; at++) {
+        uint16_t halves[LANES] = {scales[at / GROUP * OUTPUTS]};
+        floats scale = NAME(load_half)(halves);
+        uint32_t word = words[at / each * OUTPUTS], value;
+        if (embed->bits == 4) value = word >> (at % 4 * 8 + (at % 8 > 3 ? 4 : 0)) & 15u;
+        else value = word >> at % 4 * 8 & 255u;
+        to[at] = (float)((int32_t)value - (embed->bits == 4 ? 8 : 128)) * scale[0];
     }
 }
 
-/* Quantize rows [count, padded inputs] for a product. Normalized, if `norm` is not 0: then a row's factor goes into its
-   scale, and no normalized row is ever written. */
-FUNCTION void NAME(quantize_rows)(const Scratch *scratch, const float *rows, size_t count, const Matrix *matrix,
-                                  int norm) {
-    size_t inputs = padded(matrix->inputs);
-    for (size_t row = 0; row < count; row++) {
-        const float *from = rows + row * inputs;
-        float gain = norm ? NAME(norm_factor)(from, inputs, matrix->inputs) : 1.0f;
-        scratch->row_scales[row] =
-            NAME(quantize)(from, inputs, matrix->levels, gain, scratch->quantized + row * inputs);
-    }
+/* Quantize one row for a product. A norm's factor goes into it, and no normalized row is ever written. */
+FUNCTION void NAME(prepare)(void *context, size_t row, size_t thread) {
+    const NAME(Step) *step = context;
+    size_t inputs = step->inputs, groups = inputs / GROUP;
+    const float *from = step->from + row * inputs;
+    float gain = step->gains ? NAME(norm_factor)(from, inputs, step->network->epsilon) : 1.0f;
+    (void)thread;
+    NAME(quantize)(from, step->gains, gain, inputs, step->scratch->row_scales + row * groups,
+                   step->scratch->row_sums + row * groups, step->scratch->quantized + row * inputs);
 }
 
-FUNCTION void NAME(product)(const Scratch *scratch, const float *rows, size_t count, const Matrix *matrix, int norm,
-                            float *result, enum NAME(Ending) ending) {
-    NAME(quantize_rows)(scratch, rows, count, matrix, norm);
-    NAME(Product) product = {matrix, scratch->quantized, scratch->row_scales,
-                             result, padded(matrix->outputs), ending};
-    NAME(multiply)(&product, count);
+/* The same for the rows of the feed-forward's second product: silu(gate) * up. */
+FUNCTION void NAME(activate)(void *context, size_t row, size_t thread) {
+    const NAME(Step) *step = context;
+    size_t hidden = step->network->hidden, groups = hidden / GROUP;
+    float *gate = step->scratch->hidden + row * 2 * hidden;
+    (void)thread;
+    for (size_t at = 0; at < hidden; at += LANES)
+        NAME(store)(gate + at, NAME(silu)(NAME(load)(gate + at)) * NAME(load)(gate + hidden + at));
+    NAME(quantize)(gate, NULL, 1.0f, hidden, step->scratch->row_scales + row * groups,
+                   step->scratch->row_sums + row * groups, step->scratch->quantized + row * hidden);
 }
 
-/* The logits of the wanted rows, and these rows as they come from the trunk: network.Network.logits. */
-FUNCTION void NAME(leave)(const Network *network, const Batch *batch, const Scratch *scratch) {
-    size_t width = network->width, stride = padded(width), words = padded(network->vocabulary);
-    float *chosen = scratch->mixed;
+FUNCTION void NAME(rotate_row)(void *context, size_t row, size_t thread) {
+    const NAME(Step) *step = context;
+    const Hole *hole = step->batch->hole;
+    (void)thread;
+    while (row >= hole->first + hole->rows) hole++;
+    NAME(write_keys)(step->network, step->batch, hole, step->layer,
+                     step->scratch->qkv + row * padded(qkv_width(step->network), CHUNK), row - hole->first);
+}
+
+/* How many tiles of HEAD_ROWS queries one head of keys has in a hole. */
+INLINE size_t NAME(tiles_of)(const Network *network, const Hole *hole) {
+    return (hole->rows * (network->heads / network->key_heads) + HEAD_ROWS - 1) / HEAD_ROWS;
+}
+
+FUNCTION void NAME(attend_item)(void *context, size_t item, size_t thread) {
+    const NAME(Step) *step = context;
+    const Network *network = step->network;
+    const Hole *hole = step->batch->hole;
+    for (; item >= network->key_heads * NAME(tiles_of)(network, hole); hole++)
+        item -= network->key_heads * NAME(tiles_of)(network, hole);
+    size_t tiles = NAME(tiles_of)(network, hole), queries = hole->rows * (network->heads / network->key_heads);
+    size_t tile = item % tiles, first = tile * queries / tiles, stop = (tile + 1) * queries / tiles;
+    float *scores = step->scratch->scores + thread * HEAD_MOST * step->scratch->positions;
+    NAME(attend)(network, hole, step->layer, item / tiles, step->scratch, scores, first, stop - first);
+}
+
+FUNCTION void NAME(product)(Pool *pool, const Scratch *scratch, size_t rows, const Matrix *matrix, float *result,
+                            int add) {
+    NAME(Product) product = {matrix, scratch, rows, padded(matrix->outputs, CHUNK), result, add};
+    share(pool, NAME(multiply), &product, product.stride / CHUNK);
+}
+
+/* The logits of the wanted rows. */
+FUNCTION void NAME(leave)(NAME(Step) *step, Pool *pool) {
+    const Network *network = step->network;
+    const Batch *batch = step->batch;
+    size_t width = network->width;
+    float *chosen = step->scratch->hidden;
     for (size_t one = 0; one < batch->wanted; one++)
-        memcpy(chosen + one * stride, scratch->rows + batch->wanted_rows[one] * stride, stride * sizeof *chosen);
-    NAME(product)(scratch, chosen, batch->wanted, &network->head, 1, batch->logits, NAME(STORE));
-    for (size_t one = 0; one < batch->wanted; one++) {
-        size_t row = (size_t)batch->wanted_rows[one];
-        float *trunk = batch->wanted_trunk + one * width, *from = chosen + one * stride;
-        const float *copy = network->copy + batch->numbers[3 * batch->rows + row] * (width + 1);
-        floats added = {0};
-        float factor = NAME(norm_factor)(from, stride, width);
-        for (size_t at = 0; at < width; at += LANES) { /* a whole number of vectors: heads are multiples of 16 */
-            floats value = NAME(load)(from + at) * factor;
-            NAME(store)(trunk + at, value);
-            added = MULTIPLY_ADD(value, NAME(load)(copy + at), added);
-        }
-        batch->logits[one * words + batch->numbers[2 * batch->rows + row]] += NAME(sum_of)(added) + copy[width];
-    }
+        memcpy(chosen + one * width, step->scratch->rows + (size_t)batch->wanted_rows[one] * width, width * sizeof *chosen);
+    step->from = chosen, step->gains = network->norm, step->inputs = width;
+    share(pool, NAME(prepare), step, batch->wanted);
+    NAME(product)(pool, step->scratch, batch->wanted, &network->embed, batch->logits, 0);
 }
 
-FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratch *scratch) {
-    size_t rows = batch->rows;
-    memset(scratch->mixed, 0, rows * padded(network->width) * sizeof(float)); /* what is after the heads stays zero */
-    NAME(enter)(network, batch, scratch);
-    for (size_t at = 0; at < network->layers; at++) {
-        const Layer *layer = &network->layer[at];
-        NAME(product)(scratch, scratch->rows, rows, &layer->qkv, 1, scratch->qkv, NAME(STORE));
-        for (size_t hole = 0; hole < batch->holes; hole++) {
-            NAME(write_keys)(network, batch, &batch->hole[hole], at, scratch->qkv);
-            NAME(attend)(network, &batch->hole[hole], at, scratch);
-        }
-        NAME(product)(scratch, scratch->mixed, rows, &layer->out, 0, scratch->rows, NAME(ADD));
-        NAME(product)(scratch, scratch->rows, rows, &layer->up, 1, scratch->hidden, NAME(SQUARED_RELU));
-        NAME(product)(scratch, scratch->hidden, rows, &layer->down, 0, scratch->rows, NAME(ADD));
+FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratch *scratch, Pool *pool) {
+    size_t rows = batch->rows, width = network->width, mixed = network->heads * network->head_width, items = 0;
+    NAME(Step) step = {network, batch, scratch, 0, NULL, NULL, width};
+    for (size_t hole = 0; hole < batch->holes; hole++)
+        items += network->key_heads * NAME(tiles_of)(network, &batch->hole[hole]);
+    share(pool, NAME(enter), &step, rows);
+    for (step.layer = 0; step.layer < network->layers; step.layer++) {
+        const Layer *layer = &network->layer[step.layer];
+        step.from = scratch->rows, step.gains = layer->norm, step.inputs = width;
+        share(pool, NAME(prepare), &step, rows);
+        NAME(product)(pool, scratch, rows, &layer->qkv, scratch->qkv, 0);
+        share(pool, NAME(rotate_row), &step, rows);
+        share(pool, NAME(attend_item), &step, items);
+        step.from = scratch->mixed, step.gains = NULL, step.inputs = mixed;
+        share(pool, NAME(prepare), &step, rows);
+        NAME(product)(pool, scratch, rows, &layer->out, scratch->rows, 1);
+        step.from = scratch->rows, step.gains = layer->feed_norm, step.inputs = width;
+        share(pool, NAME(prepare), &step, rows);
+        NAME(product)(pool, scratch, rows, &layer->gate_up, scratch->hidden, 0);
+        share(pool, NAME(activate), &step, rows);
+        NAME(product)(pool, scratch, rows, &layer->down, scratch->rows, 1);
     }
-    if (batch->wanted) NAME(leave)(network, batch, scratch);
+    if (batch->wanted) NAME(leave)(&step, pool);
 }

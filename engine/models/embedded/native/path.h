@@ -9,8 +9,8 @@
 
 #undef floats
 #undef ints
-#undef bits
-#undef shorts
+#undef unsigneds
+#undef narrows
 #undef MAGIC
 #undef TILES
 #undef ROWS
@@ -22,17 +22,16 @@
 #undef PATH
 #undef LANES
 #undef TARGET
-#undef TOGETHER
-#undef ROW_VECTORS
 #undef TILE_ROWS
 #undef TILE_VECTORS
 #undef HEAD_ROWS
 #undef HEAD_VECTORS
 #undef MULTIPLY_ADD
 #undef MAXIMUM
-#undef LOAD_WEIGHTS
-#undef ALL_PAIRS
-#undef ADD_PAIRS
+#undef DOT4
+#undef DOT8
+#undef TILE_PAIR
+#undef ROW_VECTORS
 #undef LOAD_HALVES
 #undef STORE_HALVES
 #undef MOST_HALF

@@ -7,12 +7,12 @@
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES)));
-typedef uint32_t NAME(bits) __attribute__((vector_size(4 * LANES)));
-typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES)));
+typedef uint32_t NAME(unsigneds) __attribute__((vector_size(4 * LANES)));
+typedef int8_t NAME(narrows) __attribute__((vector_size(LANES)));
 #define floats NAME(floats)
 #define ints NAME(ints)
-#define bits NAME(bits)
-#define shorts NAME(shorts)
+#define unsigneds NAME(unsigneds)
+#define narrows NAME(narrows)
 
 INLINE floats NAME(load)(const float *from) {
     floats value;
@@ -24,7 +24,7 @@ INLINE void NAME(store)(float *to, floats value) { memcpy(to, &value, sizeof val
 
 INLINE floats NAME(all)(float value) { return value - (floats){0}; }
 
-INLINE floats NAME(absolute)(floats value) { return (floats)((bits)value & 0x7fffffffu); }
+INLINE floats NAME(absolute)(floats value) { return (floats)((unsigneds)value & 0x7fffffffu); }
 
 INLINE floats NAME(select)(ints mask, floats yes, floats no) {
     return (floats)(((ints)yes & mask) | ((ints)no & ~mask));
@@ -61,10 +61,10 @@ INLINE float NAME(largest_of)(floats value) {
     return lanes[0];
 }
 
-#define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low bits */
+#define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low unsigneds */
 
 /* Round to the nearest whole number, even in the middle; for values below 2^22. */
-INLINE ints NAME(rounded)(floats value) { return (ints)((bits)(value + MAGIC) - (bits)NAME(all)(MAGIC)); }
+INLINE ints NAME(rounded)(floats value) { return (ints)((unsigneds)(value + MAGIC) - (unsigneds)NAME(all)(MAGIC)); }
 
 /* e to the power of values that are at most 0, with an error of a few units in the last place; 0 below -87. */
 INLINE floats NAME(power)(floats value) {
@@ -79,19 +79,33 @@ INLINE floats NAME(power)(floats value) {
     sum = MULTIPLY_ADD(sum, part, NAME(all)(2.40226507e-1f));
     sum = MULTIPLY_ADD(sum, part, NAME(all)(6.93147181e-1f));
     sum = MULTIPLY_ADD(sum, part, NAME(all)(1.0f));
-    return (floats)(((bits)sum + ((bits)whole << 23)) & (bits)known);
+    return (floats)(((unsigneds)sum + ((unsigneds)whole << 23)) & (unsigneds)known);
 }
 
-/* Return what a row [count] is multiplied with to have unit mean square over `width` numbers. */
-INLINE float NAME(norm_factor)(const float *row, size_t count, size_t width) {
+/* Return what a row [width] is multiplied with to have unit mean square. */
+INLINE float NAME(norm_factor)(const float *row, size_t width, float epsilon) {
     floats squares = NAME(all)(0);
-    for (size_t at = 0; at < count; at += LANES) {
+    for (size_t at = 0; at < width; at += LANES) {
         floats value = NAME(load)(row + at);
         squares = MULTIPLY_ADD(value, value, squares);
     }
-    float size = sqrtf(NAME(sum_of)(squares) / (float)width);
-    return 1.0f / (size > 1e-6f ? size : 1e-6f);
+    return 1.0f / sqrtf(NAME(sum_of)(squares) / (float)width + epsilon);
 }
+
+/* value / (1 + e to the power of -value) (SwiGLU's activation, arXiv 1606.08415). */
+INLINE floats NAME(silu)(floats value) {
+    floats small = NAME(power)(-NAME(absolute)(value)); /* never above 1 */
+    floats one = NAME(all)(1.0f);
+    return value * NAME(select)(value > 0, one, small) / (one + small);
+}
+
+INLINE ints NAME(load_words)(const uint32_t *from) {
+    ints value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+INLINE ints NAME(all_words)(int32_t value) { return value - (ints){0}; }
 
 #define MOST_HALF 65504.0f
 
@@ -103,9 +117,9 @@ INLINE floats NAME(load_half)(const uint16_t *from) {
     typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
     halves narrow;
     memcpy(&narrow, from, sizeof narrow);
-    bits wide = __builtin_convertvector(narrow, bits);
+    unsigneds wide = __builtin_convertvector(narrow, unsigneds);
     floats size = (floats)((wide & 0x7fffu) << 13) * 0x1p112f; /* the exponent's bias: 127 - 15 */
-    return (floats)((bits)size | (wide & 0x8000u) << 16);
+    return (floats)((unsigneds)size | (wide & 0x8000u) << 16);
 #endif
 }
 
@@ -115,8 +129,8 @@ INLINE void NAME(store_half)(uint16_t *to, floats value) {
 #ifdef STORE_HALVES
     STORE_HALVES(to, value);
 #else
-    bits size = (bits)(NAME(absolute)(value) * 0x1p-112f);
-    size = (size + 0xfffu + (size >> 13 & 1u)) >> 13 | ((bits)value & 0x80000000u) >> 16;
+    unsigneds size = (unsigneds)(NAME(absolute)(value) * 0x1p-112f);
+    size = (size + 0xfffu + (size >> 13 & 1u)) >> 13 | ((unsigneds)value & 0x80000000u) >> 16;
     typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
     halves narrow = __builtin_convertvector(size, halves);
     memcpy(to, &narrow, sizeof narrow);
