@@ -140,9 +140,16 @@ def _is_unfit(file: File, split: Split) -> bool:
     return (split == "train" and is_copyleft(file)) or (split == "judge" and is_older_code(file))
 
 
-def files_of(archive: Path) -> list[File]:
-    """Return an archive's cleaned files in a fixed random order: of a large package only a part is kept."""
+def files_of(archive: Path, package: Package) -> list[File]:
+    """Return an archive's cleaned files in a fixed random order: of a large package only a part is kept.
+
+    Every npm archive's folder is "package". In the judge it gets the package's name, so that equal paths of two
+    packages do not become one workspace; the other splits keep their paths, and with them their earlier figures.
+    """
     files = [file for path, raw in _members(archive) if (file := clean(path, raw)) is not None]
+    if package.split == "judge" and package.registry == "npm":
+        root = package.name.replace("/", "+")
+        files = [attrs.evolve(file, path=root + file.path.removeprefix("package")) for file in files]
     return sorted(files, key=lambda file: hashlib.sha1(file.path.encode()).digest())
 
 
@@ -160,7 +167,7 @@ def build(
     kept: dict[Split, list[File]] = {split: [] for split in SPLITS if split in wanted}
     for package, archive in pairs:  # in the order of SPLITS, so that an earlier split owns its files
         try:
-            kept[package.split] += sieve.sift(package, files_of(archive))
+            kept[package.split] += sieve.sift(package, files_of(archive, package))
         except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, subprocess.CalledProcessError) as error:
             reason = str(error).split("\n")[0]
             print(f"corpus: {archive} cannot be read; left out; delete it to fetch it again: {reason}")

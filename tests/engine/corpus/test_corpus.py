@@ -210,6 +210,19 @@ def test_the_judge_is_built_without_fetching_other_packages(tmp_path: Path) -> N
     assert [file.path for file in corpus.load(tmp_path / "corpus", "judge")] == ["c-1/c.py"]
 
 
+def test_two_npm_packages_of_the_judge_have_no_equal_paths(tmp_path: Path) -> None:
+    archive = tmp_path / "a-1.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        info = tarfile.TarInfo("package/src/index.py")
+        info.size = len(SOURCE.encode())
+        tar.addfile(info, BytesIO(SOURCE.encode()))
+    paths = [
+        corpus.files_of(archive, fetch.Package("npm", name, "1", "MIT", split))[0].path
+        for name, split in (("@a/one", "judge"), ("two", "judge"), ("three", "train"))
+    ]
+    assert paths == ["@a+one/src/index.py", "two/src/index.py", "package/src/index.py"]
+
+
 def test_a_missing_judge_names_the_command_that_builds_it(tmp_path: Path) -> None:
     with pytest.raises(MidspanError, match="midspan train judge"):
         corpus.load(tmp_path, "judge")
