@@ -16,7 +16,7 @@ help:
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
 	@echo "make lint    ruff, mypy and import-linter"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
-	@echo "make quality measure how good the embedded model is on the held-out packages of a corpus (CORPUS=runs/small/corpus)"
+	@echo "make quality measure how good the embedded model is on packages younger than it (CORPUS=runs/small/corpus SPLIT=judge)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
 	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
@@ -87,8 +87,9 @@ bench: setup
 	$(BIN)/python benchmarks/latency.py
 
 CORPUS ?= runs/small/corpus
+SPLIT ?= judge
 quality: setup
-	$(BIN)/python benchmarks/quality.py --corpus $(CORPUS) $(HUMANEVAL:%=--humaneval %)
+	$(BIN)/python benchmarks/quality.py --corpus $(CORPUS) --split $(SPLIT) $(HUMANEVAL:%=--humaneval %)
 
 # What was tried, how often, and what was lost: the table of docs/reliability.md. SOAK="--docs" puts it there.
 MINUTES ?= 60

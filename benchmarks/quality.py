@@ -1,15 +1,16 @@
 """How good is the embedded model? Fills holes of packages that it never saw, solves HumanEval-Infilling, and types.
 
 Run it as `python benchmarks/quality.py --corpus runs/corpus --humaneval A.jsonl.gz --humaneval B.jsonl.gz`; `--quick`
-measures a tenth of everything, `--share` any other part. Code that a model wrote runs only in
-engine/evaluation/sandbox.py.
+measures a tenth of everything, `--share` any other part. The packages are younger than the model's training data;
+`--split held-out` takes the older ones, which our own training leaves out but a converted model may have read. Code
+that a model wrote runs only in engine/evaluation/sandbox.py.
 """
 
 import asyncio
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import attrs
 import typer
@@ -41,6 +42,7 @@ from engine.protocol.messages import ModelInfo
 from lsp_server.settings import Settings
 
 _OUT = Path(__file__).resolve().parent / "out"
+Judges = Literal["judge", "held-out"]
 _TOGETHER = 4  # More is no faster on one core.
 _BLIND_KINDS = ("rest of line", "inside")
 
@@ -105,6 +107,7 @@ class Quality:
 
     machine: Machine
     model: ModelInfo
+    split: Judges
     minutes: float
     sandboxed: bool
     figures: list[Figure]
@@ -120,12 +123,13 @@ class Quality:
 
 
 def main(
-    corpus_folder: Annotated[Path, typer.Option("--corpus", help="The folder with held-out.msgpack.")] = Path(
-        "runs/corpus"
-    ),
+    corpus_folder: Annotated[
+        Path, typer.Option("--corpus", help="The folder with judge.msgpack or held-out.msgpack.")
+    ] = Path("runs/corpus"),
     problems: Annotated[
         list[Path] | None, typer.Option("--humaneval", help="HumanEval-Infilling files (.jsonl.gz).")
     ] = None,
+    split: Annotated[Judges, typer.Option(help="The packages whose code is filled and typed.")] = "judge",
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: checks that it runs.")] = False,
     share: Annotated[float, typer.Option(help="The share of everything to measure.")] = 1.0,
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
@@ -135,14 +139,14 @@ def main(
     console = Console(highlight=False)
     started = time.monotonic()
     try:
-        model, files = registry.load(model_name), corpus.load(corpus_folder, "held-out")
+        model, files = registry.load(model_name), corpus.load(corpus_folder, split)
         amount = Amount().part(0.1 if quick else share)
         workspaces = Workspaces.of(model, model_name, files) if isinstance(model, EmbeddedModel) else None
         measured = asyncio.run(_measure(model, workspaces, files, problems or [], amount, console))
     except MidspanError as error:
         typer.echo(f"quality: {error}", err=True)
         raise typer.Exit(1) from None
-    quality = _quality(measured, model, (time.monotonic() - started) / 60)
+    quality = _quality(measured, model, split, (time.monotonic() - started) / 60)
     _show(quality, measured, console)
     _write(quality, measured, out)
     console.print(f"wrote quality.json and .png, quality.jsonl and quality-timed.jsonl in {out}", soft_wrap=True)
@@ -157,7 +161,7 @@ async def _measure(
     console: Console,
 ) -> Measured:
     memories = None if workspaces is None else workspaces.memories
-    with console.status("filling held-out holes"):
+    with console.status("filling holes"):
         tasks = in_workspaces(_tasks(files, amount), workspaces)
         accuracy = await measure(model, tasks, STRATEGIES, _TOGETHER, memories)
         of_line = [task for task in tasks if task.hole.kind == REST_OF_LINE]
@@ -206,11 +210,12 @@ def _known(tasks: list[Task], files: list[corpus.File]) -> set[tuple[str, str, i
     return known
 
 
-def _quality(measured: Measured, model: Model, minutes: float) -> Quality:
+def _quality(measured: Measured, model: Model, split: Judges, minutes: float) -> Quality:
     holes = judged_fills(measured.python)
     return Quality(
         machine=this_machine(),
         model=model.info,
+        split=split,
         minutes=round(minutes, 2),
         sandboxed=bool(isolation()),
         figures=figures(

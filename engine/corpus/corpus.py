@@ -1,4 +1,4 @@
-"""The corpus: pinned, permissively licensed packages, fetched by name, cleaned, and split into training and held-out.
+"""The corpus: pinned, permissively licensed packages, fetched by name, cleaned, and split by what they are for.
 
 The manifest is a TOML file with one list for each registry and split; an entry reads "name version licence". No part of
 the corpus is ever committed: training fetches it.
@@ -7,46 +7,49 @@ the corpus is ever committed: training fetches it.
 import gzip
 import hashlib
 import json
+import math
 import subprocess
 import tarfile
 import tempfile
 import tomllib
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
 import msgpack
 
 from engine.corpus import near_duplicates
-from engine.corpus.fetch import REGISTRIES, CorpusError, Package, Split, fetch
-from engine.corpus.languages import LANGUAGES, MARKUP, File, clean, is_copyleft, worth_reading
+from engine.corpus.fetch import REGISTRIES, SPLITS, CorpusError, Package, Split, fetch
+from engine.corpus.languages import LANGUAGES, MARKUP, File, clean, is_copyleft, is_older_code, worth_reading
 
-__all__ = ["CorpusError", "File", "Package", "Split", "build", "clean", "load", "read_manifest"]
+__all__ = ["SPLITS", "CorpusError", "File", "Package", "Split", "build", "clean", "load", "read_manifest"]
 
-_ROOM = 4_000_000  # characters that one package may give to one language, so that none dominates it
-_MARKUP_ROOM = 400_000
-_VENDORED = 3  # a package with this many files of a held-out package carries a copy of it
+_ROOM: dict[Split, int] = {"train": 4_000_000, "judge": 600_000}
+"""Characters that one package may give to one language, so that none dominates it; markup may have a tenth of that."""
+_VENDORED = 3  # a package with this many files of a held-out or judge package carries a copy of it
 
 
 def read_manifest(path: Path) -> list[Package]:
-    """Return the packages of a manifest, in its order. Raises CorpusError if it cannot be read."""
+    """Return the packages of a manifest: [held-out], [judge], which may be missing, and [train].
+
+    Raises CorpusError if it cannot be read.
+    """
     try:
         fields = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path} is no manifest: {str(error).splitlines()[0]}") from None
-    splits: dict[str, Split] = {"train": "train", "held-out": "held-out"}
     packages = []
-    for section, split in splits.items():
-        registries = fields.get(section)
+    for split in SPLITS:
+        registries = fields.get(split, {} if split == "judge" else None)
         if not isinstance(registries, dict):
-            raise CorpusError(f"{path} has no [{section}]; add one list of packages for each registry")
+            raise CorpusError(f"{path} has no [{split}]; add one list of packages for each registry")
         for registry, lines in registries.items():
             if registry not in REGISTRIES:
                 raise CorpusError(f"{path} names the registry {registry!r}; known are {', '.join(REGISTRIES)}")
             if not isinstance(lines, list):
-                raise CorpusError(f"{path} has no list of packages at {section}.{registry}; make it one")
+                raise CorpusError(f"{path} has no list of packages at {split}.{registry}; make it one")
             packages += [_entry(path, registry, str(line), split) for line in lines]
     return packages
 
@@ -104,11 +107,12 @@ class Sieve:
     _splits: list[Split] = attrs.field(init=False, factory=list)
 
     def sift(self, package: Package, files: list[File]) -> list[File]:
-        """Return the package's new files, or none of them if it carries a copy of a held-out package."""
-        room = Counter({language: _MARKUP_ROOM if language in MARKUP else _ROOM for language in LANGUAGES.values()})
+        """Return the package's new files, or none if it would train on a copy of a held-out or judge package."""
+        most = _ROOM.get(package.split, math.inf)
+        room = {language: most / 10 if language in MARKUP else most for language in LANGUAGES.values()}
         kept, copied = [], 0
         for file in files:
-            if package.split == "train" and (len(file.text) > room[file.language] or is_copyleft(file)):
+            if len(file.text) > room[file.language] or _is_unfit(file, package.split):
                 continue
             digest = hashlib.sha1("".join(file.text.split()).lower().encode()).digest()
             owner = self._owners.get(digest)
@@ -121,10 +125,10 @@ class Sieve:
                 self._splits.append(package.split)
                 kept.append(file)
                 room[file.language] -= len(file.text)
-            elif owner == "held-out" and file.language not in MARKUP:
+            elif owner != "train" and file.language not in MARKUP:
                 copied += 1
         if package.split == "train" and copied >= _VENDORED:
-            print(f"corpus: {package.name} carries {copied} files of held-out packages; left out")
+            print(f"corpus: {package.name} carries {copied} files of held-out or judge packages; left out")
             return []
         return kept
 
@@ -132,21 +136,38 @@ class Sieve:
         return bool(self._forbidden) and sum(line.strip() in self._forbidden for line in file.text.split("\n")) >= 3
 
 
-def files_of(archive: Path) -> list[File]:
-    """Return an archive's cleaned files in a fixed random order: of a large package only a part is kept."""
+def _is_unfit(file: File, split: Split) -> bool:
+    return (split == "train" and is_copyleft(file)) or (split == "judge" and is_older_code(file))
+
+
+def files_of(archive: Path, package: Package) -> list[File]:
+    """Return an archive's cleaned files in a fixed random order: of a large package only a part is kept.
+
+    Every npm archive's folder is "package". In the judge it gets the package's name, so that equal paths of two
+    packages do not become one workspace; the other splits keep their paths, and with them their earlier figures.
+    """
     files = [file for path, raw in _members(archive) if (file := clean(path, raw)) is not None]
+    if package.split == "judge" and package.registry == "npm":
+        root = package.name.replace("/", "+")
+        files = [attrs.evolve(file, path=root + file.path.removeprefix("package")) for file in files]
     return sorted(files, key=lambda file: hashlib.sha1(file.path.encode()).digest())
 
 
-def build(manifest: Path, downloads: Path, target: Path, evaluation: list[Path]) -> None:
-    """Fetch, clean, deduplicate and decontaminate; write train.msgpack and held-out.msgpack into `target`."""
+def build(
+    manifest: Path, downloads: Path, target: Path, evaluation: list[Path], splits: Sequence[Split] = SPLITS
+) -> None:
+    """Fetch, clean, deduplicate and decontaminate; write SPLIT.msgpack into `target` for each of `splits`.
+
+    With "train" all are built, because it must have no file of the others.
+    """
+    wanted = SPLITS if "train" in splits else splits
     target.mkdir(parents=True, exist_ok=True)
     sieve = Sieve(distinctive_lines(evaluation))
-    pairs = fetch(read_manifest(manifest), downloads)
-    kept: dict[Split, list[File]] = {"train": [], "held-out": []}
-    for package, archive in sorted(pairs, key=lambda pair: pair[0].split):  # held-out first, so that it owns its files
+    pairs = fetch([package for package in read_manifest(manifest) if package.split in wanted], downloads)
+    kept: dict[Split, list[File]] = {split: [] for split in SPLITS if split in wanted}
+    for package, archive in pairs:  # in the order of SPLITS, so that an earlier split owns its files
         try:
-            kept[package.split] += sieve.sift(package, files_of(archive))
+            kept[package.split] += sieve.sift(package, files_of(archive, package))
         except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, subprocess.CalledProcessError) as error:
             reason = str(error).split("\n")[0]
             print(f"corpus: {archive} cannot be read; left out; delete it to fetch it again: {reason}")
@@ -169,5 +190,6 @@ def load(target: Path, split: Split) -> list[File]:
     """Return the files of a split that `build` wrote. Raises CorpusError if there are none."""
     path = target / f"{split}.msgpack"
     if not path.exists():
-        raise CorpusError(f"no corpus at {path}; run `midspan train` first")
+        command = "midspan train judge" if split == "judge" else "midspan train"
+        raise CorpusError(f"no corpus at {path}; run `{command}` first")
     return [File(*row) for row in msgpack.unpackb(path.read_bytes())]

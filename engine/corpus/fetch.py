@@ -8,13 +8,16 @@ import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 
 from engine.errors import MidspanError
 
-Split = Literal["train", "held-out"]
+Split = Literal["held-out", "judge", "train"]
+"""`judge` is code first published after the training data of every model that is measured."""
+SPLITS: tuple[Split, ...] = get_args(Split)
+"""In the order in which they own files: a later split gives up what an earlier one has."""
 
 _DEB_SRC = "apt knows no source packages; add a deb-src entry to its sources and run `apt-get update`"
 

@@ -110,6 +110,8 @@ _SHEBANG = re.compile(rb"#! ?/(usr/)?bin/(env )?(ba|da)?sh\b")
 _CPP_HEADER = re.compile(r"^\s*(namespace|template|class|using|public:|private:)\b|\bstd::|::\w+\(", re.MULTILINE)
 _COPYLEFT = re.compile(r"GNU (Lesser |Library |Affero )?General Public|\b[LA]?GPL(v[23]|[- ][23])", re.IGNORECASE)
 _PERMISSIVE = re.compile(r"\b(Apache|MIT|BSD|Zlib)\b", re.IGNORECASE)
+_OLD_COPYRIGHT = re.compile(r"(copyright|\(c\))[^\n]{0,40}\b(19\d\d|20[01]\d|202[0-4])\b", re.IGNORECASE)
+_TAKEN_OVER = re.compile(r"\b(adapted|copied|forked|ported|vendored) from\b", re.IGNORECASE)
 _LARGEST_JSON = 8_000
 _PROSE = {"markdown", "html"}
 
@@ -158,6 +160,12 @@ def is_copyleft(file: File) -> bool:
     """Tell whether a file's head names the GPL without a permissive licence; some packages carry such files."""
     head = file.text[:3_000]
     return _COPYLEFT.search(head) is not None and _PERMISSIVE.search(head) is None
+
+
+def is_older_code(file: File) -> bool:
+    """Tell whether a file's head names a copyright before 2025 or other code that it was taken from."""
+    head = file.text[:3_000]
+    return _OLD_COPYRIGHT.search(head) is not None or _TAKEN_OVER.search(head) is not None
 
 
 def _is_settings(text: str) -> bool:

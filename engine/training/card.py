@@ -74,7 +74,7 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path) ->
         packages=len(trained),
         registries=_counted(Counter(package.registry for package in trained)),
         licences=_counted(Counter(_licence(package) for package in trained)),
-        held_out=", ".join(package.name for package in packages if package.split == "held-out"),
+        held_out=", ".join(package.name for package in packages if package.split != "train"),
         steps=progress["step"],
         minutes=progress["minutes"],
         threads=torch.get_num_threads(),

