@@ -112,6 +112,7 @@ def _typing_figures(typing: dict[str, dict[str, Typing]]) -> list[Figure]:
         Figure(
             "the whole line among what is right, python", python.whole / python.right if python.right else None, "%"
         ),
+        Figure("right among offers, python", python.right_offers if python.offers else None, "%"),
         Figure("characters of a right suggestion, median, python", python.length or None, ""),
         Figure("right suggestions under 5 characters, python", python.short if python.length else None, "%"),
         Figure("keys saved, python, times word completion", python.saved / words if words else None, "x"),
@@ -138,15 +139,15 @@ def typing_table(typing: dict[str, dict[str, Typing]]) -> Table:
 
 def typing_columns() -> list[str]:
     """Return the names of what typing_cells returns."""
-    return ["keys saved", "net", "shown at", "right", "whole lines among right", "length", "under 5", "quiet"]
+    return ["saved", "net", "shown at", "right", "right offers", "whole among right", "length", "under 5", "quiet"]
 
 
 def typing_cells(typing: Typing) -> list[str]:
     """Return the figures of typing as text."""
     whole = typing.whole / typing.right if typing.right else 0.0
-    shares = [f"{value:.1%}" for value in (typing.saved, typing.net, typing.shown, typing.right, whole)]
+    shares = (typing.saved, typing.net, typing.shown, typing.right, typing.right_offers, whole)
     lengths = [f"{typing.length:g}", f"{typing.short:.1%}"] if typing.length else ["-", "-"]
-    return [*shares, *lengths, f"{typing.quiet:.1%}" if typing.quiet else "-"]
+    return [*(f"{share:.1%}" for share in shares), *lengths, f"{typing.quiet:.1%}" if typing.quiet else "-"]
 
 
 def figure_table(rows: Sequence[Figure]) -> Table:

@@ -94,8 +94,9 @@ class Typing:
 
     Of the moments at which showing nothing was right, `quiet` is the share that showed nothing.
 
-    `net` is the net keys as a share of all keys, and `offers` the number of offers. Of the right ones, `length` is the
-    median in characters, and `short` the share with fewer than SHORT.
+    `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share that is right.
+    It is higher than `right`: a right text is taken at once, while a wrong one may be typed along for many moments. Of
+    the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
     """
 
     places: int
@@ -110,6 +111,7 @@ class Typing:
     quiet: float
     net: float
     offers: int
+    right_offers: float
     length: float
     short: float
 
@@ -239,6 +241,7 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
         quiet=_share(sum(not stroke.shown for stroke in hopeless), hopeless),
         net=round((characters - len(strokes) - costs) / characters, 4) if characters else 0.0,
         offers=len(offers),
+        right_offers=_share(len(lengths), offers),
         length=statistics.median(lengths) if lengths else 0.0,
         short=_share(sum(length < SHORT for length in lengths), lengths),
     )
