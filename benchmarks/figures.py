@@ -7,6 +7,7 @@ import attrs
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from engine.evaluation.insertions import Inserted
 from engine.evaluation.keystrokes import Typing
 from engine.evaluation.rows import Row
 from engine.evaluation.strategies import DEFAULT, DENOISE, TWIN, VERIFY
@@ -61,12 +62,13 @@ def figures(
     timed: Sequence[Row],
     blind: Sequence[Row],
     typing: dict[str, dict[str, Typing]],
+    inserted: dict[str, Inserted],
     known: Set[tuple[str, str, int]],
 ) -> list[Figure]:
     """Return the figures. A figure whose name has no strategy is of the default strategy.
 
     accuracy: all rows. alone: those without the memory. timed: those with times. blind: those without their suffix.
-    typing: by language and way to type. known: the holes whose line another file has.
+    typing: by language and way to type. inserted: by language. known: the holes whose line another file has.
     """
     summaries, without = summarize(accuracy), summarize(alone)
     twin, denoised = (_exact(summaries, "python", REST_OF_LINE, strategy.name) for strategy in (TWIN, DENOISE))
@@ -81,6 +83,7 @@ def figures(
         Figure("HumanEval multi line, pass@1", _passed(summaries, "HumanEval MultiLineInfilling"), "%"),
         Figure("the model alone, multi line", _passed(without, "HumanEval MultiLineInfilling"), "%"),
         *_typing_figures(typing),
+        *_insertion_figures(list(inserted.values())),
         Figure("exact, 4 steps less left to right", _gap(denoised, twin), "%"),
         Figure("draft and verify, tokens an iteration", accepted_an_iteration(timed) or None, ""),
         Figure("the same where another file has the line", accepted_an_iteration(in_known) or None, ""),
@@ -101,13 +104,27 @@ def _typing_figures(typing: dict[str, dict[str, Typing]]) -> list[Figure]:
     return [
         Figure("keys saved, python", python.saved, "%"),
         Figure("keys saved, mean of the others", _mean([each.saved for each in others]), "%"),
+        Figure("net keys, python", python.net, "%"),
+        Figure("net keys, mean of the others", _mean([each.net for each in others]), "%"),
         Figure("right among shown, python", python.right if python.shown else None, "%"),
         Figure("quiet where that is right, python", python.quiet, "%"),
         Figure("right among shown, mean of the others", _mean([each.right for each in others if each.shown]), "%"),
         Figure(
             "the whole line among what is right, python", python.whole / python.right if python.right else None, "%"
         ),
+        Figure("right among offers, python", python.right_offers if python.offers else None, "%"),
+        Figure("characters of a right suggestion, median, python", python.length or None, ""),
+        Figure("right suggestions under 5 characters, python", python.short if python.length else None, "%"),
         Figure("keys saved, python, times word completion", python.saved / words if words else None, "x"),
+    ]
+
+
+def _insertion_figures(inserted: Sequence[Inserted]) -> list[Figure]:
+    """Return the figures of code inserted directly before a word, of all languages together."""
+    places, shown, right = (sum(counts) for counts in zip(*([0, 0, 0], *map(attrs.astuple, inserted)), strict=True))
+    return [
+        Figure("before a word, something shown", shown / places if places else None, "%"),
+        Figure("before a word, right among shown", right / shown if shown else None, "%"),
     ]
 
 
@@ -122,14 +139,15 @@ def typing_table(typing: dict[str, dict[str, Typing]]) -> Table:
 
 def typing_columns() -> list[str]:
     """Return the names of what typing_cells returns."""
-    return ["keys saved", "shown at", "right", "whole lines among right", "quiet"]
+    return ["saved", "net", "shown at", "right", "right offers", "whole among right", "length", "under 5", "quiet"]
 
 
 def typing_cells(typing: Typing) -> list[str]:
     """Return the figures of typing as text."""
     whole = typing.whole / typing.right if typing.right else 0.0
-    shares = [f"{value:.1%}" for value in (typing.saved, typing.shown, typing.right, whole)]
-    return [*shares, f"{typing.quiet:.1%}" if typing.quiet else "-"]
+    shares = (typing.saved, typing.net, typing.shown, typing.right, typing.right_offers, whole)
+    lengths = [f"{typing.length:g}", f"{typing.short:.1%}"] if typing.length else ["-", "-"]
+    return [*(f"{share:.1%}" for share in shares), *lengths, f"{typing.quiet:.1%}" if typing.quiet else "-"]
 
 
 def figure_table(rows: Sequence[Figure]) -> Table:

@@ -21,7 +21,8 @@ from engine.errors import MidspanError
 from engine.evaluation.keystrokes import places
 from engine.evaluation.workspaces import Workspaces
 from engine.models.load import load
-from lsp_server.settings import Settings
+from engine.protocol.price import Price
+from lsp_server.settings import DEFAULT_GATE, GATES, price_of
 from lsp_server.suggest.restraint import DOUBT
 
 LANGUAGES = ("python", "typescript", "go", "javascript", "rust", "java")
@@ -34,9 +35,12 @@ def main(
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
     count: Annotated[int, typer.Option(help="Tasks of three lines for each language.")] = 30,
     language: Annotated[list[str] | None, typer.Option(help="Languages to type.")] = None,
-    gate: Annotated[list[float] | None, typer.Option(help="Gates to try.")] = None,
+    gate: Annotated[list[str] | None, typer.Option(help="Gates to try: words or least probabilities.")] = None,
+    wrong: Annotated[
+        list[float] | None, typer.Option(help="Prices to try: keys that a wrong suggestion costs.")
+    ] = None,
     doubt: Annotated[
-        list[float] | None, typer.Option(help="Raises of the gate after a wrong start; 1 does nothing.")
+        list[float] | None, typer.Option(help="How much dearer a wrong start makes the next; 1 does nothing.")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="Contenders, by their names in the table.")] = None,
 ) -> None:
@@ -44,14 +48,16 @@ def main(
     console = Console(highlight=False)
     try:
         model, files = load(model_name, threads=1), corpus.load(corpus_folder, "held-out")
+        prices = {each: price_of(each if each in GATES else float(each)) for each in gate or []}
+        prices |= {f"{each:g} keys": Price(wrong=each) for each in wrong or []}
         for name in language or LANGUAGES:
             table = Table("", "gate", "doubt", *typing_columns(), title=name)
             tasks = places(files, name, count)
             for contender in only or [WORDS, RUNS, *MEMORIES]:
-                for each, doubted in product(gate or [Settings().gate], doubt or [DOUBT]):
+                for (word, price), doubted in product((prices or {"normal": DEFAULT_GATE}).items(), doubt or [DOUBT]):
                     workspaces = Workspaces.of(model, model_name, files)
-                    typed = asyncio.run(type_all(model, workspaces, tasks, contender, each, doubted))
-                    table.add_row(contender, f"{each:g}", f"{doubted:g}", *typing_cells(typed.typing))
+                    typed = asyncio.run(type_all(model, workspaces, tasks, contender, price, doubted))
+                    table.add_row(contender, word, f"{doubted:g}", *typing_cells(typed.typing))
             console.print(table)
     except MidspanError as error:
         typer.echo(f"memory_typing: {error}", err=True)

@@ -15,6 +15,7 @@ from engine.evaluation.summary import summarize
 from engine.evaluation.task import Task, held_out
 from engine.evaluation.workspaces import Workspaces
 from engine.models.embedded.model import EmbeddedModel
+from engine.protocol.price import FREE
 from lsp_server.settings import Settings
 
 ALONE, BOTH = "model alone", "workspace"
@@ -54,7 +55,9 @@ async def _exact(model: EmbeddedModel, workspaces: Workspaces, tasks: list[Task]
     for task in in_workspaces(tasks, workspaces):
         hole = task.hole
         line = TypingTask(hole.path, hole.language, hole.prefix, hole.middle, hole.suffix)
-        # A gate of 0, as for the model: exact is about what would be written, shown or not.
-        suggest: Suggest = WordCompletion(line) if way == WORDS else RunCompletion(workspaces, line, task.workspace, 0)
+        # Free, as for the model: exact is about what would be written, shown or not.
+        suggest: Suggest = (
+            WordCompletion(line) if way == WORDS else RunCompletion(workspaces, line, task.workspace, FREE)
+        )
         right += (await suggest(0)).text.strip() == hole.middle.strip()
     return right / len(tasks)

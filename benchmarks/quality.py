@@ -17,7 +17,7 @@ import typer
 from figures import OTHERS, REST_OF_LINE, Figure, figure_table, figures, typing_table
 from machine import Machine, this_machine
 from rich.console import Console
-from typing_ways import MEMORIES, RUNS, WORDS, Typed, type_all
+from typing_ways import MEMORIES, RUNS, WORDS, Typed, insert_all, type_all
 
 from engine.corpus import corpus
 from engine.corpus.languages import MARKUP
@@ -25,6 +25,7 @@ from engine.corpus.packages import packages
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
 from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table, judged_fills
+from engine.evaluation.insertions import Inserted, insertions
 from engine.evaluation.keystrokes import Typing, TypingTask, places
 from engine.evaluation.measure import measure
 from engine.evaluation.reliability_plot import draw
@@ -52,8 +53,8 @@ class Amount:
     """How many holes, problems and places to measure.
 
     Holes of each kind in Python and in each `other` language; `blind` ones that are also filled without their suffix;
-    `timed` ones of each kind; problems of each set; and places to type at. On one slow core a line takes 50 ms on
-    average over the strategies, and several lines take 200 ms.
+    `timed` ones of each kind; problems of each set; places to type at; and `insertions` before a word. On one slow core
+    a line takes 50 ms on average over the strategies, and several lines take 200 ms.
     """
 
     rest_of_line: int = 250
@@ -68,6 +69,8 @@ class Amount:
     multi: int = 40
     places: int = 30
     other_places: int = 8
+    insertions: int = 60
+    other_insertions: int = 20
 
     def part(self, share: float) -> "Amount":
         """Return a share of everything, but at least one."""
@@ -78,7 +81,8 @@ class Amount:
 class Measured:
     """All rows: `blind` without their suffix, `timed` with times, `accuracy` the rest, `alone` without the memory.
 
-    typed: by language and way to type (typing_ways.py). known: the holes whose line another file of the package has.
+    typed: by language and way to type (typing_ways.py). inserted: by language. known: the holes whose line another file
+    of the package has.
     """
 
     accuracy: list[Row]
@@ -86,6 +90,7 @@ class Measured:
     blind: list[Row]
     timed: list[Row]
     typed: dict[str, dict[str, Typed]]
+    inserted: dict[str, Inserted]
     known: set[tuple[str, str, int]]
 
     @property
@@ -115,6 +120,7 @@ class Quality:
     speeds: list[Speed]
     suffix: list[SuffixGain]
     typing: dict[str, dict[str, Typing]]
+    inserted: dict[str, Inserted]
     typing_error: float
     gates: list[Gate]
     gate: Gate | None
@@ -183,7 +189,11 @@ async def _measure(
         counts = {"python": amount.places} | dict.fromkeys(OTHERS, amount.other_places)
         lines = {language: places(files, language, count) for language, count in counts.items()}
         typed = {language: await _type(model, workspaces, tasks) for language, tasks in lines.items() if tasks}
-    return Measured(accuracy, alone, blind, timed, typed, _known(of_line, files))
+    with console.status("inserting before words"):
+        counts = {"python": amount.insertions} | dict.fromkeys(OTHERS, amount.other_insertions)
+        spans = {language: insertions(files, language, count) for language, count in counts.items()}
+        inserted = {name: await insert_all(model, workspaces, tasks) for name, tasks in spans.items() if tasks}
+    return Measured(accuracy, alone, blind, timed, typed, inserted, _known(of_line, files))
 
 
 def in_workspaces(tasks: list[Task], workspaces: Workspaces | None) -> list[Task]:
@@ -219,12 +229,19 @@ def _quality(measured: Measured, model: Model, split: Judges, minutes: float) ->
         minutes=round(minutes, 2),
         sandboxed=bool(isolation()),
         figures=figures(
-            measured.accuracy, measured.alone, measured.timed, measured.blind, measured.typing, measured.known
+            measured.accuracy,
+            measured.alone,
+            measured.timed,
+            measured.blind,
+            measured.typing,
+            measured.inserted,
+            measured.known,
         ),
         fills=summarize(measured.accuracy),
         speeds=[speed for strategy in (DENOISE, VERIFY) for speed in speeds(measured.timed, strategy)],
         suffix=suffix_gains([*measured.accuracy, *measured.blind]),
         typing=measured.typing,
+        inserted=measured.inserted,
         typing_error=calibration_error(measured.suggested),
         gates=gate_table(measured.suggested),
         gate=gate_for(measured.suggested),

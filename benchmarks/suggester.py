@@ -11,6 +11,7 @@ from lsprotocol import types
 from engine.evaluation.calibration import Judged
 from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.protocol.messages import ModelInfo
+from engine.protocol.price import FREE
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_at
 from lsp_server.settings import Settings
@@ -94,13 +95,13 @@ class Suggester:
 
     async def _ask(self, snapshot: Snapshot, offset: int) -> tuple[list[Presented], str]:
         """Return what may be shown, and what the model would write, shown or not."""
-        settings = attrs.evolve(self._settings, gate=self._restraint.gate(self._uri, self._settings.gate))
+        settings = attrs.evolve(self._settings, gate=self._restraint.price(self._uri, self._settings.gate))
         planned = plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
         fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
         filled = await self._scheduler.submit(fill, None).result
         line = self._task.text[self._typed :].partition("\n")[0]
-        # A gate of 0 presents what the gate would hide, and only an unsure fill as the start of a line.
-        ungated = present(attrs.evolve(planned, settings=attrs.evolve(settings, gate=0.0)), filled)
+        # FREE presents also what the gate hides.
+        ungated = present(attrs.evolve(planned, settings=attrs.evolve(settings, gate=FREE)), filled)
         for whole in ungated:
             if not whole.is_start:
                 first = whole.text.partition("\n")[0]

@@ -1,16 +1,19 @@
 """Types the same lines in several ways: word completion, the memory alone, the model alone, and both."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import attrs
 from suggester import Suggester
 from typists import RunCompletion, WordCompletion
 
 from engine.evaluation.calibration import Judged
+from engine.evaluation.insertions import Inserted, insert
 from engine.evaluation.keystrokes import Suggest, Typing, TypingTask, tally, type_place
 from engine.evaluation.workspaces import Workspaces
 from engine.fill.interface import Model
 from engine.protocol.messages import MemoryName
+from engine.protocol.price import Price
 from engine.schedule.scheduler import Scheduler
 from lsp_server.settings import Settings
 from lsp_server.suggest.restraint import DOUBT, Restraint
@@ -33,13 +36,13 @@ async def type_all(
     workspaces: Workspaces | None,
     tasks: Sequence[TypingTask],
     contender: str,
-    gate: float,
+    gate: Price,
     doubt: float = DOUBT,
 ) -> Typed:
     """Type all tasks in one way.
 
     workspaces: what may be looked up; None for a model that uses no memory. contender: WORDS, RUNS or one of MEMORIES.
-    doubt: how much a wrong start raises the gate (Restraint).
+    doubt: how much a wrong start raises the price (Restraint).
     """
     if contender == WORDS:
         return Typed(await _typed(tasks, [WordCompletion(task) for task in tasks]))
@@ -50,15 +53,35 @@ async def type_all(
         runs = [RunCompletion(workspaces, task, name, gate) for task, name in zip(tasks, names, strict=True)]
         return Typed(await _typed(tasks, runs))
     settings = attrs.evolve(Settings(), memory=memory, gate=gate)
+    async with _suggesters(model, workspaces, tasks, names, settings, doubt) as suggesters:
+        typing = await _typed(tasks, suggesters)
+        return Typed(typing, [judged for suggester in suggesters for judged in suggester.judged])
+
+
+async def insert_all(model: Model, workspaces: Workspaces | None, tasks: Sequence[TypingTask]) -> Inserted:
+    """Ask at the place of each task, with all that is known and the default settings."""
+    names = [workspaces.name_of(task.path) if workspaces is not None else "" for task in tasks]
+    async with _suggesters(model, workspaces, tasks, names, Settings(), DOUBT) as suggesters:
+        return await insert(tasks, suggesters)
+
+
+@asynccontextmanager
+async def _suggesters(
+    model: Model,
+    workspaces: Workspaces | None,
+    tasks: Sequence[TypingTask],
+    names: Sequence[str],
+    settings: Settings,
+    doubt: float,
+) -> AsyncIterator[list[Suggester]]:
+    """Give a suggester for each task, whose workspace has this name, while the model runs."""
     scheduler = Scheduler(model, memories=None if workspaces is None else workspaces.memories)
     await scheduler.start()
     try:
-        suggesters = [
+        yield [
             Suggester(scheduler, model.info, task, settings, name, Restraint(doubt))
             for task, name in zip(tasks, names, strict=True)
         ]
-        typing = await _typed(tasks, suggesters)
-        return Typed(typing, [judged for suggester in suggesters for judged in suggester.judged])
     finally:
         await scheduler.stop()
 

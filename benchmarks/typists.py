@@ -10,6 +10,7 @@ from engine.evaluation.workspaces import Workspaces
 from engine.memory.fill_memory import GatedMemory
 from engine.protocol.confidence import FEWEST_CHARACTERS
 from engine.protocol.messages import Fill
+from engine.protocol.price import Price
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _MOST_TOKENS = 16
@@ -36,12 +37,12 @@ class WordCompletion:
 
 @attrs.define
 class RunCompletion:
-    """The most frequent follower of the longest known run of tokens, while the shares' product passes the gate."""
+    """The most frequent follower of the longest known run of tokens, up to where the shares' product is worth most."""
 
     workspaces: Workspaces
     task: TypingTask
     workspace: str
-    gate: float
+    price: Price
 
     async def __call__(self, typed: int) -> Screen:
         prefix = self.task.above + self.task.text[:typed]
@@ -58,6 +59,7 @@ class RunCompletion:
         """Return what comes after `typed`."""
         model = self.workspaces.model
         text, confidence = b"", 1.0
+        best_text, most = b"", 0.0
         for _ in range(_MOST_TOKENS):
             unwritten = typed[len(text) :]
             found = memory.followers(history, model.compatible_tokens(unwritten) if unwritten else ())
@@ -67,8 +69,11 @@ class RunCompletion:
             index = best.likeliest
             confidence *= float(best.counts[index] / best.total)
             token = int(best.tokens[index])
-            if confidence < self.gate or token == model.end:
+            if token == model.end:
                 break
             history.append(token)
             text += model.bytes_of(token)
-        return text[len(typed) :] if text.startswith(typed) else b""
+            worth = self.price.worth(confidence, len(text) - len(typed))
+            if worth >= most:
+                best_text, most = text, worth
+        return best_text[len(typed) :] if best_text.startswith(typed) else b""

@@ -1,6 +1,6 @@
 """The kinds of values that settings take, and how each is read from what an editor sends."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -63,14 +63,14 @@ def number(low: float, high: float) -> Kind:
     return Kind(f"a number from {low:g} to {high:g}", read)
 
 
-def number_or_word(words: Mapping[str, float], low: float, high: float) -> Kind:
-    """Return the kind of numbers from `low` to `high`, some of which have a word. It reads a word as its number."""
-    numbers = number(low, high)
+def number_or_word(words: Iterable[str], low: float, high: float) -> Kind:
+    """Return the kind of numbers from `low` to `high` and of these words."""
+    numbers, allowed = number(low, high), tuple(words)
 
-    def read(value: object) -> float:
-        return words[value] if isinstance(value, str) and value in words else float(numbers.read(value))
+    def read(value: object) -> float | str:
+        return value if isinstance(value, str) and value in allowed else float(numbers.read(value))
 
-    return Kind(f"{', '.join(words)}, or {numbers.allowed}", read)
+    return Kind(f"{', '.join(allowed)}, or {numbers.allowed}", read)
 
 
 def choice(*choices: str) -> Kind:

@@ -13,14 +13,25 @@ from engine.client.launcher import EngineOptions
 from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import MemoryName, RuleName
+from engine.protocol.price import FREE, WRONG, Price
 from lsp_server.messages import camel_case
 from lsp_server.secret_files import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
 SECTION = "midspan"
-# Measured by typing held-out packages (docs/suggestions.md). A lower gate shows more, and is wrong more often.
-GATES = {"quiet": 0.9, "normal": 0.8, "eager": 0.7}
+# The words differ in the keys that a wrong suggestion costs. Eager's price is what the evaluation counts. The other two
+# are for readers whom a wrong text disturbs more. docs/suggestions.md says how to measure them.
+GATES = {"quiet": Price(wrong=40.0), "normal": Price(wrong=15.0), "eager": Price(wrong=WRONG)}
 DEFAULT_GATE = GATES["normal"]
+
+
+def price_of(gate: Price | float | str) -> Price:
+    """Return the price that a value of the setting `gate` stands for: a word's, or that of a least probability."""
+    if isinstance(gate, Price):
+        return gate
+    if isinstance(gate, str):
+        return GATES[gate]
+    return Price(least=float(gate)) if gate else FREE
 
 
 def _basic(kind: Kind, doc: str, default: object = None) -> dict[str, object]:
@@ -40,12 +51,13 @@ class Settings:
     """
 
     enabled: bool = attrs.field(default=True, metadata=_basic(FLAG, "Whether Midspan suggests anything."))
-    gate: float = attrs.field(
+    gate: Price = attrs.field(
         default=DEFAULT_GATE,
+        converter=price_of,
         metadata=_basic(
             number_or_word(GATES, 0, 1),
-            "How sure Midspan must be before it shows something: quiet (seldom, and seldom wrong), normal, eager "
-            "(often, and more often wrong), or a number from 0 (everything) to 1 (nothing).",
+            "How much a suggestion must be worth: quiet (seldom, and seldom wrong), normal, eager (often, and more "
+            "often wrong), or a number: how likely it must be right, from 0 (shows everything) to 1 (nothing).",
             default="normal",
         ),
     )

@@ -5,22 +5,30 @@ an editor writes, and one for taking a suggestion.
 
 A suggestion is right as far as it goes if its first line equals the rest of the line, or a start of it that does not
 end inside a name or a number. After a start is taken, the typist goes on typing.
+
+Net keys are the keys saved, minus GLANCE for each offer and WRONG for each wrong one (engine/protocol/price.py). An
+offer is a ghost text that is not what is left of the one before: a new text, or a longer or another one. It is wrong if
+any of its lines is.
 """
 
 import random
 import re
+import statistics
 from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
 
 from engine.corpus.corpus import File
 from engine.protocol.confidence import FEWEST_CHARACTERS
+from engine.protocol.price import GLANCE, WRONG
 
 _LONGEST_FILE = 40_000
 _SHORTEST_LINE = 8
 _KEY = re.compile(r"\n[ \t]*|.", re.DOTALL)
 _INSIDE_WORD = re.compile(r"\w\w|\d\.\d|(?<=\d)\.\d")
 _TRIES = 400
+SHORT = 5
+"""Characters. Reading a shorter suggestion costs about as much as typing it."""
 
 
 @attrs.frozen
@@ -51,12 +59,20 @@ class TypingTask:
 
 
 @attrs.frozen
+class Offer:
+    """A ghost text that was new to the reader: its characters, and whether all of its lines are right."""
+
+    characters: int
+    right: bool
+
+
+@attrs.frozen
 class Stroke:
     """One moment and the key pressed then; `gained` counts the keys that this key replaces, itself included.
 
     `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `cut`: it was
     shown as the start of a line, not as a whole line. `hopeless`: the model would write something, and no start of it
-    is right, so showing nothing is right.
+    is right, so showing nothing is right. `offer`: the ghost text if it is new, else None.
     """
 
     shown: bool
@@ -65,6 +81,7 @@ class Stroke:
     whole: bool = False
     cut: bool = False
     hopeless: bool = False
+    offer: Offer | None = None
 
 
 @attrs.frozen
@@ -76,6 +93,10 @@ class Typing:
     uncut ones that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
 
     Of the moments at which showing nothing was right, `quiet` is the share that showed nothing.
+
+    `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share that is right.
+    It is higher than `right`: a right text is taken at once, while a wrong one may be typed along for many moments. Of
+    the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
     """
 
     places: int
@@ -88,6 +109,11 @@ class Typing:
     uncut: float
     whole_of_uncut: float
     quiet: float
+    net: float
+    offers: int
+    right_offers: float
+    length: float
+    short: float
 
 
 def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[TypingTask]:
@@ -166,12 +192,28 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut, hopeless), len(written)
 
 
+def offered(rest: str, text: str, left: str = "") -> Offer | None:
+    """Return the ghost text `text` as an offer, with `rest` left to write; None if it is no more than `left`.
+
+    `left` is what is left of the ghost text before.
+    """
+    if not text or text == left:
+        return None
+    first = text.partition("\n")[0]
+    right = is_start(first, rest.partition("\n")[0])
+    if first != text:
+        right = right and rest.startswith(text) and rest[len(text) :][:1] in ("", "\n")
+    return Offer(len(text.strip()), right)
+
+
 async def type_place(task: TypingTask, suggest: Suggest) -> list[Stroke]:
     """Type a task to its end; ask for the ghost text at every moment."""
-    strokes, typed = [], 0
+    strokes, typed, left = [], 0, ""
     while typed < len(task.text):
-        stroke, written = press(task.text[typed:], await suggest(typed))
-        strokes.append(stroke)
+        rest, screen = task.text[typed:], await suggest(typed)
+        stroke, written = press(rest, screen)
+        strokes.append(attrs.evolve(stroke, offer=offered(rest, screen.text, left)))
+        left = screen.text[written:] if screen.text.startswith(rest[:written]) else ""
         typed += written
     return strokes
 
@@ -183,6 +225,9 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
     shown = [stroke for stroke in strokes if stroke.shown]
     uncut = [stroke for stroke in shown if not stroke.cut]
     hopeless = [stroke for stroke in strokes if stroke.hopeless]
+    offers = [stroke.offer for stroke in strokes if stroke.offer is not None]
+    lengths = [offer.characters for offer in offers if offer.right]
+    costs = GLANCE * len(offers) + WRONG * (len(offers) - len(lengths))
     return Typing(
         places=len(sessions),
         characters=characters,
@@ -194,8 +239,13 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
         uncut=_share(len(uncut), shown),
         whole_of_uncut=_share(sum(stroke.whole for stroke in uncut), uncut),
         quiet=_share(sum(not stroke.shown for stroke in hopeless), hopeless),
+        net=round((characters - len(strokes) - costs) / characters, 4) if characters else 0.0,
+        offers=len(offers),
+        right_offers=_share(len(lengths), offers),
+        length=statistics.median(lengths) if lengths else 0.0,
+        short=_share(sum(length < SHORT for length in lengths), lengths),
     )
 
 
-def _share(count: int, of: Sequence[Stroke]) -> float:
+def _share(count: int, of: Sequence[object]) -> float:
     return round(count / len(of), 4) if of else 0.0

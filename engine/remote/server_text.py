@@ -12,9 +12,9 @@ from engine.protocol.messages import Candidate, Fill, Finish
 UNKNOWN_CONFIDENCE = 0.9
 """The confidence of a text whose server gives no probabilities.
 
-The language server shows a line when its confidence reaches the gate (lsp_server/suggest/gate.py). 1.0 would pass every
-gate, as if the model were certain. 0.0 would hide everything, and the user would never see a suggestion of the server
-that they named. 0.9 passes the default gate. A user who raises the gate sees only texts with probabilities.
+The language server shows a text that is worth its price (lsp_server/suggest/gate.py). 1.0 would be worth any price, as
+if the model were certain. With 0.0 the user would never see a suggestion of the server that they named. 0.9 is worth
+the default price from five characters on. A user whose gate is a higher number sees only texts with probabilities.
 """
 
 

@@ -96,10 +96,10 @@ class Ahead:
             return None
         model, settings = aim.client.welcome.model, self._session.configuration.settings
         # What was typed wrong counts for the cursor's line only.
-        gate = settings.gate if "\n" in shown else self._restraint.gate(snapshot.uri, settings.gate)
+        price = settings.gate if "\n" in shown else self._restraint.price(snapshot.uri, settings.gate)
         try:
             after = snapshot.replaced(offset, offset, shown)
-            aim.fill = self._session.plan(after, aim.offset, model, attrs.evolve(settings, gate=gate)).fill
+            aim.fill = self._session.plan(after, aim.offset, model, attrs.evolve(settings, gate=price)).fill
             patient = attrs.evolve(aim.fill, ahead=True, budget_ms=max(aim.fill.budget_ms, _PATIENCE_MS))
             return await aim.client.fill(patient)
         except MidspanError as error:

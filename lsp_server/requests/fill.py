@@ -10,6 +10,7 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcIn
 from engine.errors import MidspanError
 from engine.protocol.confidence import first_line_confidence
 from engine.protocol.messages import Progress, RuleName
+from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot, offset_at, position_at
 from lsp_server.messages import FillParams, FillProgress, FillResult
 from lsp_server.requests.refusal import refusal
@@ -34,7 +35,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     _check(session, snapshot)
     offset = offset_at(snapshot, params.position, session.encoding)
     # The user asked for this fill: a gate of 0 neither ends it early nor hides any of it.
-    settings = attrs.evolve(session.configuration.settings, gate=0.0)
+    settings = attrs.evolve(session.configuration.settings, gate=FREE)
     plan = _with_params(session.plan(snapshot, offset, client.welcome.model, settings), params, rule)
 
     if params.explain:

@@ -14,6 +14,7 @@ from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled
+from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
@@ -117,7 +118,7 @@ class Suggestions:
         if cursor.snapshot is not snapshot and request.automatic:
             chosen = self._menus.is_chosen(snapshot, cursor)
             # A gate of 0 believes every entry.
-            if not chosen and self._session.configuration.settings.gate:
+            if not chosen and not self._session.configuration.settings.gate.hides_nothing:
                 return await self._find_in_entry(request, cursor, snapshot)
         return await self._find_at(request, cursor, snapshot)
 
@@ -172,7 +173,8 @@ class Suggestions:
         if client is None or (not request.automatic and session.why_not_served(request.uri) is not None):
             return []
         settings = session.configuration.settings
-        settings = attrs.evolve(settings, gate=restraint.gate(request.uri, settings.gate) if request.automatic else 0.0)
+        price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
+        settings = attrs.evolve(settings, gate=price)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
         if filled is None or not session.documents.is_current(snapshot):

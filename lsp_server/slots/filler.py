@@ -8,6 +8,7 @@ import attrs
 
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled, ModelInfo
+from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
 from lsp_server.settings import Settings
 from lsp_server.slots.slot import Shape, Slot, SlotKind
@@ -55,7 +56,7 @@ class Filler:
         """Fill one hole. The answer is not cut: what of it is used is for the caller to judge. Raises MidspanError."""
         settings = attrs.evolve(
             self.settings,
-            gate=0.0,
+            gate=FREE,
             max_lines=max(self.settings.max_lines, _MAX_LINES),
             max_tokens=max(self.settings.max_tokens, _MAX_TOKENS[shape]) if shape == "body" else _MAX_TOKENS[shape],
         )

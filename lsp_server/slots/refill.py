@@ -24,7 +24,7 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
 
     None of them gives back what was there. White space around the selection is kept. An empty list means that the
     model has no other answer of which it is sure: the surest must reach the gate of a body that is asked about, or the
-    setting `gate` if that is lower. Raises MidspanError.
+    setting `gate` if that is a lower number. Raises MidspanError.
     """
     selected = snapshot.text[start:end]
     start += len(selected) - len(selected.lstrip())
@@ -38,7 +38,8 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
     opened = await asyncio.to_thread(snapshot.replaced, start, end, "")
     plan, filled = await filler.fill(opened, start, "body", _CANDIDATES)
     answers = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
-    if answers and answers[0][1] < min(GATES["body"].doubtful, filler.settings.gate):
+    least, lower = GATES["body"].doubtful, filler.settings.gate.least
+    if answers and answers[0][1] < (least if lower is None else min(least, lower)):
         return []
     edits: list[SlotEdit] = []
     for text, confidence in answers[:ANSWERS]:

@@ -1,12 +1,13 @@
-"""The gate hides what the model does not believe in. It shows a whole suggestion, the start of its line, or nothing."""
+"""The gate shows what is worth its price: of all ends of a fill, the one with the largest expected net benefit."""
 
 import math
 import re
 
 import attrs
 
-from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between, first_line_confidence, start_confidence
+from engine.protocol.confidence import confidence_between, first_line_confidence, line_confidence, start_confidence
 from engine.protocol.messages import Candidate, Origin, SourceName
+from engine.protocol.price import Price
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.brackets import balance
 from lsp_server.languages.language import Language
@@ -22,8 +23,10 @@ _UNIT = re.compile(
     r"|\S"
 )
 _PAIRED = frozenset("()[]{}\"'`")
-_SHORT = 5
-"""Characters. A shorter start saves so little that it must be surer."""
+_SEPARATED = re.compile(r"[,;]\s*$")
+"""What a start must end with before a word, so that the word is the next argument or item."""
+_CLOSED = re.compile(r"[\w)\]}\"'`]$")
+"""The end of a name or of a whole expression, which a word cannot follow directly."""
 
 
 @attrs.frozen
@@ -41,85 +44,135 @@ class Presented:
     origins: list[Origin] = attrs.field(factory=list)
 
 
-def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:
-    """Return what to show of `text`, the shaped `candidate`, or None.
+@attrs.frozen
+class Worthy:
+    """A text, "" for nothing, how likely its first line is right, and what showing it is worth, in keys."""
 
-    Its first line is shown when the confidence in it reaches the setting `gate`, and what that adds to the start of
-    the line is surer still (`surer`), together with the lines below that reach the gate as well; else the start. A
-    fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
-    The setting `whole_lines` hides starts. A gate of 0 hides nothing.
+    text: str = ""
+    confidence: float = 1.0
+    worth: float = 0.0
+
+
+def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:
+    """Return what to show of `text`, the shaped `candidate`, or None if nothing is worth the price `settings.gate`.
+
+    That is the start of its first line, the whole line, or the line and lines below it: whatever is worth most, and
+    of equals the longest. The setting `whole_lines` hides starts. The price FREE hides nothing.
     """
-    confidence = first_line_confidence(candidate, text)
-    start = Start("", 1.0)
-    if not settings.whole_lines:
-        start = confident_start(candidate, text, hole, language, settings.gate)
-    has_whole_line = candidate.finish == "complete" or "\n" in candidate.text.strip()
-    is_whole = confidence >= settings.gate and (has_whole_line or not settings.gate)
-    if is_whole and (not start.text or confidence >= surer(settings.gate) * start.confidence):
-        return Presented(_sure_lines(candidate, text, settings.gate), is_start=False, confidence=confidence)
+    price = settings.gate
+    if price.hides_nothing:
+        return Presented(text, is_start=False, confidence=first_line_confidence(candidate, text))
+    whole = worthy_lines(candidate, text, hole, price)
+    start = Worthy() if settings.whole_lines else worthy_start(candidate, text, hole, language, price)
+    # The whole line as a start is always worth as much as the line, because nothing is said about its end.
+    if whole.text and (whole.worth >= start.worth or start.text == whole.text.partition("\n")[0].rstrip("\r")):
+        return Presented(whole.text, is_start=False, confidence=whole.confidence)
     return Presented(start.text, is_start=True, confidence=start.confidence) if start.text else None
 
 
-def _sure_lines(candidate: Candidate, text: str, gate: float) -> str:
-    """Return the first line of `text` and those below it, up to the first one whose own confidence is below the gate.
+def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
+    """Return the start of `text`'s first line that is worth most. `text` is `candidate` after shaping.
 
-    Who takes the first line, or types it, has the others on the screen after that.
+    A start ends after a name, a number or a mark. It does not end in a string that it opened itself, with the sign of a
+    comment, or with the text that follows the cursor. Before a word it ends with what separates it from the word.
+    """
+    line, indent, begin = _first_line(candidate, text, hole)
+    best = Worthy()
+    for end in (unit.end() for unit in _UNIT.finditer(line) if begin >= 0):
+        if is_before_word(hole):
+            end += len(line[end:]) - len(line[end:].lstrip())
+        confidence = start_confidence(candidate, begin, begin + end - indent)
+        worth = price.worth(confidence, end - indent)
+        if worth > 0 and worth >= best.worth and _can_end(line[:end], hole, language):
+            best = Worthy(line[:end], confidence, worth)
+    return best
+
+
+def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> Worthy:
+    """Return `text`'s first line if all of it is worth showing, with those of the lines below that add to its worth.
+
+    A fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
+    """
+    line, indent, begin = _first_line(candidate, text, hole)
+    if is_before_word(hole):
+        confidence = _middle_confidence(candidate, line[indent:], begin, hole)
+    elif candidate.finish == "complete" or "\n" in candidate.text.strip():
+        confidence = first_line_confidence(candidate, text)
+    else:
+        return Worthy()
+    worth = price.worth(confidence, len(line) - indent)
+    if worth <= 0:
+        return Worthy()
+    end, added = _further_lines(candidate, text, price)
+    return Worthy(text[:end].rstrip("\r"), confidence, worth + confidence * added)
+
+
+def is_before_word(hole: Hole) -> bool:
+    """Return whether a word follows the cursor directly: a name that ends the fill would become part of it."""
+    return re.match(r"\w", hole.line_after) is not None
+
+
+def _first_line(candidate: Candidate, text: str, hole: Hole) -> tuple[str, int, int]:
+    """Return the first line of `text`, its indentation, and where it begins in `candidate` without that; -1: nowhere.
+
+    White space at its end stays where it separates the line from a word after the cursor.
+    """
+    line = text.partition("\n")[0]
+    line = line.rstrip("\r") if is_before_word(hole) else line.rstrip()
+    indent = len(line) - len(line.lstrip())
+    return line, indent, candidate.text.find(line[indent:])
+
+
+def _middle_confidence(candidate: Candidate, middle: str, begin: int, hole: Hole) -> float:
+    """Return how likely `middle` is right before the word after the cursor; 0.0 if the fill did not end there itself.
+
+    It did if it has nothing more, or goes on with the text that follows the cursor. At the start of a line the fill may
+    have ended with its line, of which nothing tells: a statement of its own must not be joined with the word.
+    """
+    if begin < 0 or (not hole.line_before.strip() and _CLOSED.search(middle)):
+        return 0.0
+    end = begin + len(middle)
+    if end == len(candidate.text):
+        return line_confidence(candidate, begin, end) if candidate.finish == "complete" else 0.0
+    more = candidate.text[end:].rstrip()
+    if more and hole.line_after.startswith(more) and not re.match(r"\w\w", hole.line_after[len(more) - 1 :]):
+        return confidence_between(candidate, begin, end + len(more))
+    return 0.0
+
+
+def _further_lines(candidate: Candidate, text: str, price: Price) -> tuple[int, float]:
+    """Return where to end `text` so that the lines below its first are worth most, and the keys that these add.
+
+    Each line counts with the probability that those above it are right. Its newline is a key that is saved too. A line
+    of marks only, as of a closing bracket, costs no glance.
     """
     lines = text.split("\n")
-    position, kept = max(candidate.text.find(lines[0].strip()), 0), 1
-    for number, line in enumerate(lines[1:] if gate else [], 1):
+    position = max(candidate.text.find(lines[0].strip()), 0) + len(lines[0].strip())
+    best_end, best, added, sure, end = len(lines[0]), 0.0, 0.0, 1.0, len(lines[0])
+    for line in lines[1:]:
+        end += 1 + len(line)
         if not (code := line.strip()):
             continue
-        position = candidate.text.find(code, position)
-        if position < 0 or confidence_between(candidate, position, position + len(code)) < gate:
+        found = candidate.text.find(code, position)
+        stop = found + len(code)
+        if found < 0 or (candidate.finish != "complete" and "\n" not in candidate.text[stop:]):
             break
-        position += len(code)
-        kept = number + 1
-    return "\n".join(lines[:kept]).rstrip("\r") if gate else text
-
-
-def surer(gate: float) -> float:
-    """Return how sure a very short start must be, and whatever lengthens a start.
-
-    A short start saves little. What lengthens a start saves at most the key that would take it later, and puts all of
-    the start at risk.
-    """
-    return math.sqrt(gate)
-
-
-@attrs.frozen
-class Start:
-    """A start of a line, "" if there is none, and how likely it is right."""
-
-    text: str
-    confidence: float
-
-
-def confident_start(candidate: Candidate, text: str, hole: Hole, language: Language, threshold: float) -> Start:
-    """Return the start of `text`'s first line to show: its confidence reaches `threshold`, each step that is surer.
-
-    `text` is `candidate` after shaping. A start ends after a name, a number or a mark. It does not end in a string that
-    it opened itself, with the sign of a comment, or with the text that follows the cursor. Where a word follows the
-    cursor immediately there is no start, as it would become part of that word.
-    """
-    nothing = Start("", 1.0)
-    line = text.partition("\n")[0].rstrip()
-    indent = len(line) - len(line.lstrip())
-    begin = candidate.text.find(line[indent:])
-    if begin < 0 or re.match(r"\w", hole.line_after):
-        return nothing
-    start = nothing
-    for end in (unit.end() for unit in _UNIT.finditer(line) if unit.end() >= indent + FEWEST_CHARACTERS):
-        confidence = start_confidence(candidate, begin, begin + end - indent)
-        if confidence < threshold:
+        confidence = confidence_between(candidate, position, stop)
+        if not candidate.text[stop:].strip():
+            confidence *= candidate.end_confidence
+        # No key takes this line alone, and its newline is typed as one.
+        worth = price.worth(confidence, len(code) + 2) + (0.0 if re.search(r"\w", code) else price.glance)
+        if worth == -math.inf:
             break
-        needed = surer(threshold) if start.text or end - indent < _SHORT else threshold
-        if confidence >= needed * start.confidence and _can_end(line[:end], hole, language):
-            start = Start(line[:end], confidence)
-    return start
+        added, sure, position = added + sure * worth, sure * confidence, stop
+        if added > best or (added == best and best):
+            best_end, best = end, added
+    return best_end, best
 
 
 def _can_end(start: str, hole: Hole, language: Language) -> bool:
+    if is_before_word(hole) and not (_SEPARATED.search(start) and not balance(start, language).opened):
+        return False
     ends_with_mark = start[-1] not in _PAIRED and not re.match(r"\w", start[-1])
     if ends_with_mark and hole.line_after.lstrip().startswith(start[-1]):
         return False

@@ -11,6 +11,9 @@ from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented, gated
 from lsp_server.suggest.shape import shape
 
+_LONGEST = 30
+"""Characters. Few suggestions that are right are longer, so what only these would be worth is not waited for."""
+
 
 @attrs.frozen
 class Plan:
@@ -38,8 +41,8 @@ def plan(
 
     `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
     a cell), and `snippets` come from other files. The fill may look up the memory of `workspace`. The engine may end
-    the fill early, once its first line can no longer pass the gate; with a gate of 0 every fill runs to its end and
-    passes.
+    the fill early, once its first line can hardly be worth the price any more; with a gate of 0 every fill runs to its
+    end and passes.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
     fill = Fill(
@@ -52,7 +55,7 @@ def plan(
         extent=hole.extent,
         budget_ms=float(settings.budget_ms),
         max_tokens=settings.max_tokens,
-        min_line_probability=settings.gate,
+        min_line_probability=settings.gate.least_probability(_LONGEST),
         rule=settings.rule,
         candidates=candidates,
         workspace=workspace,
@@ -63,7 +66,7 @@ def plan(
 
 
 def present(plan: Plan, filled: Filled) -> list[Presented]:
-    """Shape the candidates of `filled`, hide what the gate does not believe, and return what remains, best first.
+    """Shape the candidates of `filled`, hide what is not worth its price, and return what remains, best first.
 
     Equal texts are returned once. With a gate of 0, each candidate is returned whole, unless shaping removes all of it.
     """

@@ -1,6 +1,6 @@
 """Restraint: what the user did with the last suggestions decides what is shown next.
 
-A wrong start raises the gate for the rest of its line. A text that was ignored twice at a place, one that gives back
+A wrong start raises the price for the rest of its line. A text that was ignored twice at a place, one that gives back
 what the user just deleted, and one that only changes the formatting are not shown automatically.
 """
 
@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import attrs
 
+from engine.protocol.price import Price
 from lsp_server.documents.store import Snapshot
 from lsp_server.suggest.dismissals import Dismissals
 from lsp_server.suggest.unwanted import gives_back, only_formats
 
 DOUBT = 1.5
-"""After a wrong start, a text passes the gate only if one this many times as long, equally sure, passed it before."""
+"""After a wrong start, another wrong text on its line costs this many times as much."""
 MOST_WRONG = 2
-"""More wrong starts on a line than this do not raise the gate further."""
+"""More wrong starts on a line than this do not raise the price further."""
 
 
 @attrs.frozen
@@ -97,10 +98,10 @@ class Restraint:
                     wrong_at = (*wrong_at, place)
         self._lines[uri] = _Line(number, wrong_at)
 
-    def gate(self, uri: str, gate: float) -> float:
-        """Return the gate for the cursor's line: `gate`, raised by the wrong starts there. 0 and 1 stay as they are."""
+    def price(self, uri: str, price: Price) -> Price:
+        """Return the price on the cursor's line: `price`, raised by the wrong starts there. What is free stays free."""
         wrong = len(self._lines.get(uri, _Line()).wrong_at)
-        return float(gate ** (self._doubt ** -min(wrong, self._most_wrong)))
+        return price.raised(self._doubt ** min(wrong, self._most_wrong))
 
     def is_silent(self, snapshot: Snapshot, offset: int) -> bool:
         """Return whether nothing is shown at `offset`, because the user dismissed a suggestion there."""

@@ -63,11 +63,11 @@ def test_the_bounds_are_the_servers(name: str) -> None:
     assert not is_allowed(kind, high + 1)
 
 
-def test_the_words_of_the_gate_name_the_servers_numbers() -> None:
+def test_the_words_of_the_gate_name_the_servers_prices() -> None:
     contributed = CONTRIBUTED["midspan.gate"]
     assert contributed["enum"] == list(GATES)
-    for number, description in zip(GATES.values(), contributed["enumDescriptions"], strict=True):
-        assert description.endswith(f"The number is {number}.")
+    for price, description in zip(GATES.values(), contributed["enumDescriptions"], strict=True):
+        assert description.endswith(f"A wrong suggestion costs {price.wrong:g} keys.")
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if "enum" in CONTRIBUTED[name] and name != "midspan.gate"])

@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from engine.protocol.price import FREE, Price
 from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
 from lsp_server.secret_files import SECRET_FILES
@@ -85,15 +86,18 @@ def test_settings_that_are_not_an_object_are_one_problem(wrong: object) -> None:
     assert reading.settings == Settings()
 
 
-@pytest.mark.parametrize(("written", "gate"), [*GATES.items(), (0.83, 0.83), (0, 0.0), (1, 1.0)])
-def test_the_gate_is_a_number_or_its_word(written: object, gate: float) -> None:
+@pytest.mark.parametrize(
+    ("written", "gate"), [*GATES.items(), (0.83, Price(least=0.83)), (0, FREE), (1, Price(least=1.0))]
+)
+def test_the_gate_is_a_least_probability_or_the_word_of_a_price(written: object, gate: Price) -> None:
     assert read_settings({"gate": written}).settings.gate == gate
 
 
 def test_the_words_of_the_gate_are_in_order_and_normal_is_the_default() -> None:
-    assert GATES["eager"] < GATES["normal"] < GATES["quiet"]
+    assert GATES["eager"].wrong < GATES["normal"].wrong < GATES["quiet"].wrong
     assert read_settings({}).settings.gate == GATES["normal"]
     assert read_settings({"gate": 7}).problems[0].endswith('"normal" is used')
+    assert read_settings({"gate": "quiet"}, {"gate": 7}).problems[0].endswith('"quiet" is used')
 
 
 def test_the_basic_settings_come_first() -> None:

@@ -1,6 +1,8 @@
 """Typing and calibration figures counted by hand, and the whole of benchmarks/quality.py with the tiny model."""
 
 import json
+import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +14,25 @@ from typer.testing import CliRunner
 
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.keystrokes import Screen, Stroke, cut, is_hopeless, is_start, keys, places, press, tally
+from engine.evaluation.insertions import Inserted, cut_span, insert, insertions
+from engine.evaluation.keystrokes import (
+    Screen,
+    Stroke,
+    Typing,
+    TypingTask,
+    cut,
+    is_hopeless,
+    is_start,
+    keys,
+    places,
+    press,
+    tally,
+    type_place,
+)
 from engine.evaluation.rows import read_rows
 from engine.evaluation.strategies import STRATEGIES
 from engine.protocol.confidence import FEWEST_CHARACTERS
+from engine.protocol.price import GLANCE, WRONG
 from engine.training.cli import app
 
 ROOT = Path(__file__).parents[3]
@@ -129,6 +146,86 @@ def test_quiet_is_the_share_without_ghost_text_where_nothing_right_could_be_show
     assert typing.right == 0.0
 
 
+async def typing_of(text: str, screens: dict[int, str]) -> Typing:
+    """Type `text` with `screens` shown at their positions, and what is left of the one before at all others."""
+    begun, shown = 0, ""
+
+    async def suggest(typed: int) -> Screen:
+        nonlocal begun, shown
+        if typed in screens:
+            begun, shown = typed, screens[typed]
+        along = text[begun:typed]
+        return Screen(shown[len(along) :] if shown.startswith(along) else "")
+
+    return tally([await type_place(TypingTask("a.py", "python", "", text, ""), suggest)])
+
+
+async def test_net_keys_are_the_saved_ones_minus_a_glance_each_and_the_price_of_wrong_ones() -> None:
+    right = await typing_of("return value + 1", {7: "value + 1"})
+    assert (right.offers, right.net) == (1, round((8 - GLANCE) / 16, 4))
+    wrong = await typing_of("return value + 1", {7: "other"})
+    assert (wrong.offers, wrong.net) == (1, round((-GLANCE - WRONG) / 16, 4))
+
+
+async def test_what_is_typed_along_is_one_offer_and_a_longer_text_another() -> None:
+    along = await typing_of("return value + 1", {7: "vary"})
+    assert (along.shown, along.offers) == (round(3 / 16, 4), 1)
+    grown = await typing_of("return value + 1", {7: "vary", 9: "rying"})
+    assert grown.offers == 2
+    assert grown.net == round(-2 * (GLANCE + WRONG) / 16, 4)
+
+
+async def test_an_offer_is_wrong_if_a_line_below_its_first_is() -> None:
+    text = "first = 1\nsecond = 2"
+    both, one = [await typing_of(text, {0: shown}) for shown in (text, "first = 1\nsecond = 3")]
+    assert both.net == round((len(text) - 1 - GLANCE) / len(text), 4)
+    assert one.net == round((len("first = 1") - 1 - GLANCE - WRONG) / len(text), 4)
+
+
+async def test_lengths_are_of_right_offers() -> None:
+    typing = await typing_of("abcd + efghijklmn + opq", {0: "abcd", 7: "efghijklmn", 20: "other thing"})
+    assert (typing.offers, typing.length, typing.short) == (3, 7, 0.5)
+
+
+def test_an_insertion_gives_the_file_back_and_ends_before_a_word() -> None:
+    files = [File(path.name, "python", path.read_text()) for path in source_paths()]
+    texts = {file.path: file.text for file in files}
+    tasks = insertions(files, "python", 10)
+    assert len(tasks) == 10
+    assert tasks == insertions(files, "python", 10)
+    for task in tasks:
+        assert task.above + task.text + task.below == texts[task.path]
+        assert re.fullmatch(r"[^\W\d][\w.]*(\(|, )", task.text)
+        assert re.match(r"\w", task.below)
+    assert insertions(files, "cobol", 3) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "spans"),
+    [
+        ("    value = connect(hostname, port)", {"connect(", "hostname, "}),
+        ("def connect(hostname, port):", {"hostname, "}),
+        ("# connect(hostname, port)", set()),
+        ("a sentence, and another", set()),
+        ("    self.connect(a, b)", {"self.connect("}),
+    ],
+)
+def test_a_span_is_an_argument_or_the_start_of_a_call(line: str, spans: set[str]) -> None:
+    file, rng = File("a.py", "python", f"x = 1\n{line}\ny = 2\n"), random.Random(0)
+    tasks = [cut_span(file, 1, rng) for _ in range(30)]
+    assert {task.text for task in tasks if task is not None} == spans
+
+
+async def test_what_is_inserted_is_right_if_it_is_what_was_cut_out() -> None:
+    tasks = [TypingTask("a.py", "python", "f(", "name, ", "x)\n")] * 3
+    texts = iter(["name, ", "name", ""])
+
+    async def suggest(_: int) -> Screen:
+        return Screen(next(texts))
+
+    assert await insert(tasks, [suggest] * 3) == Inserted(places=3, shown=2, right=1)
+
+
 def test_places_are_consecutive_lines_of_code_and_give_the_file_back() -> None:
     files = [File(path.name, "python", path.read_text()) for path in source_paths()]
     texts = {file.path: file.text for file in files}
@@ -204,6 +301,8 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     assert run.returncode == 0, run.stderr[-2000:]
     assert "right among shown, python" in run.stdout
     assert "keys saved, mean of the others" in run.stdout
+    assert "net keys, python" in run.stdout
+    assert "before a word, something shown" in run.stdout
     quality = json.loads((tmp_path / "out" / "quality.json").read_text())
     assert quality["split"] == "judge"
     assert {summary["language"] for summary in quality["fills"]} == {"python", "go"}

@@ -15,7 +15,7 @@ from scripted_model import Written, writes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-CALL: Written = [("self", 0.95), (".connect", 0.95), ("(", 0.9), ("host", 0.4), (")", 0.9)]
+CALL: Written = [("self", 0.95), (".connect", 0.95), ("(", 0.98), ("host", 0.4), (")", 0.9)]
 START = "self.connect("
 
 
@@ -148,7 +148,7 @@ async def test_deleting_what_was_typed_past_a_suggestion_brings_it_back(editor: 
 
 async def test_at_the_end_of_a_start_the_engine_is_asked_for_more(editor: Editor, server: ModelServer) -> None:
     assert await shown(editor) == [START]
-    server.behaviour = writes([("host", 0.9), (", port", 0.9), (")", 0.9)])
+    server.behaviour = writes([("host", 0.9), (", port", 0.9), (")", 0.98)])
     editor.type(START)
     assert await shown(editor) == ["host, port)"]
 

@@ -57,21 +57,21 @@ async def beside(editor: Editor, entry: str, typed: int = 0) -> list[str]:
     return [str(item.insert_text) for item in items]
 
 
-async def test_a_wrong_start_raises_the_gate_until_the_cursor_leaves_the_line(
+async def test_a_wrong_start_raises_the_price_until_the_cursor_leaves_the_line(
     editor: Editor, server: ModelServer
 ) -> None:
     assert await shown(editor) == ["connect(host)"]
-    doubtful: Written = [("uild()", 0.65)]
+    doubtful: Written = [("uild(x)", 0.68)]
     server.behaviour = writes(doubtful)
     editor.type("b")
     assert await shown(editor) == []
-    assert await shown(editor, INVOKED) == ["uild()"], "the user asked"
-    server.behaviour = writes([("uild()", 0.99)])
-    assert await shown(editor) == ["uild()"], "the model is sure"
+    assert await shown(editor, INVOKED) == ["uild(x)"], "the user asked"
+    server.behaviour = writes([("uild(x)", 0.99)])
+    assert await shown(editor) == ["uild(x)"], "the model is sure"
 
     server.behaviour = writes(doubtful)
     editor.type("\n")
-    assert await shown(editor) == ["uild()"]
+    assert await shown(editor) == ["uild(x)"]
 
 
 async def test_a_suggestion_that_was_ignored_twice_is_not_shown_there_again(editor: Editor) -> None:
@@ -135,9 +135,9 @@ async def test_beside_the_entry_that_the_editor_selects_is_what_would_be_suggest
 
 async def test_what_is_not_drawn_beside_the_menu_is_no_wrong_start(editor: Editor, server: ModelServer) -> None:
     assert await beside(editor, "build") == []
-    server.behaviour = writes([("uild()", 0.65)])
+    server.behaviour = writes([("uild(x)", 0.68)])
     editor.type("b")
-    assert await shown(editor) == ["uild()"]
+    assert await shown(editor) == ["uild(x)"]
 
 
 async def test_formatting_is_not_shown(editor: Editor, server: ModelServer) -> None:

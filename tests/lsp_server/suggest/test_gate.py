@@ -1,23 +1,28 @@
-"""The gate: the confidence in the first line decides whether all of a fill, a start of its line or nothing is shown."""
+"""The gate: what is worth its price is shown, all of a fill, a start of its line, or nothing."""
 
 import attrs
 import pytest
 from marked import hole_at, opened
 
-from engine.protocol.confidence import FEWEST_CHARACTERS
 from engine.protocol.messages import Candidate
-from lsp_server.settings import Settings
-from lsp_server.suggest.gate import confident_start, gated
+from engine.protocol.price import GLANCE, WRONG, Price
+from lsp_server.settings import GATES, Settings
+from lsp_server.suggest.gate import gated, worthy_start
+
+COUNTED = Settings(gate=Price())
+"""The price that the evaluation counts."""
 
 
 def candidate(tokens: list[str], confidence: list[float]) -> Candidate:
     return Candidate("".join(tokens), tokens, confidence, "complete")
 
 
-def shown(one: Candidate, settings: Settings, shaped: str | None = None) -> tuple[str, bool] | None:
+def shown(
+    one: Candidate, settings: Settings, shaped: str | None = None, marked: str = "x = ¦\n"
+) -> tuple[str, bool] | None:
     """Return the text that the gate shows and whether it is only a start."""
     text = one.text if shaped is None else shaped
-    presented = gated(one, text, hole_at("x = ¦\n"), opened("").language, settings)
+    presented = gated(one, text, hole_at(marked), opened("").language, settings)
     return None if presented is None else (presented.text, presented.is_start)
 
 
@@ -27,11 +32,64 @@ def shown_text(tokens: list[str], confidence: list[float], settings: Settings, s
     return "" if result is None else result[0]
 
 
-def test_a_line_passes_from_the_threshold_on() -> None:
-    line = candidate(["a"], [0.7])
-    assert shown(line, Settings(gate=0.7, whole_lines=True)) == ("a", False)
+def test_a_text_is_worth_the_keys_it_saves_minus_what_it_costs() -> None:
+    price = Price()
+    assert price.worth(1.0, 10) == 9 - GLANCE
+    assert price.worth(0.0, 10) == -GLANCE - WRONG
+    assert price.worth(0.5, 21) == pytest.approx(0.5 * 20 - GLANCE - 0.5 * WRONG)
+    for characters in (5, 30):
+        assert price.worth(price.least_probability(characters), characters) == pytest.approx(0)
+
+
+def test_a_number_is_the_least_probability_of_a_text_that_is_worth_showing_too() -> None:
+    line = candidate(["abcdefghij"], [0.7])
+    assert shown(line, Settings(gate=0.7, whole_lines=True)) == ("abcdefghij", False)
     assert shown(line, Settings(gate=0.71, whole_lines=True)) is None
+    assert shown(candidate(["abcd"], [0.7]), Settings(gate=0.5, whole_lines=True)) is None, "it saves too little"
     assert shown(candidate([], []), Settings(gate=0.0, whole_lines=True)) == ("", False)
+
+
+def test_a_gate_of_zero_hides_nothing_and_one_of_one_what_is_not_certain() -> None:
+    assert shown(candidate(["a", "b"], [0.1, 0.0]), Settings(gate=0)) == ("ab", False)
+    assert shown(candidate(["abcdefghij"], [0.9999]), Settings(gate=1)) is None
+
+
+def test_a_short_text_is_not_shown_though_it_is_likely() -> None:
+    for length, probability, visible in ((3, 1.0, False), (4, 0.85, False), (4, 0.9, True), (5, 0.75, False)):
+        name = "abcdef"[:length]
+        assert bool(shown_text([name, "(x)"], [probability, 0.1], COUNTED)) == visible
+        assert bool(shown_text([name], [probability], COUNTED)) == visible, "nor as the rest of a line"
+    assert shown_text(["abcdefgh", "(x)"], [0.75, 0.1], COUNTED) == "abcdefgh", "a longer one is"
+
+
+def test_the_end_that_is_worth_most_is_shown() -> None:
+    for probability, text in ((0.45, "abcde"), (0.55, "abcde.defghijk"), (0.99, "abcde.defghijk")):
+        assert shown_text(["abcde", ".defghijk", "(x)"], [0.95, probability, 0.2], COUNTED) == text
+    many = ["abcdefgh", ".i", ".j", ".k", ".lmnopqrstuvwxyz"]
+    assert shown_text(many, [0.95, 0.6, 0.99, 0.99, 0.99], COUNTED) == "".join(many), "beyond ends that are worth less"
+
+
+def test_of_ends_that_are_worth_as_much_the_longer_is_shown() -> None:
+    # Twelve characters, then 24 at half the probability: 0.5 * (24 - 1 + 5) = 12 - 1 + 5 - 2.
+    price = Price(wrong=1.0)
+    tokens, confidence = ["abcdefghijkl", ".bcdefghijkl"], [1.0, 0.5]
+    assert price.worth(1.0, 12) == price.worth(0.5, 24)
+    assert shown_text(tokens, confidence, Settings(gate=price)) == "".join(tokens)
+
+
+def test_the_three_prices_are_in_order() -> None:
+    shown_at = {
+        word: [
+            percent
+            for percent in range(101)
+            if shown(candidate(["abcdefghij"], [percent / 100]), Settings(gate=word)) is not None
+        ]
+        for word in GATES
+    }
+    assert shown_at["quiet"][0] > shown_at["normal"][0] > shown_at["eager"][0]
+    for sure in ([0.97, 0.9, 0.8], [0.9, 0.7, 0.7]):
+        texts = [shown_text(["abcde", ".defgh", "(hij"], sure, Settings(gate=word)) for word in GATES]
+        assert texts == sorted(texts, key=len), "a dearer one is the shorter one"
 
 
 def test_the_confidence_is_of_what_is_shown_of_the_first_line() -> None:
@@ -43,12 +101,29 @@ def test_the_confidence_is_of_what_is_shown_of_the_first_line() -> None:
         assert presented.confidence == pytest.approx(confidence)
 
 
-def test_a_confident_first_line_is_shown_with_the_confident_lines_below_it() -> None:
-    tokens, lines = ["abcde", ".def", "\nx = 1", "\n\n  y = 2", "\nz"], ["abcde.def", "\nx = 1", "\n\n  y = 2", "\nz"]
-    for confidence, count in (([0.9, 0.9, 0.1, 0.9, 0.9], 1), ([0.9, 0.9, 0.9, 0.7, 0.9], 2), ([0.9] * 5, 4)):
-        presented = shown(candidate(tokens, confidence), Settings(gate=0.8))
-        assert presented == ("".join(lines[:count]), False)
+def test_a_line_below_is_shown_if_it_adds_to_the_worth() -> None:
+    tokens = ["abcde", ".def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]
+    lines = ["abcde.def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]
+    for confidence, count in (
+        ([0.9, 0.9, 0.1, 0.9, 0.9], 1),
+        ([0.9, 0.9, 0.9, 0.3, 0.9], 2),
+        ([0.9] * 5, 3),  # The last line saves two keys, as much as it costs to read.
+        ([0.9, 0.9, 0.5, 1.0, 0.9], 3),  # What the second line costs, the third brings back.
+    ):
+        assert shown(candidate(tokens, confidence), COUNTED) == ("".join(lines[:count]), False)
+    assert shown(candidate(tokens, [0.9, 0.9, 0.9, 0.7, 0.9]), Settings(gate=0.8)) == ("".join(lines[:2]), False)
     assert shown(candidate(tokens, [0.9, 0.9, 0.1, 0.1, 0.1]), Settings(gate=0.0)) == ("".join(lines), False)
+
+
+def test_a_line_below_that_only_closes_costs_no_glance() -> None:
+    block = candidate(["if (a) {", "\n    call(b)", "\n}"], [0.95, 0.95, 0.95])
+    assert shown(block, COUNTED) == (block.text, False)
+
+
+def test_a_line_below_that_was_cut_off_is_not_shown() -> None:
+    block = candidate(["abcde.def", "\n    call(a, b", "cdefgh"], [0.99, 0.99, 0.99])
+    assert shown(block, COUNTED) == (block.text, False)
+    assert shown(attrs.evolve(block, finish="canvas full"), COUNTED) == ("abcde.def", False)
 
 
 def test_a_doubtful_first_line_hides_the_lines_below_it() -> None:
@@ -64,60 +139,84 @@ def test_the_setting_whole_lines_hides_starts() -> None:
 
 
 def test_an_unsure_fill_has_no_whole_line() -> None:
-    unsure = Candidate("abcde.def(x", ["abcde", ".def", "(", "x"], [0.9, 0.9, 0.9, 0.3], "unsure")
-    settings = Settings(gate=0.6)
-    assert shown(unsure, settings, "abcde.def(") == ("abcde.def(", True)
-    assert shown(attrs.evolve(unsure, finish="complete"), settings, "abcde.def(") == ("abcde.def(", False)
+    unsure = Candidate("abcde.def(x", ["abcde", ".def", "(", "x"], [0.95, 0.95, 0.99, 0.3], "unsure")
+    assert shown(unsure, COUNTED, "abcde.def(") == ("abcde.def(", True)
+    assert shown(attrs.evolve(unsure, finish="complete"), COUNTED, "abcde.def(") == ("abcde.def(", False)
 
 
 def test_a_fill_that_was_cut_off_within_its_line_has_no_whole_line() -> None:
     for finish in ("canvas full", "deadline"):
         cut_off = Candidate("abcde.defin", ["abcde", ".", "defin"], [0.99, 0.99, 0.99], finish, continues=[0, 0, 0, 0])
-        assert shown(cut_off, Settings(gate=0.6)) == ("abcde.defin", True)
-        assert shown(attrs.evolve(cut_off, continues=[0, 0, 0, 0.9]), Settings(gate=0.6)) == ("abcde.", True)
+        assert shown(cut_off, COUNTED) == ("abcde.defin", True)
+        assert shown(attrs.evolve(cut_off, continues=[0, 0, 0, 0.9]), COUNTED) == ("abcde.", True)
         two_lines = attrs.evolve(cut_off, text="abcde\n    x", tokens=["abcde", "\n    ", "x"])
-        assert shown(two_lines, Settings(gate=0.6)) == ("abcde\n    x", False)
+        assert shown(two_lines, COUNTED) == ("abcde", False), "its second line was cut off"
 
 
 def test_a_word_that_probably_goes_on_is_not_shown() -> None:
-    call = Candidate("abcde.def(x)", ["abcde", ".def", "(x)"], [0.95, 0.95, 0.3], "complete", continues=[0, 0, 0.3, 0])
-    assert shown(call, Settings(gate=0.8)) == ("abcde.", True)
-    assert shown(attrs.evolve(call, continues=[0, 0, 0.05, 0]), Settings(gate=0.8)) == ("abcde.def", True)
+    call = Candidate("abcde.def(x)", ["abcde", ".def", "(x)"], [0.95, 0.95, 0.3], "complete", continues=[0, 0, 0.5, 0])
+    assert shown(call, COUNTED) == ("abcde.", True)
+    assert shown(attrs.evolve(call, continues=[0, 0, 0.05, 0]), COUNTED) == ("abcde.def", True)
 
 
 def test_text_that_shaping_added_or_removed_does_not_count() -> None:
     settings = Settings(gate=0.6)
-    assert shown_text(["  ", "abcde", ".def", ")))"], [0.1, 0.7, 0.5, 0.1], settings, "abcde.def") == "abcde"
-    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "    abcde.def") == "    abcde"
-    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "    abcde.def\r\n    x") == "    abcde"
-    assert shown_text(["abcde", ".def"], [0.7, 0.5], settings, "xyz.def") == "", "the model did not write this line"
-
-
-def test_a_very_short_start_must_be_surer() -> None:
-    for name, confidence, shown in (("abcde", 0.8, "abcde"), ("abcd", 0.89, ""), ("abcd", 0.91, "abcd")):
-        assert shown_text([name, "(x)"], [confidence, 0.3], Settings(gate=0.8)) == shown
-
-
-def test_what_lengthens_a_start_must_be_surer() -> None:
-    settings = Settings(gate=0.6)
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.1], settings) == "abcde"
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.78, 0.1], settings) == "abcde.def"
-    assert shown_text(["abcde", ".def", "(x)"], [0.9, 0.76, 0.99], settings) == "abcde", "not with what follows either"
-    assert shown_text(["abcde", ".def"], [0.99, 0.76], settings) == "abcde", "nor the rest of the line"
-    assert shown_text(["abcde", ".def"], [0.99, 0.76], Settings(gate=0.6, whole_lines=True)) == "abcde.def"
+    assert shown_text(["  ", "abcde", ".def", ")))"], [0.1, 0.9, 0.5, 0.1], settings, "abcde.def") == "abcde"
+    assert shown_text(["abcde", ".def"], [0.9, 0.5], settings, "    abcde.def") == "    abcde"
+    assert shown_text(["abcde", ".def"], [0.9, 0.5], settings, "    abcde.def\r\n    x") == "    abcde"
+    assert shown_text(["abcde", ".def"], [0.9, 0.5], settings, "xyz.def") == "", "the model did not write this line"
 
 
 def test_a_line_whose_end_is_doubtful_is_shown_as_a_start() -> None:
-    line = Candidate("abcde.def", ["abcde", ".def"], [0.99, 0.95], "complete", end_confidence=0.8)
-    assert shown(line, Settings(gate=0.7)) == ("abcde.def", True)
-    assert shown(attrs.evolve(line, end_confidence=0.9), Settings(gate=0.7)) == ("abcde.def", False)
+    line = Candidate("abcde.def", ["abcde", ".def"], [0.99, 0.95], "complete", end_confidence=0.4)
+    assert shown(line, COUNTED) == ("abcde.def", True)
+    assert shown(attrs.evolve(line, end_confidence=0.9), COUNTED) == ("abcde.def", False)
 
 
-def test_a_start_has_at_least_the_fewest_characters() -> None:
-    for length in range(1, 6):
-        name = "abcdef"[:length]
-        start = shown_text([name, "(x)"], [0.99, 0.3], Settings(gate=0.5))
-        assert start == (name if length >= FEWEST_CHARACTERS else "")
+def before_word(fill: Candidate, marked: str = "self.f(name, ¦x)\n") -> tuple[str, bool] | None:
+    """Return what is shown of `fill` where a word follows the cursor. Shaping changes nothing."""
+    return shown(fill, COUNTED, marked=marked)
+
+
+def test_before_a_word_the_whole_middle_is_shown_with_its_separating_space() -> None:
+    assert before_word(candidate(["first", ", ", "second", ", "], [0.95] * 4)) == ("first, second, ", False)
+    assert before_word(candidate(["strings", ".Trim", "Space("], [0.95] * 3), "f(¦input)\n") == (
+        "strings.TrimSpace(",
+        False,
+    )
+    assert before_word(candidate(["optional", "_"], [0.95, 0.95])) == ("optional_", False), "the model ended there"
+
+
+def test_before_a_word_the_end_counts() -> None:
+    middle = candidate(["first", ", "], [0.95, 0.95])
+    assert before_word(attrs.evolve(middle, end_confidence=0.9)) == ("first, ", False)
+    name = candidate(["optional"], [0.95])
+    assert before_word(name) == ("optional", False)
+    assert before_word(attrs.evolve(name, end_confidence=0.2)) is None
+    for finish in ("unsure", "canvas full", "deadline"):
+        assert before_word(attrs.evolve(name, finish=finish)) is None
+
+
+def test_before_a_word_a_start_ends_with_what_separates_it() -> None:
+    arguments = candidate(["first", ", ", "second", ", "], [0.95, 0.95, 0.1, 0.9])
+    assert before_word(arguments) == ("first, ", True)
+    call = candidate(["connect", "(", "other", ", ", "third", "), "], [0.99, 0.99, 0.99, 0.99, 0.1, 0.9])
+    assert before_word(call) is None, "the bracket would go round the word"
+    assert before_word(candidate(["abcdef", ".ghij", ".klm"], [0.99, 0.99, 0.1])) is None
+    assert before_word(candidate(["each", " in", " the "], [0.99, 0.99, 0.1]), "for ¦items:\n") is None
+
+
+def test_before_a_word_a_fill_that_goes_on_with_it_ends_there() -> None:
+    fill = candidate(["first", ", ", "x", ")"], [0.95, 0.95, 0.9, 0.9])
+    assert shown(fill, COUNTED, "first, ", "self.f(name, ¦x)\n") == ("first, ", False)
+    longer = candidate(["first", "_x", "yz"], [0.95, 0.95, 0.9])
+    assert shown(longer, COUNTED, "first_", "self.f(name, ¦x)\n") is None
+
+
+def test_at_the_start_of_a_line_a_statement_is_not_joined_with_the_word_there() -> None:
+    for statement in ("value = other", "connect(host)", 'x = "text"'):
+        assert before_word(candidate([statement], [0.99]), "    ¦call()\n") is None
+    assert before_word(candidate(["return "], [0.99]), "    ¦call()\n") == ("return ", False)
 
 
 CONFIDENT, DOUBTFUL = 0.99, 0.3
@@ -139,7 +238,7 @@ CASES = [
     Case("it ends after a name", "x = ¦\n", "self¦.other", "self"),
     Case("it ends after a mark", "x = ¦\n", "self.¦other", "self."),
     Case("an opening bracket may stay open", "x = ¦\n", "call(¦a)", "call("),
-    Case("a name is never cut", "x = ¦\n", "a + get_na¦me()", "a +"),
+    Case("a name is never cut", "x = ¦\n", "abc + get_na¦me()", "abc +"),
     Case("a name with a dollar is one", "let x = ¦\n", "a.b + $¦scope", "a.b +", "javascript"),
     Case("a name with hyphens is one", "a {\n  ¦\n}\n", "display: inline-¦block;", "display:", "css"),
     Case("a minus separates two names", "x = ¦\n", "count - ¦1", "count -"),
@@ -149,9 +248,9 @@ CASES = [
     Case("an operator is never cut", "if ¦\n", "value =¦= 1", "value"),
     Case("brackets are marks of their own", "x = ¦\n", "a[b(¦)]", "a[b("),
     Case("no space at the end", "x = ¦\n", "self.a  ¦+ 1", "self.a"),
-    Case("too short is nothing", "x = ¦\n", "ab¦.cd", ""),
+    Case("too short is nothing", "x = ¦\n", "abc¦.cd", ""),
     Case("nothing confident is nothing", "x = ¦\n", "¦abc.de", ""),
-    Case("indentation does not count", "def f():\n¦\n", "    ab¦.cd()", ""),
+    Case("indentation does not count", "def f():\n¦\n", "    abc¦.cd()", ""),
     Case("indentation stays", "def f():\n¦\n", "    return¦ 1", "    return"),
     Case("only the first of several lines", "def f():\n    ¦\n", "if a:¦  # b\n        c\n    d", "if a:"),
     # Strings and comments.
@@ -162,10 +261,10 @@ CASES = [
     Case("it opens no other string after that", 'x = f("a¦\n', 'bcd", "¦e")', 'bcd",'),
     Case("an apostrophe in a comment opens nothing", "# we ¦\n", "don't know¦ it", "don't know"),
     Case("an apostrophe in a comment of its own", "x = ¦\n", "1  # don't know¦ it", "1  # don't know"),
-    Case("the sign of a comment alone is nothing", "x = ¦\n", "abc  # ¦note", "abc"),
+    Case("the sign of a comment alone is nothing", "x = ¦\n", "abcd  # ¦note", "abcd"),
     # What follows the cursor.
     Case("a bracket after the cursor", "x = call(¦)\n", "a.b(c¦), d", "a.b(c"),
-    Case("what follows is not repeated", "x = call(¦, b, c)\n", "abc, b, c¦ + 1", "abc"),
+    Case("what follows is not repeated", "x = call(¦, b, c)\n", "abcd, b, c¦ + 1", "abcd"),
     Case("a word right after the cursor", "for ¦items:\n", "each in¦ the ", ""),
     Case("a space right after the cursor", "for ¦ in items:\n", "each¦, other", "each"),
     Case("the line below is not repeated", "¦\nreturn\n", "return¦ 1", ""),
@@ -177,4 +276,5 @@ def test_a_start(case: Case) -> None:
     confident, rest = case.fill.split("¦")
     fill = Candidate(confident + rest, [confident, rest], [CONFIDENT, DOUBTFUL], "complete")
     language = opened("", case.language).language
-    assert confident_start(fill, fill.text, hole_at(case.marked, case.language), language, 0.5).text == case.shown
+    hole = hole_at(case.marked, case.language)
+    assert worthy_start(fill, fill.text, hole, language, Price()).text == case.shown

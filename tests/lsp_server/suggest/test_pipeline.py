@@ -6,7 +6,7 @@ from marked import at_cursor
 
 from engine.protocol.messages import Candidate, Fill, Filled, Finish, ModelInfo, Snippet, Timings
 from lsp_server.hole.hole import NEAR
-from lsp_server.settings import Settings
+from lsp_server.settings import GATES, Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, plan, present
 
@@ -45,6 +45,11 @@ def test_the_same_arguments_give_the_same_plan() -> None:
     snapshot, offset = at_cursor(BODY)
     first, second = (plan(snapshot, offset, SMALL, Settings(), path="f.py") for _ in range(2))
     assert first == second
+
+
+def test_a_fill_ends_once_its_line_can_hardly_be_worth_the_price() -> None:
+    least = {word: planned(BODY, Settings(gate=word)).fill.min_line_probability for word in GATES}
+    assert 1 > least["quiet"] > least["normal"] > least["eager"] > 0
 
 
 def test_without_a_gate_no_fill_ends_early() -> None:
@@ -97,13 +102,14 @@ def answer(*candidates: Candidate) -> Filled:
     )
 
 
-CALL = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.9), ("host", 0.4), (")", 0.9))
+CALL = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.98), ("host", 0.4), (")", 0.9))
 
 
 def test_a_confident_fill_is_presented_whole() -> None:
-    (presented,) = present(planned("x = ¦\n", Settings(gate=0.1)), answer(CALL))
+    sure = attrs.evolve(CALL, confidence=[0.95, 0.95, 0.98, 0.9, 0.98])
+    (presented,) = present(planned("x = ¦\n", Settings(gate=0.6)), answer(sure))
     assert (presented.text, presented.is_start) == ("self.connect(host)", False)
-    assert presented.confidence == pytest.approx(0.95 * 0.95 * 0.9 * 0.4 * 0.9)
+    assert presented.confidence == pytest.approx(0.95 * 0.95 * 0.98 * 0.9 * 0.98)
 
 
 def test_a_doubtful_fill_is_presented_up_to_its_doubtful_token() -> None:
@@ -123,7 +129,7 @@ def test_a_fill_is_shaped_before_the_gate_judges_it() -> None:
 
 
 def test_equal_texts_are_presented_once_and_in_the_candidates_order() -> None:
-    same_start = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.9), ("port", 0.3), (")", 0.9))
+    same_start = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.98), ("port", 0.3), (")", 0.9))
     other = candidate(("open", 0.9), ("()", 0.9))
     presented = present(planned("x = ¦\n", Settings(gate=0.6)), answer(CALL, same_start, other))
     assert [each.text for each in presented] == ["self.connect(", "open()"]

@@ -1,12 +1,13 @@
-"""Restraint: wrong starts raise the gate of their line, and a text that was ignored twice is not shown there again."""
+"""Restraint: wrong starts raise the price on their line, and a text that was ignored twice is not shown there again."""
 
 import pytest
 from marked import at_cursor
 
+from engine.protocol.price import FREE, Price
 from lsp_server.suggest.restraint import Restraint
 
-GATE = 0.64
-RAISED, TWICE = 0.8, 0.64**0.25
+PRICE = Price(wrong=5.0, least=0.64)
+RAISED, TWICE = 10.0, 20.0
 
 
 @pytest.fixture
@@ -15,14 +16,14 @@ def restraint() -> Restraint:
 
 
 def see(restraint: Restraint, marked: str, text: str = "") -> float:
-    """Show `text` at the marked cursor, "" for nothing, and return the gate there."""
+    """Show `text` at the marked cursor, "" for nothing, and return what a wrong text costs there."""
     snapshot, offset = at_cursor(marked)
     restraint.observe(snapshot, offset)
-    gate = restraint.gate(snapshot.uri, GATE)
+    price = restraint.price(snapshot.uri, PRICE)
     if text and not restraint.allows(snapshot, offset, text):
         text = ""
     restraint.showed(snapshot, offset, text)
-    return gate
+    return price.wrong
 
 
 def allows(restraint: Restraint, marked: str, text: str) -> bool:
@@ -31,31 +32,38 @@ def allows(restraint: Restraint, marked: str, text: str) -> bool:
     return restraint.allows(snapshot, offset, text)
 
 
-def test_a_wrong_start_raises_the_gate_for_the_rest_of_its_line(restraint: Restraint) -> None:
-    assert see(restraint, "x = ¦\n", "foo(1)") == GATE
+def test_a_wrong_start_raises_the_price_for_the_rest_of_its_line(restraint: Restraint) -> None:
+    assert see(restraint, "x = ¦\n", "foo(1)") == PRICE.wrong
     assert see(restraint, "x = b¦\n") == pytest.approx(RAISED)
     assert see(restraint, "x = bar¦\n") == pytest.approx(RAISED)
-    assert see(restraint, "x = bar\n¦\n") == GATE
+    assert see(restraint, "x = bar\n¦\n") == PRICE.wrong
 
 
 def test_a_start_that_the_user_typed_along_first_is_wrong_once_they_leave_it(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
-    assert see(restraint, "x = fo¦\n", "o(1)") == GATE
+    assert see(restraint, "x = fo¦\n", "o(1)") == PRICE.wrong
     assert see(restraint, "x = for¦\n") == pytest.approx(RAISED)
 
 
-def test_the_third_wrong_start_of_a_line_does_not_raise_the_gate_further(restraint: Restraint) -> None:
+def test_the_third_wrong_start_of_a_line_does_not_raise_the_price_further(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     see(restraint, "x = b¦\n", "ytes()")
     assert see(restraint, "x = ba¦\n", "nd") == pytest.approx(TWICE)
     assert see(restraint, "x = bar¦\n", "nd") == pytest.approx(TWICE)
 
 
-@pytest.mark.parametrize("gate", [0.0, 1.0])
-def test_a_gate_that_shows_all_or_nothing_stays(restraint: Restraint, gate: float) -> None:
+def test_a_wrong_start_raises_the_least_probability_too(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     see(restraint, "x = b¦\n")
-    assert restraint.gate(at_cursor("¦")[0].uri, gate) == gate
+    assert restraint.price(at_cursor("¦")[0].uri, PRICE).least == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("price", [FREE, Price(least=1.0)])
+def test_a_gate_that_shows_all_or_nothing_stays(restraint: Restraint, price: Price) -> None:
+    see(restraint, "x = ¦\n", "foo(1)")
+    see(restraint, "x = b¦\n")
+    raised = restraint.price(at_cursor("¦")[0].uri, price)
+    assert (raised.least, raised.hides_nothing) == (price.least, price.hides_nothing)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +82,13 @@ def test_a_gate_that_shows_all_or_nothing_stays(restraint: Restraint, gate: floa
 )
 def test_this_is_no_wrong_start(restraint: Restraint, name: str, now: str) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
-    assert see(restraint, now) == GATE
+    assert see(restraint, now) == PRICE.wrong
 
 
 def test_a_typo_that_is_deleted_takes_the_wrong_start_back(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     assert see(restraint, "x = g¦\n") == pytest.approx(RAISED)
-    assert see(restraint, "x = ¦\n", "foo(1)") == GATE
+    assert see(restraint, "x = ¦\n", "foo(1)") == PRICE.wrong
 
 
 def test_typos_do_not_count_as_ignoring(restraint: Restraint) -> None:
@@ -91,17 +99,17 @@ def test_typos_do_not_count_as_ignoring(restraint: Restraint) -> None:
         see(restraint, "x = g¦\n")
 
 
-def test_a_cursor_that_comes_back_to_the_line_finds_the_gate_as_it_was(restraint: Restraint) -> None:
+def test_a_cursor_that_comes_back_to_the_line_finds_the_price_as_it_was(restraint: Restraint) -> None:
     see(restraint, "x = ¦\ny\n", "foo(1)")
     see(restraint, "x = b¦\ny\n")
     see(restraint, "x = b\ny¦\n")
-    assert see(restraint, "x = b¦\ny\n") == GATE
+    assert see(restraint, "x = b¦\ny\n") == PRICE.wrong
 
 
 def test_when_nothing_is_on_the_screen_any_more_nothing_is_typed_past(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     see(restraint, "x = f¦\n")
-    assert see(restraint, "x = fx¦\n") == GATE
+    assert see(restraint, "x = fx¦\n") == PRICE.wrong
 
 
 def ignore(restraint: Restraint, times: int, marked: str = "x = ¦\ny\n", text: str = "foo(1)") -> None:
