@@ -57,9 +57,6 @@ class HostRunner:
     """Implements runner.Runner."""
 
     device = "cpu"
-    draft_rows = 0
-    """Each row of a canvas costs a third of a pass of one row, and a canvas saves fewer passes than that
-    (docs/kernel.md)."""
 
     def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)

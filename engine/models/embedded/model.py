@@ -6,13 +6,13 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
+from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.models.embedded.card import FAMILY, Card
 from engine.models.embedded.layout import Limits, lay_out
-from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.runner import Ran, Runner
 from engine.models.embedded.shape import Floats
@@ -38,7 +38,6 @@ class EmbeddedModel:
         runner: Runner,
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
-        link: NumpyLink | None,
         parameters: int,
         threads: int,
     ) -> None:
@@ -46,7 +45,7 @@ class EmbeddedModel:
         self.tokenizer = tokenizer
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
-        self.default, self.draft_rows = DEFAULT, runner.draft_rows
+        self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens)
         self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,
@@ -62,7 +61,6 @@ class EmbeddedModel:
         self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
         self._line_tokens = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
-        self._link = link
 
     def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
@@ -93,12 +91,7 @@ class EmbeddedModel:
         stream_passes = [expect_type(item, StreamPass) for item in passes]
         ran = self._run(stream_passes)
         counts = [len(item.wanted) for item in stream_passes]
-        predictions = ran.predict([item.query for item in stream_passes], counts)
-        trunk = ran.trunk
-        if self._link is None or trunk is None:
-            return [PassResult(predicted) for predicted in predictions]
-        parts = zip(predictions, _split(trunk, counts), _split(ran.logits(), counts), strict=True)
-        return [PassResult(predicted, LinkedRows(self._link, rows, logits)) for predicted, rows, logits in parts]
+        return [PassResult(predicted) for predicted in ran.predict([item.query for item in stream_passes], counts)]
 
     def logits(self, passes: Sequence[StreamPass]) -> list[Floats]:
         """Run passes and return for each its logits [wanted, vocabulary]."""

@@ -31,7 +31,7 @@ class PackedRows:
             anchor = len(stream) - 1
             lookup = Lookup(stream, special, buckets, min(start, anchor))
             if item.query.compatible_tokens:
-                lookup.narrow(anchor, np.array(item.query.compatible_tokens))
+                lookup.narrow(start + item.wanted[0], np.array(item.query.compatible_tokens))
             hints = lookup.stream()
             # Without rows to append, the lookup still gives the anchor's, which the context has already.
             parts.append(hints if start <= anchor else hints.part(slice(1, None)))

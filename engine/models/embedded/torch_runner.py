@@ -6,7 +6,6 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.fill.causal import DRAFT_ROWS
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
@@ -52,7 +51,7 @@ class TorchRunner:
     def __init__(
         self, network: Network, device: torch.device, forbidden: Sequence[int], continuing: Sequence[int]
     ) -> None:
-        self.network, self._device, self.draft_rows = network, device, DRAFT_ROWS
+        self.network, self._device = network, device
         self._dtype = network.embed.weight.dtype
         self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
         self._forbidden = torch.tensor(forbidden, device=device)
