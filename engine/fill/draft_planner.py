@@ -95,8 +95,8 @@ class DraftPlanner:
 
     @property
     def trust(self) -> float:
-        """What the memory's probabilities are worth."""
-        return self._remembered / self._claimed
+        """What the memory's probabilities are worth; its guesses are to be given with those times this."""
+        return min(1.0, self._remembered / self._claimed)
 
     def plan(self, drafts: Sequence[Draft], room: int) -> DraftPlan:
         """Return the draft to read, cut where reading on does not pay, and the width of the canvas after it.
@@ -114,10 +114,10 @@ class DraftPlanner:
         """Return the most tokens a millisecond with a draft, its length for that, and the width of the canvas."""
         lengths = np.arange(1 + min(len(draft.tokens), room))
         reached = np.cumprod([1.0, *draft.probabilities[: len(lengths) - 1]])
-        open_end = reached.copy()
-        if len(lengths) > len(draft.tokens):
-            open_end[-1] *= 1 - draft.end
-        canvas = open_end[:, None] * self._expected()[self._masks]
+        expected = self._expected()
+        # Where the fill ends with the draft, a canvas can bring no more than what the draft still has.
+        ended = expected[np.minimum(self._masks, len(draft.tokens) - lengths[:, None])]
+        canvas = reached[:, None] * (draft.end * ended + (1 - draft.end) * expected[self._masks])
         rows = 1 + lengths[:, None] + self._masks
         rate = (reached.cumsum()[:, None] + canvas) / self._milliseconds(rows + canvas)
         rate[rows > 1 + room] = 0
@@ -136,16 +136,15 @@ class DraftPlanner:
 
     def learn(self, canvas: Draft, remembered: Draft, written: Sequence[int]) -> None:
         """Count how much was right of what a canvas and the memory guessed where `written` was committed."""
+        remembered_right, judged = _judged(remembered.tokens, written)
+        claimed = sum(remembered.probabilities[:judged]) / self.trust
+        self._remembered = KEPT * self._remembered + (1 - KEPT) * PRIOR * TRUST + remembered_right
+        self._claimed = KEPT * self._claimed + (1 - KEPT) * PRIOR + claimed
+        right, judged = _judged(canvas.tokens[:MOST_MASKS], written)
         self._right = KEPT * self._right + (1 - KEPT) * PRIOR * RIGHT
         self._guessed = KEPT * self._guessed + (1 - KEPT) * PRIOR
-        self._remembered = KEPT * self._remembered + (1 - KEPT) * PRIOR * TRUST
-        self._claimed = KEPT * self._claimed + (1 - KEPT) * PRIOR
-        right, judged = _judged(canvas.tokens[:MOST_MASKS], written)
         self._right[:right] += 1
         self._guessed[:judged] += 1
-        right, judged = _judged(remembered.tokens, written)
-        self._remembered += right
-        self._claimed += sum(remembered.probabilities[:judged]) / self.trust
 
 
 def _judged(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
