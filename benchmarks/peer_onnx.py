@@ -93,7 +93,7 @@ class OnnxPass:
 class OnnxRunner:
     """Implements runner.Runner, a hole at a time. It is made as host_runner.HostRunner is."""
 
-    device, dtype, draft_rows = "cpu", "int8, onnx runtime", 0
+    device, dtype = "cpu", "int8, onnx runtime"
 
     def __init__(self, graph: OnnxPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
         self._graph, self._shape, self._forbidden = graph, shape, np.array(forbidden, np.int64)

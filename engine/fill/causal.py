@@ -1,18 +1,15 @@
 """Filling with causal passes: left to right, one token a pass, or by drafts that the next pass verifies."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from engine.fill.draft_planner import Draft, DraftPlan
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
-from engine.fill.predictions import DraftRows, PassResult, Predictions, Query
+from engine.fill.predictions import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
 
-MIN_DRAFT_PROBABILITY = 0.3
-"""The least probability that a whole draft is right, by the model's own account."""
-MIN_LINKED_PROBABILITY = 0.1
-"""The same for drafts chosen through a link (models/embedded/link.py). They cost little compared with a pass."""
-DRAFT_ROWS = 8
-"""The most masks after a draft, and tokens that the memory drafts. Few drafts that are likely enough are longer."""
+MOST_REMEMBERED = 16
+"""Tokens that the memory guesses in a row at most. Each is a lookup of a sixth of a millisecond."""
 
 
 class LeftToRight(BaseFilling):
@@ -38,34 +35,40 @@ class DraftAndVerify(BaseFilling):
     Drafted tokens are read causally, and the row of each predicts the token after it. While the two agree, the draft is
     what left to right would have written; the first prediction that differs is right as well. After the draft comes a
     canvas of masks, where the same pass guesses what follows if the whole draft is accepted (speculative decoding,
-    arXiv 2211.17192; TiDAR, arXiv 2511.08923). A pass without a draft predicts its first token from the anchor's own
-    row, exactly as left to right would. So every pass commits at least one token.
+    arXiv 2211.17192; TiDAR, arXiv 2511.08923). So every pass commits at least one token.
 
-    A draft is cut where it is no longer likely to be right as a whole: a rejected draft also costs the next one, which
-    was guessed on top of it. If the model has a link, tokens are chosen one after the other and fit each other better.
-    There are no drafts until all typed text is written. A model whose passes of one row cost little has no canvas here,
-    and drafts only what the memory knows.
+    Canvas and memory compete for the next draft by their probabilities, and go on with each other's where they agree
+    (DraftPlanner). After a rejected token the canvas is of no use, because it was guessed on top of the draft; then the
+    memory alone drafts what follows the corrected token. The first pass verifies `FillTask.draft`, or what the memory
+    knows of the cursor.
     """
 
     def __init__(self, model: StreamModel, task: FillTask) -> None:
         super().__init__(model, task)
-        self._draft_rows = model.draft_rows
-        self._stream, self._mask, self._context = Stream(model, task), model.mask, task.context
-        self._draft: list[int] = []
-        self._draft_ends = False
+        self._model, self._stream, self._context = model, Stream(model, task), task.context
+        self._canvas, self._remembered = Draft(), Draft()
+        """What canvas and memory guessed after the tokens committed so far."""
+        first = Draft(list(task.draft), [1.0] * len(task.draft))
+        if first.tokens and self._writes_typed(first.tokens[0]):
+            self._plan = model.drafts.plan([first], self._room)
+        else:
+            self._plan = self._next_plan()
+
+    @property
+    def _room(self) -> int:
+        """How many tokens fit after the next one."""
+        return self.task.bounds.max_tokens - len(self.tokens) - 1
 
     def next_pass(self) -> StreamPass:
-        unread = self._stream.unread(self.tokens)
-        append = [*unread, *self._draft]
-        room = self.task.bounds.max_tokens - len(self.tokens) - len(self._draft) - 1
-        masks = [] if self._draft_ends else [self._mask] * min(self._draft_rows, room)
+        unread, draft = self._stream.unread(self.tokens), self._plan.draft.tokens
+        append, masks = [*unread, *draft], [self._model.mask] * self._plan.masks
         wanted = range(len(unread) - 1, len(append) + len(masks))
-        query = self._stream.query(self.tokens, self.unwritten, len(wanted), self._draft)
+        query = self._stream.query(self.tokens, self.unwritten, len(wanted), draft)
         return StreamPass(self._context, append, masks, wanted, query)
 
     def absorb(self, result: PassResult, steps_left: int) -> None:
         self.steps += 1
-        position, draft = len(self.tokens), self._draft
+        position, draft = len(self.tokens), self._plan.draft.tokens
         predictions = self._stream.mixed(result.predictions)
         verified = len(draft) + 1
         proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
@@ -73,49 +76,65 @@ class DraftAndVerify(BaseFilling):
         accepted = self.verify(draft, proposal)
         self.sources += self._stream.sources(self.tokens[position:], self.confidence[position:])
         self._context.truncate(anchored + accepted)
-        self._draft, self._draft_ends = [], False
-        if self.finish is not None or self.unwritten or accepted < len(draft):
+        self._model.drafts.learn(self._canvas, self._remembered, self.tokens[position:])
+        self._canvas, self._plan = Draft(), DraftPlan()
+        if self.finish is not None:
             return
-        self._take(self._remembered())
-        if self._draft or self._draft_ends:
-            return
-        if result.draft_rows is None:
-            self._take(self._unlinked(predictions.part(verified, len(predictions))), MIN_DRAFT_PROBABILITY)
-        else:
-            rows = range(verified, len(predictions))
-            self._take(self._linked(result.draft_rows, rows), MIN_LINKED_PROBABILITY)
+        if accepted == len(draft) and not self.unwritten:
+            self._canvas = self._guessed(predictions.part(verified, len(predictions)))
+        self._plan = self._next_plan()
 
-    def _remembered(self) -> Iterable[tuple[int, float]]:
-        """Return how known code went on after the same tokens, with probabilities; nothing without a memory."""
-        memory, room = self.task.memory, self.task.bounds.max_tokens - len(self.tokens) - 1
-        return [] if memory is None else memory.continuation(self._stream.history(self.tokens), min(room, DRAFT_ROWS))
+    def _next_plan(self) -> DraftPlan:
+        """Return what the next pass reads, from what canvas and memory guess."""
+        planner, canvas = self._model.drafts, self._canvas
+        self._remembered = remembered = self._recalled()
+        joined = remembered.agreeing(canvas)
+        plan = planner.plan([remembered, canvas] if joined is None else [joined], self._room)
+        drafted = plan.draft.tokens
+        if not drafted or plan.draft.end or drafted == remembered.tokens[: len(drafted)]:
+            return plan
+        # What the memory does not know yet, it may know once the canvas has begun it.
+        return planner.plan([plan.draft.followed_by(self._recalled(drafted))], self._room)
 
-    def _unlinked(self, canvas: Predictions) -> Iterator[tuple[int, float]]:
-        """Return the tokens of the canvas with their probabilities, each guessed without its neighbours."""
+    def _guessed(self, canvas: Predictions) -> Draft:
+        """Return the guesses of a canvas, each made without its neighbours."""
         position = len(self.tokens)
         proposal = self.task.sampler.propose(canvas, range(position, position + len(canvas)))
-        return zip(proposal.tokens, proposal.confidence, strict=True)
+        return self._draft_of(zip(proposal.tokens, proposal.confidence, strict=True))
 
-    def _linked(self, draft_rows: DraftRows, rows: range) -> Iterator[tuple[int, float]]:
-        """Yield the tokens of the canvas with their probabilities, each guessed after the one before it is chosen."""
-        position, stream = len(self.tokens), self._stream.tokens(self.tokens)
-        query = Query(self.task.sampler.top)
-        for place, row in enumerate(rows):
-            proposal = self.task.sampler.propose(draft_rows.after(row, stream, query), [position + place])
-            yield proposal.tokens[0], proposal.confidence[0]
-            stream.append(proposal.tokens[0])
+    def _recalled(self, drafted: list[int] | None = None) -> Draft:
+        """Return how known code went on after the same tokens and `drafted`; nothing without a memory."""
+        memory, written, planner = self.task.memory, [*self.tokens, *(drafted or ())], self._model.drafts
+        most = min(self.task.bounds.max_tokens - len(written) - 1, MOST_REMEMBERED)
+        if memory is None or most <= 0:
+            return Draft()
+        compatible = self._model.compatible_tokens(self.unwritten) if self.unwritten else ()
+        draft: list[tuple[int, float]] = []
+        reached = 1.0
+        for token, probability in memory.continuation(self._stream.history(written), most, compatible):
+            if not draft and not self._writes_typed(token):
+                break
+            draft.append((token, probability * planner.trust))
+            reached *= draft[-1][1]
+            if reached < planner.row_cost:
+                break
+        return self._draft_of(draft)
 
-    def _take(self, guesses: Iterable[tuple[int, float]], least: float = MIN_DRAFT_PROBABILITY) -> None:
-        """Take the next draft: guesses up to an end, while the probability that all are right is at least `least`."""
-        probability = 1.0
-        for token, confidence in guesses:
-            probability *= confidence
-            if probability < least:
-                break
-            if self.ends(token):
-                self._draft_ends = True
-                break
-            self._draft.append(token)
+    def _writes_typed(self, token: int) -> bool:
+        """Return whether a token writes all typed text that is left. A row after it needs no compatible tokens then."""
+        return self.vocabulary.bytes_of(token).startswith(self.unwritten)
+
+    def _draft_of(self, guesses: Iterable[tuple[int, float]]) -> Draft:
+        """Return guesses up to an end. A token that writes typed text is none."""
+        tokens: list[int] = []
+        probabilities: list[float] = []
+        for token, probability in guesses:
+            if self.ends(token) and (tokens or not self.unwritten):
+                return Draft(tokens, probabilities, probability)
+            tokens.append(token)
+            probabilities.append(probability)
+        return Draft(tokens, probabilities)
 
     def canvas(self) -> list[str | None]:
-        return [*super().canvas(), *([None] * (len(self._draft) if self.finish is None else 0))]
+        drafted = len(self._plan.draft.tokens) if self.finish is None else 0
+        return [*super().canvas(), *([None] * drafted)]

@@ -4,10 +4,13 @@ from abc import ABC, abstractmethod
 
 from engine.fill.interface import Committed, FillTask, Pass, Vocabulary
 from engine.fill.predictions import PassResult, Predictions
-from engine.fill.sampler import Proposal
+from engine.fill.sampler import Branch, Proposal
 from engine.fill.token_source import TokenSource, main_source
 from engine.protocol.confidence import GrowingLine
 from engine.protocol.messages import Candidate, Finish
+
+LEAST_BRANCH = 1e-3
+"""The least probability of a token that another candidate begins with. Incompatible ones have next to none."""
 
 
 class BaseFilling(ABC):
@@ -25,6 +28,7 @@ class BaseFilling(ABC):
         """The typed text at the cursor that the committed tokens do not cover yet. While there is some, the next token
         must be compatible with it, and nothing ends the fill (models/embedded/token_healing.py)."""
         self._continues: list[float] = []
+        self._others: list[list[tuple[int, float]]] = []
         self._end_confidence, self._end_continues = 1.0, 0.0
         self._first_line = GrowingLine()
 
@@ -83,6 +87,7 @@ class BaseFilling(ABC):
         return len(draft)
 
     def _commit_of(self, proposal: Proposal, position: int) -> None:
+        self._others += proposal.others[position : position + 1]
         self.commit(proposal.tokens[position], proposal.confidence[position], proposal.continues[position])
 
     def close(self, finish: Finish) -> None:
@@ -106,6 +111,19 @@ class BaseFilling(ABC):
         """Return how likely a word went on at each of the last `count` tokens; zeros for a model that does not say."""
         known = self._continues[len(self.tokens) - count : len(self.tokens)]
         return known if len(self._continues) == len(self.tokens) else [0.0] * count
+
+    def branches(self, count: int) -> list[Branch]:
+        """Return the likeliest first deviations: the probability of the tokens before one, times its own."""
+        found: list[tuple[float, Branch]] = []
+        before = 1.0
+        for position, others in enumerate(self._others):
+            empty = len("".join(self.vocabulary.texts_of(self.tokens[:position]))) <= len(self.task.layout.typed)
+            for token, probability in others:
+                if probability >= LEAST_BRANCH and not (empty and self.ends(token)):
+                    found.append((before * probability, Branch([*self.tokens[:position], token])))
+            before *= self.confidence[position] if position < len(self.confidence) else 0.0
+        found.sort(key=lambda each: -each[0])
+        return [branch for _, branch in found[:count]]
 
     def committed(self) -> Committed:
         return Committed(self.tokens, self.sources)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.fill.predictions import PassResult, Predictions
-from engine.fill.sampler import Sampler
+from engine.fill.sampler import Branch, Sampler
 from engine.fill.strategy import FillStrategy
 from engine.fill.token_source import RowSources, TokenSource
 from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
@@ -110,14 +110,22 @@ class FillMemory(Protocol):
         """
         ...
 
-    def continuation(self, history: Sequence[int], most: int) -> Iterable[tuple[int, float]]:
-        """Yield how the best occurrence of a history went on: at most `most` tokens with their probabilities."""
+    def continuation(
+        self, history: Sequence[int], most: int, compatible: Sequence[int] = ()
+    ) -> Iterable[tuple[int, float]]:
+        """Yield how the best occurrence of a history went on: at most `most` tokens with their probabilities.
+
+        compatible: where not empty, the only tokens that the first one may be.
+        """
         ...
 
 
 @attrs.frozen
 class FillTask:
-    """One candidate of one hole: all that a model needs to start a fill."""
+    """One candidate of one hole: all that a model needs to start a fill.
+
+    draft: how the fill probably begins, for strategies that verify drafts.
+    """
 
     context: Context
     layout: Layout
@@ -125,6 +133,7 @@ class FillTask:
     sampler: Sampler
     strategy: FillStrategy
     memory: FillMemory | None = None
+    draft: Sequence[int] = ()
 
 
 @attrs.frozen
@@ -175,6 +184,10 @@ class Filling(Protocol):
 
     def committed(self) -> Committed:
         """Return the committed tokens."""
+        ...
+
+    def branches(self, count: int) -> list[Branch]:
+        """Return the `count` likeliest other beginnings; none where the fill does not commit left to right."""
         ...
 
     def canvas(self) -> list[str | None]:

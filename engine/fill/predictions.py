@@ -1,7 +1,6 @@
 """What a model predicts at the rows of a pass, as plain arrays. On a GPU they are made there (models/predict.py)."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import attrs
 import numpy as np
@@ -104,17 +103,8 @@ def keep_only(logits: NDArray[np.float32], tokens: Sequence[int]) -> None:
     logits[kept] = of_kept
 
 
-class DraftRows(Protocol):
-    """Canvas rows of a pass. Each can be predicted again once the token that it hides is known."""
-
-    def after(self, row: int, stream: list[int], query: Query) -> Predictions:
-        """Return the predictions of row `row`, one row. `stream` ends with the token that the row hides."""
-        ...
-
-
 @attrs.frozen
 class PassResult:
-    """What a model returns for a pass: predictions of its wanted rows, and for models with a link their draft rows."""
+    """What a model returns for a pass: predictions of its wanted rows. Some models add to it."""
 
     predictions: Predictions
-    draft_rows: DraftRows | None = None

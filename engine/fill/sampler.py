@@ -10,6 +10,8 @@ from engine.fill.predictions import Predictions
 
 DRAWN_FROM = 64
 """A token is drawn from this many of the most likely ones. The others have next to no probability."""
+TEMPERATURE = 0.8
+"""Of candidates that must be drawn where a fill names no temperature."""
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -17,18 +19,29 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 class Proposal:
     """For n positions: token ids, their probabilities at temperature 1, and entropies in nats; lists of length n.
 
-    Entropies are 0 where the query did not ask for them. continues: see Predictions.
+    Entropies are 0 where the query did not ask for them. continues: see Predictions. others: the next likely tokens of
+    each position with their probabilities, or none if the sampler has no `others`.
     """
 
     tokens: list[int]
     confidence: list[float]
     entropy: list[float]
     continues: list[float]
+    others: list[list[tuple[int, float]]] = attrs.field(factory=list)
 
     def part(self, start: int, stop: int) -> "Proposal":
         """Return the proposals from `start` up to `stop`."""
         part = slice(start, stop)
-        return Proposal(self.tokens[part], self.confidence[part], self.entropy[part], self.continues[part])
+        return Proposal(
+            self.tokens[part], self.confidence[part], self.entropy[part], self.continues[part], self.others[part]
+        )
+
+
+@attrs.frozen
+class Branch:
+    """Another text than the most likely one: the same tokens up to the last of `tokens`, which is a less likely one."""
+
+    tokens: Sequence[int]
 
 
 @attrs.frozen
@@ -37,22 +50,28 @@ class Sampler:
 
     The noise of a draw depends on seed, position and token alone. So equal predictions draw the same token in every
     pass: a draft and its verification agree as far as their predictions do, and no answer depends on what else is in
-    the batch."""
+    the batch.
+
+    others: how many less likely tokens of each position its proposals name. branch: at the position of its last token
+    that token is chosen, if it is among the most likely 1 + `others`.
+    """
 
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
+    others: int = 0
+    branch: Branch | None = None
 
     @property
     def top(self) -> int:
         """How many of the most likely tokens it must know of each row."""
-        return DRAWN_FROM if self.temperature > 0 else 1
+        return DRAWN_FROM if self.temperature > 0 else 1 + self.others
 
     def propose(self, predictions: Predictions, positions: Sequence[int]) -> Proposal:
         """Return one proposal for each row [n] of `predictions`; `positions` [n] are their places in the middle."""
         tokens, probabilities = predictions.tokens, predictions.probabilities
         if self.temperature <= 0:
-            chosen = np.zeros(len(tokens), np.int64)
+            chosen = self._likeliest(tokens, positions)
         else:
             chosen = self._draw(tokens, probabilities, np.asarray(positions, np.uint64))
         rows = np.arange(len(tokens))
@@ -61,7 +80,21 @@ class Sampler:
             probabilities[rows, chosen].tolist(),
             predictions.entropy.tolist(),
             predictions.continues.tolist(),
+            [
+                list(zip(names, shares, strict=True))
+                for names, shares in zip(tokens[:, 1:].tolist(), probabilities[:, 1:].tolist(), strict=True)
+            ]
+            if self.others
+            else [],
         )
+
+    def _likeliest(self, tokens: NDArray[np.int64], positions: Sequence[int]) -> NDArray[np.int64]:
+        """Return the index [n] of the most likely token in each row, but of the branch's token at its position."""
+        chosen = np.zeros(len(tokens), np.int64)
+        if self.branch is not None:
+            here = np.asarray(positions) == len(self.branch.tokens) - 1
+            chosen[here] = (tokens[here] == self.branch.tokens[-1]).argmax(1)
+        return chosen
 
     def _draw(
         self, tokens: NDArray[np.int64], probabilities: NDArray[np.float32], positions: NDArray[np.uint64]

@@ -1,12 +1,13 @@
 """A hole read as one causal stream: context, <middle>, the committed tokens, and a canvas after them."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import HISTORY, Context, FillTask, Model, RowMixture
 from engine.fill.predictions import Predictions, Query
 from engine.fill.token_source import TokenSource
@@ -34,6 +35,7 @@ class StreamPass:
         return len(self.append) + len(self.canvas)
 
 
+@runtime_checkable
 class StreamModel(Model, Protocol):
     """A model whose passes are StreamPasses."""
 
@@ -41,8 +43,8 @@ class StreamModel(Model, Protocol):
     """The token that a canvas holds where nothing is committed."""
     middle: int
     """The last token of every context, the first anchor."""
-    draft_rows: int
-    """Masks after a draft in draft and verify; 0 where drafting on a canvas costs more than the passes it saves."""
+    drafts: DraftPlanner
+    """What draft and verify drafts. All fills of the model teach it."""
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         """Return the tokens that begin with `typed`, and those that `typed` begins with."""

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import FollowerCounts
+from engine.memory.followers import SLOTS, FollowerCounts
 from engine.memory.gate import MemoryGate
 from engine.memory.mixture import Mixture
 from engine.memory.row_memory import RowFollowers, RowMemory
@@ -39,20 +39,20 @@ class GatedMemory:
 
     def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> Mixture:
         found = self._memory.followers_of_rows(histories, compatible)
-        # Typed text is never a line's end, so tokens keep their names while there is some.
-        counted = found if len(compatible) else self._with_end(found)
-        return Mixture.of(counted, self._gate, continuing=self._continuing)
+        return Mixture.of(self._with_end(found, int(len(compatible) > 0)), self._gate, continuing=self._continuing)
 
     def followers(self, history: Sequence[int], compatible: Sequence[int] = ()) -> RowFollowers:
         """Return what the memory knows of the next token, without the model. compatible: see rows."""
         found = self._memory.followers_of_rows([history], compatible)
-        return found if len(compatible) else self._with_end(found)
+        return self._with_end(found, int(len(compatible) > 0))
 
-    def continuation(self, history: Sequence[int], most: int) -> Iterator[tuple[int, float]]:
+    def continuation(
+        self, history: Sequence[int], most: int, compatible: Sequence[int] = ()
+    ) -> Iterator[tuple[int, float]]:
         """Yield the most frequent followers one by one, while the longest run has LEAST_RUN tokens or more."""
         written = list(history)
-        for _ in range(most):
-            found = self.followers(written)
+        for number in range(most):
+            found = self.followers(written, () if number else compatible)
             best = found.longest_run(0)
             if best is None or best.run < LEAST_RUN:
                 break
@@ -63,11 +63,20 @@ class GatedMemory:
                 break
             written.append(token)
 
-    def _with_end(self, found: RowFollowers) -> RowFollowers:
-        """Return followers with the end token in place of those that end the fill."""
+    def _with_end(self, found: RowFollowers, typed_rows: int) -> RowFollowers:
+        """Return followers with the end token in place of those that end the fill.
+
+        typed_rows: how many of the first rows write typed text, which is never a line's end.
+        """
         if self._ends is None:
             return found
-        return RowFollowers(*(self._ended(counts, self._ends[counts.tokens]) for counts in found.scopes))
+        ends = self._ends
+        return RowFollowers(
+            *(
+                self._ended(counts, ends[counts.tokens] & (counts.groups >= typed_rows * SLOTS))
+                for counts in found.scopes
+            )
+        )
 
     def _ended(self, counts: FollowerCounts, ends: NDArray[np.bool_]) -> FollowerCounts:
         return renamed(counts, np.where(ends, self._end, counts.tokens)) if ends.any() else counts

@@ -74,9 +74,12 @@ class Fill:
     `extent` "line" ends the fill at the first newline; "lines" allows several lines. `budget_ms` starts when the engine
     reads the frame. `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the
     number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
-    in `steps`. The first candidate is always the greedy one; the others are sampled with `temperature`, `top_p` and
-    `seed`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
+    in `steps`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
     because the client would not show such a line. `progress` asks for a Progress message after each step.
+
+    The first candidate is always the greedy one. With `temperature` 0 the others are the likeliest texts that begin as
+    it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not
+    fill left to right, they are drawn with `top_p` and `seed`.
 
     `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
     `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
@@ -100,7 +103,7 @@ class Fill:
     rule: RuleName = "default"
     steps: int = 0
     candidates: int = 1
-    temperature: float = 0.8
+    temperature: float = 0.0
     top_p: float = 0.95
     seed: int = 0
     progress: bool = False

@@ -8,6 +8,7 @@ import re
 import attrs
 
 from engine.errors import RemoteError
+from engine.fill.sampler import TEMPERATURE
 from engine.protocol.messages import Fill
 from engine.remote.connection import Connection, Reply
 from engine.remote.dialect import ServerAnswer
@@ -162,7 +163,9 @@ class Completions:
         )
         if not samples:
             return request
-        return attrs.evolve(request, temperature=fill.temperature, top_p=fill.top_p, seed=fill.seed, n=samples)
+        return attrs.evolve(
+            request, temperature=fill.temperature or TEMPERATURE, top_p=fill.top_p, seed=fill.seed, n=samples
+        )
 
     def _learn(self, reply: Reply, request: CompletionRequest) -> None:
         """Note which field the server refused. Raises RemoteError when the refusal names none that we can leave out."""

@@ -8,6 +8,7 @@ import asyncio
 import attrs
 
 from engine.errors import RemoteError
+from engine.fill.sampler import TEMPERATURE
 from engine.protocol.messages import Fill
 from engine.remote.connection import Connection
 from engine.remote.dialect import ServerAnswer
@@ -108,7 +109,7 @@ def _request(fill: Fill, seconds_left: float, number: int) -> InfillRequest:
     )
     if number == 0:
         return request
-    return attrs.evolve(request, temperature=fill.temperature, top_p=fill.top_p, seed=fill.seed + number)
+    return attrs.evolve(request, temperature=fill.temperature or TEMPERATURE, top_p=fill.top_p, seed=fill.seed + number)
 
 
 def _extra_context(fill: Fill) -> list[ExtraContext]:

@@ -1,5 +1,6 @@
 """A fill under way: its context is read, then its candidates are filled. Keeps its times."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,14 +9,16 @@ import attrs
 
 from engine.fill.interface import Bounds, Committed, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
 from engine.fill.predictions import PassResult
-from engine.fill.sampler import Sampler
+from engine.fill.sampler import TEMPERATURE, Branch, Sampler
 from engine.fill.strategy import FillStrategy
-from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, Snippet, Timings
+from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
 
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
+BRANCHING: tuple[RuleName, ...] = ("verify", "left-to-right")
+"""Rules that commit left to right. Their other candidates begin where the first one was least sure."""
 
 
 class Memories(Protocol):
@@ -64,6 +67,9 @@ class Job:
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
         self._fillings: list[Filling] = []
+        self._branches = 0
+        if self._strategy.rule in BRANCHING and not fill.temperature:
+            self._branches = fill.candidates - 1
         self._running: list[Filling] = []
         self._encode_ms = self._denoise_ms = 0.0
         self._ended = 0.0
@@ -77,7 +83,9 @@ class Job:
         if not self._fillings and len(unread) > JOINT_ROWS:
             return [self._model.read(self._context, unread[:encode_rows])]
         if not self._fillings:
-            self._fillings = [self._start(number) for number in range(self.fill.candidates)]
+            self._fillings = [self._start(Sampler(others=self._branches))]
+            if not self._branches:
+                self._fillings += self._drawn()
         self._running = [filling for filling in self._fillings if filling.finish is None]
         return [filling.next_pass() for filling in self._running]
 
@@ -94,7 +102,7 @@ class Job:
         self._running[index].absorb(result, 1 + int(left_ms / max(expected_ms, 0.1)))
         self._expected_ms = expected_ms
         self.stepped = True
-        if index == 0:  # Choosing tokens counts as well: a linked draft takes a third of a pass.
+        if index == 0:  # Choosing tokens counts as well.
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
     def done(self, timer: PassTimer) -> bool:
@@ -105,8 +113,12 @@ class Job:
         expected /= 1000
         late = time.perf_counter() + expected > self._deadline
         if late and not self._fillings:
-            self._fillings = [self._start(0)]  # A hole that had no time at all is answered with an empty text.
+            self._fillings = [self._start(Sampler())]  # A hole that had no time at all is answered with an empty text.
         unfinished = [filling for filling in self._fillings if filling.finish is None]
+        if self._branches and self._fillings and not unfinished and not late:
+            unfinished = self._branched(self._fillings[0])
+            self._fillings += unfinished
+            self._branches = 0
         if late:
             for filling in unfinished:
                 filling.close("deadline")
@@ -122,18 +134,33 @@ class Job:
             explain = self._memories.explain
             self._origins = [explain(self.fill, self._layout, each.committed()) for each in self._fillings]
 
-    def _start(self, number: int) -> Filling:
-        """Start candidate `number`. The first one is greedy, the others are drawn."""
+    def _drawn(self) -> list[Filling]:
         fill = self.fill
-        context: Context = self._context if number == 0 else self._context.fork(len(self._context.tokens))
-        temperature = 0.0 if number == 0 else fill.temperature
+        temperature = fill.temperature or TEMPERATURE
+        samplers = [Sampler(temperature, fill.top_p, fill.seed + number) for number in range(1, fill.candidates)]
+        return [self._start(sampler, self._fork()) for sampler in samplers]
+
+    def _branched(self, greedy: Filling) -> list[Filling]:
+        """Start the candidates that deviate from the greedy one, each by the token that is likeliest after the same
+        ones, and go on greedily; drawn ones for a model that keeps no less likely tokens."""
+        branches: list[Branch] = greedy.branches(self._branches)
+        samplers = [Sampler(others=self._branches, branch=branch) for branch in branches]
+        return [self._start(sampler, self._fork()) for sampler in samplers] or self._drawn()
+
+    def _fork(self) -> Context:
+        """Return a copy of what is read of the hole's own tokens."""
+        return self._context.fork(min(len(self._context.tokens), len(self._layout.context)))
+
+    def _start(self, sampler: Sampler, context: Context | None = None) -> Filling:
+        fill = self.fill
         task = FillTask(
-            context,
+            context or self._context,
             self._layout,
             Bounds(fill.extent, self._most_tokens, fill.min_line_probability),
-            Sampler(temperature, fill.top_p, fill.seed + number),
+            sampler,
             self._strategy,
             self._memory,
+            () if sampler.branch is None else sampler.branch.tokens,
         )
         return self._model.start_fill(task)
 
@@ -143,11 +170,12 @@ class Job:
         return Progress(self.fill.id, first.steps if first else 0, first.canvas() if first else [])
 
     def filled(self) -> Filled:
-        """Return the answer. Candidates with equal text are given once."""
+        """Return the answer: the greedy candidate, then the others, the likeliest first. Equal texts are given once."""
         answers = [filling.answer() for filling in self._fillings]
         if self._origins:
             pairs = zip(answers, self._origins, strict=True)
             answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
+        answers[1:] = sorted(answers[1:], key=lambda answer: -math.prod(answer.confidence) * answer.end_confidence)
         distinct: dict[str, Candidate] = {}
         for answer in answers:
             distinct.setdefault(answer.text, answer)

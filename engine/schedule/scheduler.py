@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from engine.fill.interface import Model
+from engine.fill.stream import StreamModel
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
@@ -24,7 +25,7 @@ from engine.schedule.heap import give_back
 from engine.schedule.job import Job, Memories
 from engine.schedule.pass_timer import PassTimer
 from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfilled
-from engine.schedule.warm_up import WARM_UP_S, warm_up_rounds
+from engine.schedule.warm_up import WARM_UP_S, time_passes, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
 SMALL_CACHE_BYTES = 48 * 1024 * 1024
@@ -89,8 +90,13 @@ class Scheduler:
             await asyncio.gather(*(self.submit(fill, None).result for fill in fills))
             if time.perf_counter() - begun > WARM_UP_S:
                 break
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._time_passes)
         self._latencies.clear()
         self._fills = 0
+
+    def _time_passes(self) -> None:
+        if isinstance(self._model, StreamModel):
+            self._model.drafts.time(time_passes(self._model))
 
     async def stop(self) -> None:
         """Cancel all fills and end the worker."""

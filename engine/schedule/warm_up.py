@@ -1,5 +1,10 @@
-"""Fills that are run before anybody asks, so that no user's first fill pays for fresh memory, compilers or graphs."""
+"""What runs before anybody asks: fills, so that no user's first one pays for fresh memory, compilers or graphs; and
+passes that are timed, for drafts as long as pays on this machine."""
 
+import time
+
+from engine.fill.draft_planner import TIMED_ROWS
+from engine.fill.stream import StreamModel, StreamPass
 from engine.protocol.messages import Fill
 
 WARM_UP_S = 90.0
@@ -7,6 +12,8 @@ WARM_UP_S = 90.0
 _BUDGET_MS = 5000.0
 _GPU_BUDGET_MS = 60_000.0
 """A first pass on a GPU includes compiling and capturing."""
+_TIMING_S, _TIMINGS = 1.0, 6
+"""Each number of rows is timed so often, or as often as fits into so many seconds. The fastest time counts."""
 _LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
 """On a GPU: lines above the hole, and holes at once, that graphs are captured for."""
 
@@ -19,6 +26,25 @@ def warm_up_rounds(device: str) -> list[list[Fill]]:
     if device != "cuda":
         return [[_fill(60, _BUDGET_MS, candidates=2)]]
     return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
+
+
+def time_passes(model: StreamModel) -> dict[int, float]:
+    """Return the milliseconds of passes over one hole, by their number of rows."""
+    context = model.new_context()
+    read = model.lay_out(_fill(10, _BUDGET_MS, candidates=1)).context
+    model.run([model.read(context, read)])
+    fastest: dict[int, float] = {}
+    end = time.perf_counter() + _TIMING_S
+    for number in range(_TIMINGS):
+        if number and time.perf_counter() > end:
+            break
+        for rows in TIMED_ROWS:
+            context.truncate(len(read))
+            begun = time.perf_counter()
+            model.run([StreamPass(context, [model.middle] * rows, [], range(rows))])
+            elapsed = (time.perf_counter() - begun) * 1000
+            fastest[rows] = min(elapsed, fastest.get(rows, elapsed))
+    return fastest
 
 
 def _fill(lines: int, budget_ms: float, candidates: int) -> Fill:

@@ -53,7 +53,6 @@ class HostRunner:
     """Implements runner.Runner."""
 
     device = "cpu"
-    draft_rows = 8
 
     def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)

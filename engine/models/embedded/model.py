@@ -6,6 +6,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
+from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
 from engine.fill.stream import StreamPass
@@ -44,7 +45,7 @@ class EmbeddedModel:
         self.tokenizer = tokenizer
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
-        self.default, self.draft_rows = DEFAULT, runner.draft_rows
+        self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens)
         self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,

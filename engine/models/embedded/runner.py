@@ -29,8 +29,6 @@ class Runner(Protocol):
     """"cpu" or "cuda"."""
     dtype: str
     """What it computes in, for people."""
-    draft_rows: int
-    """See fill.stream.StreamModel."""
 
     def new_context(self) -> Context:
         """Return an empty context."""

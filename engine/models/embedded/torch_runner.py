@@ -49,7 +49,7 @@ class TorchRunner:
     def __init__(
         self, network: Network, device: torch.device, forbidden: Sequence[int], continuing: Sequence[int]
     ) -> None:
-        self.network, self._device, self.draft_rows = network, device, 8
+        self.network, self._device = network, device
         self._dtype = network.embed.weight.dtype
         self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
         self._forbidden = torch.tensor(forbidden, device=device)

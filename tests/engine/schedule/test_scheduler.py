@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from embedded_models import RUNNERS, load_embedded
 from scheduler_client import answer
 
+from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
+from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill, Progress, RuleName
 from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
@@ -213,6 +216,37 @@ async def test_candidates_differ_and_the_first_is_the_greedy_one(scheduler: Sche
     several = (await answer(scheduler, attrs.evolve(HOLE, candidates=3, temperature=1.5))).candidates
     assert several[0].text == greedy
     assert len({one.text for one in several}) == len(several) > 1
+
+
+@pytest.mark.parametrize("rule", ["verify", "left-to-right"])
+async def test_without_a_temperature_the_others_are_the_same_each_time_and_the_likeliest_comes_first(
+    scheduler: Scheduler, rule: RuleName
+) -> None:
+    for hole in prefixes(3):
+        asked = attrs.evolve(hole, candidates=3, rule=rule)
+        greedy = (await answer(scheduler, attrs.evolve(hole, rule=rule))).candidates[0]
+        several = (await answer(scheduler, asked)).candidates
+        assert several[0].tokens == greedy.tokens
+        assert len({one.text for one in several}) == len(several) > 1
+        likely = [math.prod(one.confidence) * one.end_confidence for one in several[1:]]
+        assert likely == sorted(likely, reverse=True)
+        again = await answer(scheduler, attrs.evolve(asked, seed=9))
+        assert [one.text for one in again.candidates] == [one.text for one in several]
+
+
+async def test_candidates_that_denoise_differ_without_a_temperature(scheduler: Scheduler) -> None:
+    several = (await answer(scheduler, attrs.evolve(HOLE, candidates=3, rule="threshold"))).candidates
+    assert len(several) > 1
+
+
+async def test_passes_are_timed_before_the_first_fill(family: Model) -> None:
+    assert isinstance(family, EmbeddedModel)
+    family.drafts = DraftPlanner()
+    assumed = family.drafts.row_cost
+    warm = Scheduler(family)
+    await warm.start()
+    await warm.stop()
+    assert family.drafts.row_cost != assumed
 
 
 async def test_tokens_add_up_to_the_text_and_each_has_a_confidence(scheduler: Scheduler) -> None:
