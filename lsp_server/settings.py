@@ -111,7 +111,7 @@ class Settings:
         metadata=_advanced(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
     )
     budget_ms: int = attrs.field(
-        default=150,
+        default=500,
         metadata=_advanced(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
     )
     max_tokens: int = attrs.field(
