@@ -98,9 +98,7 @@ def convert(
     typer.echo(f"converted model written to {target}; it fills badly until it is trained")
 
 
-def _prepare(
-    config: Config, config_path: Path, work: Path, parent_path: Path | None, evaluation: list[Path]
-) -> None:
+def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | None, evaluation: list[Path]) -> None:
     """Make the corpus, the tokenizer and the converted parent if they are missing."""
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "corpus" / "train.msgpack").exists():
