@@ -21,7 +21,7 @@ from engine.errors import MidspanError
 from engine.evaluation.keystrokes import places
 from engine.evaluation.workspaces import Workspaces
 from engine.models.load import load
-from engine.protocol.price import Price
+from engine.protocol.price import GLANCE, Price
 from lsp_server.settings import DEFAULT_GATE, GATES, price_of
 from lsp_server.suggest.restraint import DOUBT
 
@@ -39,6 +39,7 @@ def main(
     wrong: Annotated[
         list[float] | None, typer.Option(help="Prices to try: keys that a wrong suggestion costs.")
     ] = None,
+    glance: Annotated[float, typer.Option(help="Keys that a glance costs at these prices.")] = GLANCE,
     doubt: Annotated[
         list[float] | None, typer.Option(help="How much dearer a wrong start makes the next; 1 does nothing.")
     ] = None,
@@ -49,7 +50,7 @@ def main(
     try:
         model, files = load(model_name, threads=1), corpus.load(corpus_folder, "held-out")
         prices = {each: price_of(each if each in GATES else float(each)) for each in gate or []}
-        prices |= {f"{each:g} keys": Price(wrong=each) for each in wrong or []}
+        prices |= {f"{each:g}, {glance:g}": Price(each, glance) for each in wrong or []}
         for name in language or LANGUAGES:
             table = Table("", "gate", "doubt", *typing_columns(), title=name)
             tasks = places(files, name, count)

@@ -13,15 +13,16 @@ from engine.client.launcher import EngineOptions
 from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.messages import MemoryName, RuleName
-from engine.protocol.price import FREE, WRONG, Price
+from engine.protocol.price import FREE, GLANCE, WRONG, Price
 from lsp_server.messages import camel_case
 from lsp_server.secret_files import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
 SECTION = "midspan"
-# The words differ in the keys that a wrong suggestion costs. Eager's price is what the evaluation counts. The other two
-# are for readers whom a wrong text disturbs more. docs/suggestions.md says how to measure them.
-GATES = {"quiet": Price(wrong=40.0), "normal": Price(wrong=15.0), "eager": Price(wrong=WRONG)}
+# What a wrong suggestion and a glance cost, in keys. Eager's price is what the evaluation counts. The other two are for
+# readers whom grey text disturbs more: they hide what is shorter than five or six characters, however likely it is.
+# docs/suggestions.md says how to measure them.
+GATES = {"quiet": Price(wrong=40.0, glance=4.0), "normal": Price(wrong=15.0, glance=3.0), "eager": Price(WRONG, GLANCE)}
 DEFAULT_GATE = GATES["normal"]
 
 
@@ -110,7 +111,7 @@ class Settings:
         metadata=_advanced(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
     )
     budget_ms: int = attrs.field(
-        default=150,
+        default=500,
         metadata=_advanced(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
     )
     max_tokens: int = attrs.field(

@@ -94,9 +94,9 @@ class Typing:
 
     Of the moments at which showing nothing was right, `quiet` is the share that showed nothing.
 
-    `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share that is right.
-    It is higher than `right`: a right text is taken at once, while a wrong one may be typed along for many moments. Of
-    the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
+    `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share of right
+    ones. It differs from `right`: a right text is taken at once, while a wrong one may be typed along for many
+    moments. Of the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
     """
 
     places: int

@@ -8,7 +8,7 @@ from engine.fill.interface import FillTask
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
 
-MOST_REMEMBERED = 16
+MOST_REMEMBERED = 12
 """Tokens that the memory guesses in a row at most. Each is a lookup of a sixth of a millisecond."""
 
 

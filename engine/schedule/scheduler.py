@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from engine.fill.interface import Model
+from engine.library.device_memory import machine_memory
 from engine.fill.stream import StreamModel
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
@@ -28,10 +29,9 @@ from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfill
 from engine.schedule.warm_up import WARM_UP_S, time_passes, warm_up_rounds
 
 CACHE_BYTES = 256 * 1024 * 1024
-SMALL_CACHE_BYTES = 48 * 1024 * 1024
-"""Of a model with fewer than SMALL parameters: some twenty contexts. It reads one again in a hundredth of a second."""
-SMALL = 100_000_000
-ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 256, 4096
+CACHE_SHARE = 64
+"""Contexts take at most CACHE_BYTES, and at most this part of the machine's memory."""
+ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 64, 4096
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
 tokens at once take about as long as two denoising steps, in eight pieces four times that."""
@@ -66,7 +66,8 @@ class Scheduler:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
         if cache_bytes is None:
-            cache_bytes = SMALL_CACHE_BYTES if model.info.parameters < SMALL else CACHE_BYTES
+            memory = machine_memory()
+            cache_bytes = min(CACHE_BYTES, memory.total // CACHE_SHARE) if memory is not None else CACHE_BYTES
         self._cache = ContextCache(model, cache_bytes)
         self._timer = PassTimer()
         self._files = files or FileQueue(NoMemory(), lambda _: [])

@@ -67,7 +67,7 @@ def test_the_words_of_the_gate_name_the_servers_prices() -> None:
     contributed = CONTRIBUTED["midspan.gate"]
     assert contributed["enum"] == list(GATES)
     for price, description in zip(GATES.values(), contributed["enumDescriptions"], strict=True):
-        assert description.endswith(f"A wrong suggestion costs {price.wrong:g} keys.")
+        assert description.endswith(f"A glance costs {price.glance:g} keys, a wrong suggestion {price.wrong:g}.")
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if "enum" in CONTRIBUTED[name] and name != "midspan.gate"])

@@ -95,6 +95,7 @@ def test_the_gate_is_a_least_probability_or_the_word_of_a_price(written: object,
 
 def test_the_words_of_the_gate_are_in_order_and_normal_is_the_default() -> None:
     assert GATES["eager"].wrong < GATES["normal"].wrong < GATES["quiet"].wrong
+    assert GATES["eager"].glance <= GATES["normal"].glance <= GATES["quiet"].glance
     assert read_settings({}).settings.gate == GATES["normal"]
     assert read_settings({"gate": 7}).problems[0].endswith('"normal" is used')
     assert read_settings({"gate": "quiet"}, {"gate": 7}).problems[0].endswith('"quiet" is used')
