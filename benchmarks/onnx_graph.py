@@ -41,16 +41,18 @@ class _Graph:
     def size(self, *sizes: int) -> str:
         return self.constant(np.array(sizes, np.int64))
 
-    def normalized(self, rows: str) -> str:
-        """Scale the last axis to unit mean square."""
+    def part(self, values: str, first: int, stop: int, axis: int) -> str:
+        return self.op("Slice", values, self.size(first), self.size(stop), self.size(axis))
+
+    def normalized(self, rows: str, gains: NDArray[np.float32], epsilon: float) -> str:
+        """Scale the last axis to unit mean square, times gains."""
         mean = self.op("ReduceMean", self.op("Mul", rows, rows), axes=[-1], keepdims=1)
-        root = self.op("Sqrt", self.op("Add", mean, self.constant(np.float32(1e-12).reshape(1))))
-        return self.op("Div", rows, root)
+        root = self.op("Sqrt", self.op("Add", mean, self.constant(np.float32(epsilon).reshape(1))))
+        return self.op("Mul", self.op("Div", rows, root), self.constant(gains))
 
     def rotated(self, rows: str, half: int) -> str:
-        """Apply rotary positions to rows [rows, 1, heads, head_width]."""
-        first = self.op("Slice", rows, self.size(0), self.size(half), self.size(-1))
-        second = self.op("Slice", rows, self.size(half), self.size(2 * half), self.size(-1))
+        """Apply rotary positions to rows [rows, heads, head_width]."""
+        first, second = self.part(rows, 0, half, -1), self.part(rows, half, 2 * half, -1)
         upper = self.op("Sub", self.op("Mul", first, "cosine"), self.op("Mul", second, "sine"))
         lower = self.op("Add", self.op("Mul", second, "cosine"), self.op("Mul", first, "sine"))
         return self.op("Concat", upper, lower, axis=-1)
@@ -74,26 +76,31 @@ def _model(weights: Weights, shape: Shape) -> Any:
     from onnx import TensorProto, helper
 
     graph = _Graph()
-    rows = _entry(graph, weights, shape)
+    rows = graph.op("Gather", graph.constant(weights.dense("embed.weight")), "tokens")
     outputs = []
     for layer in range(shape.layers):
         mixed = _attention(graph, weights, shape, layer, rows)
         outputs += [f"present{2 * layer}", f"present{2 * layer + 1}"]
         rows = graph.op("Add", rows, _product(graph, weights, f"blocks.{layer}.out", mixed))
-        hidden = graph.op("Relu", _product(graph, weights, f"blocks.{layer}.up", graph.normalized(rows)))
-        squared = graph.op("Mul", hidden, hidden)
-        rows = graph.op("Add", rows, _product(graph, weights, f"blocks.{layer}.down", squared))
-    trunk = graph.op("Identity", graph.normalized(graph.op("Gather", rows, "wanted")), output="trunk")
-    logits = graph.op("Identity", _product(graph, weights, "head", trunk), output="logits")
+        both = _product(
+            graph,
+            weights,
+            f"blocks.{layer}.gate_up",
+            _normalized(graph, weights, shape, f"blocks.{layer}.feed_norm", rows),
+        )
+        gate, up = graph.part(both, 0, shape.hidden, -1), graph.part(both, shape.hidden, 2 * shape.hidden, -1)
+        hidden = graph.op("Mul", graph.op("Mul", gate, graph.op("Sigmoid", gate)), up)
+        rows = graph.op("Add", rows, _product(graph, weights, f"blocks.{layer}.down", hidden))
+    trunk = _normalized(graph, weights, shape, "norm", graph.op("Gather", rows, "wanted"))
+    logits = graph.op("Identity", _product(graph, weights, "embed", trunk), output="logits")
     floats, ints, half = TensorProto.FLOAT, TensorProto.INT64, shape.head_width // 2
-    value = helper.make_tensor_value_info
-    inputs = [value(name, ints, ["rows"]) for name in ("tokens", "hints", "strengths")]
-    inputs += [value("grams", ints, ["rows", 2]), value("mask", floats, ["rows", "keys"])]
-    inputs += [value(name, floats, ["rows", 1, 1, half]) for name in ("cosine", "sine")]
+    value, key_width = helper.make_tensor_value_info, shape.key_heads * shape.head_width
+    inputs = [value("tokens", ints, ["rows"]), value("mask", floats, ["rows", "keys"])]
+    inputs += [value(name, floats, ["rows", 1, half]) for name in ("cosine", "sine")]
     inputs += [value("wanted", ints, ["wanted"])]
-    inputs += [value(f"past{number}", floats, ["past", shape.width]) for number in range(2 * shape.layers)]
-    given = [value(logits, floats, ["wanted", shape.vocabulary]), value(trunk, floats, ["wanted", shape.width])]
-    given += [value(name, floats, ["keys", shape.width]) for name in outputs]
+    inputs += [value(f"past{number}", floats, ["past", key_width]) for number in range(2 * shape.layers)]
+    given = [value(logits, floats, ["wanted", shape.vocabulary])]
+    given += [value(name, floats, ["keys", key_width]) for name in outputs]
     made = helper.make_graph(graph.nodes, "midspan", inputs, given, graph.constants)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=9)
 
@@ -102,35 +109,29 @@ def _product(graph: _Graph, weights: Weights, name: str, rows: str) -> str:
     return graph.op("MatMul", rows, graph.constant(weights.dense(f"{name}.weight").T))
 
 
-def _entry(graph: _Graph, weights: Weights, shape: Shape) -> str:
-    def looked_up(name: str, indices: str) -> str:
-        return graph.op("Gather", graph.constant(weights.dense(f"{name}.weight")), indices)
-
-    hint = graph.op("Mul", looked_up("hint", "hints"), looked_up("strength", "strengths"))
-    flat = graph.op("Reshape", looked_up("gram", "grams"), graph.size(-1, 2 * shape.gram_width))
-    sides = graph.op("Add", hint, _product(graph, weights, "gram_out", flat))
-    return graph.normalized(graph.op("Add", looked_up("embed", "tokens"), sides))
+def _normalized(graph: _Graph, weights: Weights, shape: Shape, name: str, rows: str) -> str:
+    return graph.normalized(rows, weights.dense(f"{name}.weight"), shape.norm_epsilon)
 
 
 def _attention(graph: _Graph, weights: Weights, shape: Shape, layer: int, rows: str) -> str:
-    heads, head, width = shape.heads, shape.head_width, shape.width
-    qkv = _product(graph, weights, f"blocks.{layer}.qkv", graph.normalized(rows))
-    parts = graph.op("Reshape", qkv, graph.size(-1, 3, heads, head))
-    both = graph.op("Slice", parts, graph.size(0), graph.size(2), graph.size(1))
-    values = graph.op("Slice", parts, graph.size(2), graph.size(3), graph.size(1))
-    turned = graph.rotated(graph.normalized(both), head // 2)
-    query = graph.op("Slice", turned, graph.size(0), graph.size(1), graph.size(1))
-    keys = graph.op("Slice", turned, graph.size(1), graph.size(2), graph.size(1))
+    heads, keys, head = shape.heads, shape.key_heads, shape.head_width
+    qkv = _product(
+        graph, weights, f"blocks.{layer}.qkv", _normalized(graph, weights, shape, f"blocks.{layer}.norm", rows)
+    )
+    parts = graph.op("Reshape", qkv, graph.size(-1, heads + 2 * keys, head))
+    turned = graph.rotated(graph.part(parts, 0, heads + keys, 1), head // 2)
     present = []
-    for number, own in ((2 * layer, keys), (2 * layer + 1, values)):
-        flat = graph.op("Reshape", own, graph.size(-1, width))
+    own = graph.part(turned, heads, heads + keys, 1), graph.part(parts, heads + keys, heads + 2 * keys, 1)
+    for number, each in enumerate(own, 2 * layer):
+        flat = graph.op("Reshape", each, graph.size(-1, keys * head))
         present.append(graph.op("Concat", f"past{number}", flat, output=f"present{number}", axis=0))
 
-    def by_head(flat: str, order: list[int]) -> str:
-        return graph.op("Transpose", graph.op("Reshape", flat, graph.size(-1, heads, head)), perm=order)
+    def by_head(values: str, sharing: int, order: list[int]) -> str:
+        return graph.op("Transpose", graph.op("Reshape", values, graph.size(-1, keys, sharing, head)), perm=order)
 
-    scores = graph.op("MatMul", by_head(query, [1, 0, 2]), by_head(present[0], [1, 2, 0]))
+    query = by_head(graph.part(turned, 0, heads, 1), heads // keys, [1, 2, 0, 3])
+    scores = graph.op("MatMul", query, by_head(present[0], 1, [1, 2, 3, 0]))
     scaled = graph.op("Mul", scores, graph.constant(np.float32(head**-0.5).reshape(1)))
     shares = graph.op("Softmax", graph.op("Add", scaled, "mask"), axis=-1)
-    mixed = graph.op("MatMul", shares, by_head(present[1], [1, 0, 2]))
-    return graph.op("Reshape", graph.op("Transpose", mixed, perm=[1, 0, 2]), graph.size(-1, width))
+    mixed = graph.op("MatMul", shares, by_head(present[1], 1, [1, 2, 0, 3]))
+    return graph.op("Reshape", graph.op("Transpose", mixed, perm=[2, 0, 1, 3]), graph.size(-1, heads * head))

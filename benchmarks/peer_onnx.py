@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from onnx_graph import write_quantized
 from engine.fill.interface import expect_type
 from engine.fill.stream import StreamPass
 from engine.models.embedded.host_runner import HostRan
-from engine.models.embedded.numpy_pass import Result
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Weights
@@ -30,7 +29,7 @@ def has_onnx() -> bool:
 
 
 class OnnxContext:
-    """Implements interface.Context. `past`: keys and values of each layer, [positions, width]."""
+    """Implements interface.Context. `past`: keys and values of each layer, [positions, key_heads * head_width]."""
 
     def __init__(self, past: list[Floats]) -> None:
         self.tokens: list[int] = []
@@ -64,30 +63,28 @@ class OnnxPass:
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                 path = pool.submit(write_quantized, weights, shape, Path(folder)).result()
             self._session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        self._weights, self._shape = weights, shape
+        self._shape = shape
         self._cosine, self._sine = rope_angles(shape, shape.positions)
 
-    def run(self, numbers: NDArray[np.int64], context: OnnxContext, append: int, wanted: Sequence[int]) -> Result:
-        """Run the rows of one hole. The context gets the keys and values of the first `append` rows, but no tokens."""
-        shape, start, rows = self._shape, len(context.past[0]), numbers.shape[1]
+    def run(self, numbers: NDArray[np.int64], context: OnnxContext, append: int, wanted: Sequence[int]) -> Floats:
+        """Run the rows of one hole and return logits [wanted, vocabulary].
+
+        The context gets the keys and values of the first `append` rows, but no tokens.
+        """
+        start, rows = len(context.past[0]), numbers.shape[1]
         seen = np.full(rows, start + rows)
         seen[:append] = start + 1 + np.arange(append)
         feeds: dict[str, NDArray[Any]] = {
             "tokens": numbers[0],
-            "hints": numbers[2],
-            "strengths": numbers[3],
-            "grams": numbers[4:].T + np.array([0, shape.gram_buckets]),
-            "cosine": self._cosine[numbers[1]][:, None, None],
-            "sine": self._sine[numbers[1]][:, None, None],
+            "cosine": self._cosine[numbers[1]][:, None],
+            "sine": self._sine[numbers[1]][:, None],
             "mask": np.where(np.arange(start + rows) >= seen[:, None], np.float32(_HIDDEN), np.float32(0)),
             "wanted": np.array(wanted, np.int64),
             **{f"past{number}": values for number, values in enumerate(context.past)},
         }
-        logits, trunk, *present = self._session.run(None, feeds)
+        logits, *present = self._session.run(None, feeds)
         context.past = [values[: start + append] for values in present]
-        copy = self._weights.rows("copy.weight", numbers[3, list(wanted)])
-        logits[np.arange(len(wanted)), numbers[2, list(wanted)]] += (trunk * copy[:, :-1]).sum(-1) + copy[:, -1]
-        return Result(logits, trunk)
+        return cast(Floats, logits)
 
 
 class OnnxRunner:
@@ -101,7 +98,8 @@ class OnnxRunner:
         self._continuing[list(continuing)] = 1
 
     def new_context(self) -> OnnxContext:
-        return OnnxContext([np.empty((0, self._shape.width), np.float32)] * (2 * self._shape.layers))
+        empty = np.empty((0, self._shape.key_heads * self._shape.head_width), np.float32)
+        return OnnxContext([empty] * (2 * self._shape.layers))
 
     def run(self, passes: Sequence[StreamPass], packed: PackedRows) -> HostRan:
         results, first = [], 0
@@ -111,5 +109,4 @@ class OnnxRunner:
             numbers = packed.numbers[:, first : first + item.rows]
             results.append(self._graph.run(numbers, context, len(item.append), item.wanted))
             first += item.rows
-        logits, rows = (np.concatenate(parts) for parts in zip(*((r.logits, r.rows) for r in results), strict=True))
-        return HostRan(Result(logits, rows), self._forbidden, self._continuing)
+        return HostRan(np.concatenate(results), self._forbidden, self._continuing)

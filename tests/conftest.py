@@ -44,7 +44,7 @@ TINY = Shape(
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a model of 120,000 random weights whose tokenizer has read frozen sources of this project."""
+    """Return the folder of a model of 120,000 random weights; its tokenizer has read frozen sources of this project."""
     return _save_random(tmp_path_factory.mktemp("tiny-model"), TINY)
 
 
@@ -52,7 +52,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
     return _save_random(
-        tmp_path_factory.mktemp("slow-model"), attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=4, context_tokens=2048)
+        tmp_path_factory.mktemp("slow-model"),
+        attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=4, context_tokens=2048),
     )
 
 

@@ -61,15 +61,18 @@ class Collator:
             weights[row, : end - 1] = stream.weight[1:]
             agreeing[row, stream.agreeing] = True
             if rows:
-                parts = tokens, positions, targets, weights
-                own = [part[row, length:] for part in parts]
-                self._write_canvases(stream, *own, owners[row], anchors[row], masked[row])
+                own = row, slice(length, None)
+                canvas = tokens[own], positions[own], targets[own], weights[own]
+                self._write_canvases(stream, *canvas, owners[row], anchors[row], masked[row])
         middles = np.array([stream.middle for stream in streams])
         arrays = tokens, positions, targets, weights, owners, anchors, masked, middles, agreeing
         return Batch(*(torch.from_numpy(array) for array in arrays))
 
     def lay_out(self, hole: TrainingHole, most: int) -> Stream:
-        """Return the stream of a hole, at most `most` tokens, whose middle starts with the typed end of the prefix (token healing)."""
+        """Return the stream of a hole, at most `most` tokens.
+
+        Its middle starts with the typed end of the prefix (token healing).
+        """
         rng, numbers = self._rng, self._config.holes
         typed = unfinished(self._tokenizer, hole.prefix)
         hole = as_edited(hole, rng, numbers.unfinished)

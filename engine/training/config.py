@@ -17,7 +17,7 @@ class ConfigError(MidspanError):
 
 @attrs.frozen
 class Model:
-    """The tokens that are kept of the parent, and the converted model's sizes in tokens; the parent gives all others."""
+    """How many of the parent's tokens are kept, and the model's sizes in tokens. The parent gives the rest."""
 
     vocabulary: int
     context_tokens: int

@@ -1,6 +1,6 @@
 """Converts a left-to-right model that others trained into the embedded model's network, and trims its tokenizer.
 
-It reads a Llama-shaped checkpoint: a GGUF, or a folder of safetensors with config.json and tokenizer.json. What comes out
+It reads a Llama-shaped checkpoint: a GGUF, or a folder of safetensors with config.json and tokenizer.json. The result
 has the same weights for fewer tokens, and marks of our layout in place of special tokens; training does the rest.
 """
 
@@ -129,7 +129,9 @@ _GGUF = (
 def _read_folder(folder: Path, context_tokens: int, canvas_tokens: int) -> Parent:
     config = json.loads((folder / "config.json").read_text())
     if config["model_type"] != "llama" or not config.get("tie_word_embeddings"):
-        raise ConversionError(f"{folder} holds a {config['model_type']}; only Llama's with tied embeddings can be converted")
+        raise ConversionError(
+            f"{folder} holds a {config['model_type']}; only Llama's with tied embeddings can be converted"
+        )
     heads, width = config["num_attention_heads"], config["hidden_size"]
     rope = config.get("rope_parameters") or config
     shape = Shape(
@@ -200,7 +202,7 @@ def _read_gguf(path: Path, context_tokens: int, canvas_tokens: int) -> Parent:
         dense = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type), np.float32))
         if name.endswith(("attn_q.weight", "attn_k.weight")):
             # llama.cpp has the two halves of a head, which rotate together, side by side.
-            dense = dense.unflatten(0, (-1, shape.head_width // 2, 2)).transpose(1, 2).flatten(0, 2)
+            dense = dense.reshape(-1, shape.head_width // 2, 2, dense.shape[1]).transpose(1, 2).flatten(0, 2)
         return dense
 
     weights = _joined(take, shape.layers, _GGUF)
@@ -250,7 +252,7 @@ def converted(parent: Parent, counts: Counter[int], vocabulary: int) -> tuple[Ne
     number = {token: at for at, token in enumerate(parent.bpe.tokens)}
     old = parent.weights["embed.weight"]
     kept = old[[number[token] for token in bpe.tokens]]
-    # What marks mean is learned. They begin near the mean of all tokens, where a logit is small, and apart from another.
+    # The meaning of marks is learned. They begin near the mean of all tokens, where logits are small, each elsewhere.
     torch.manual_seed(0)
     marks = kept.mean(0) + torch.randn(len(SPECIALS), shape.width) * kept.std(0) * 0.5
     network = Network(shape)

@@ -15,7 +15,6 @@ from engine.training.collator import Collator, Stream
 from engine.training.config import Config
 from engine.training.tokenizer import SPECIALS
 
-
 POOL = 64
 """Holes that are laid out before they are grouped by length."""
 

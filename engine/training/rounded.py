@@ -8,7 +8,8 @@ from engine.models.embedded.network import Network
 from engine.models.embedded.shape import GROUP
 
 SHRINK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-"""Scales that are tried, as shares of the one that keeps a group's largest number: most groups lose less by clipping it."""
+"""Scales that are tried for a group, as shares of the one that keeps its largest number: most groups lose less by
+clipping it."""
 
 
 def int4_scales(weight: Tensor) -> Tensor:
@@ -16,7 +17,7 @@ def int4_scales(weight: Tensor) -> Tensor:
 
     Numbers are -8 to 7 times the scale, which is negative where the largest number of a group is positive.
     """
-    groups = weight.detach().unflatten(1, (-1, GROUP))
+    groups = weight.detach().reshape(len(weight), -1, GROUP)
     largest = groups.gather(2, groups.abs().argmax(2, keepdim=True))
     best, least = torch.zeros_like(largest), torch.full_like(largest, torch.inf)
     for shrink in SHRINK:
@@ -29,7 +30,7 @@ def int4_scales(weight: Tensor) -> Tensor:
 
 def rounded(weight: Tensor, scales: Tensor) -> Tensor:
     """Return a weight [outputs, inputs] as int4 with these scales holds it."""
-    groups = weight.unflatten(1, (-1, GROUP))
+    groups = weight.reshape(len(weight), -1, GROUP)
     return ((groups / scales).round_().clamp_(-8, 7) * scales).flatten(1)
 
 

@@ -20,9 +20,7 @@ SPECIALS = (PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE)
 
 # GPT-2's pieces, but that each line begins a piece of its own, with its indentation: lines are tokenized alone and
 # remembered. A single space before a word stays with the word, as the parent has read it.
-PIECES = (
-    r"\r?\n[ \t]*(?= \S)|\r?\n[ \t]*|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|[^\S\r\n]+(?!\S)|\s"
-)
+PIECES = r"\r?\n[ \t]*(?= \S)|\r?\n[ \t]*|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|[^\S\r\n]+(?!\S)|\s"
 
 
 @attrs.frozen
@@ -50,7 +48,7 @@ def tokenizer_of(bpe: Merges, specials: Sequence[str] = ()) -> Tokenizer:
 
 
 def count_tokens(tokenizer: Tokenizer, texts: Iterable[tuple[str, float]]) -> Counter[int]:
-    """Return how often each token comes in texts, each of which counts as often as its weight says, times a thousand."""
+    """Return how often each token comes in weighted texts; an occurrence counts a thousand times its text's weight."""
     counts: Counter[int] = Counter()
     for text, weight in texts:
         for token in tokenizer.encode(text, add_special_tokens=False).ids:
@@ -59,7 +57,7 @@ def count_tokens(tokenizer: Tokenizer, texts: Iterable[tuple[str, float]]) -> Co
 
 
 def trimmed(bpe: Merges, counts: Counter[int], size: int) -> Merges:
-    """Return the BPE with `size` tokens at most: all bytes, the most frequent tokens, and all that these are made of."""
+    """Return the BPE with `size` tokens at most: all bytes, the most frequent tokens, and what these are made of."""
     parts: dict[str, tuple[str, str]] = {}
     for left, right in bpe.merges:
         parts.setdefault(left + right, (left, right))

@@ -118,9 +118,7 @@ class Run:
             lines.write(json.dumps(row) + "\n")
 
 
-def train(
-    config: Config, work: Path, minutes: float, session: float | None = None, beside: Path | None = None
-) -> Path:
+def train(config: Config, work: Path, minutes: float, session: float | None = None, beside: Path | None = None) -> Path:
     """Train for `minutes` in all, continuing from the run's checkpoint if there is one; return the checkpoint's path.
 
     `session` stops after that many minutes even if the run is not done; the next session continues. `beside` is the

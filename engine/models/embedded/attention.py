@@ -63,8 +63,8 @@ class ContextAttention:
             if mask is not None and mask.shape[0] > count:
                 asked = F.pad(asked, (0, 0, 0, mask.shape[0] - count))
             shared = asked.shape[0] // keys.shape[0]
-            known = (part[None, :, :seen].repeat_interleave(shared, 1) for part in (keys, values))
-            rows = F.scaled_dot_product_attention(asked[None], *known, mask)
+            keys, values = (part[None, :, :seen].repeat_interleave(shared, 1) for part in (keys, values))
+            rows = F.scaled_dot_product_attention(asked[None], keys, values, mask)
             mixed.append(rows[0, :, :count].transpose(0, 1))
             first += count
         return torch.cat(mixed) if len(mixed) > 1 else mixed[0]

@@ -107,7 +107,7 @@ def lay_out(
     below = encode(far_below[: limits.below * _TOKEN_CHARACTERS])[: limits.below]
     tail = encode(line[: limits.tail * _TOKEN_CHARACTERS])[: limits.tail]
     named = [special.file, *encode(short_path(path))[: limits.path], *encode("\n")] if path else []
-    # The most that the lines and the tail may have, not what they have: they change with the cursor, the edge shall not.
+    # Room for the longest lines and tail, not for these: they change with the cursor, and the edge shall not.
     room = limits.stream - len(below) - limits.lines_below - limits.tail - len(named) - 4
     related: list[int] = []
     for snippet in snippets:

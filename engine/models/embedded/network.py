@@ -2,7 +2,7 @@
 
 Blocks of attention with grouped keys and values (arXiv 2305.13245) and SwiGLU (arXiv 2002.05202), RMSNorm before each,
 rotary positions, a head tied to the embedding, no biases: the blocks of SmolLM2. Two kinds of rows go through the same
-weights. Stream rows see the rows before them. Canvas rows see the stream up to their anchor and all of their own canvas.
+weights. Stream rows see the rows before them. Canvas rows see the stream up to their anchor, and their whole canvas.
 The caller decides which row sees which: it passes `attend`. Every row predicts the NEXT position's token.
 """
 

