@@ -32,9 +32,11 @@ SMALL_CACHE_BYTES = 48 * 1024 * 1024
 """Of a model with fewer than SMALL parameters: some twenty contexts. It reads one again in a hundredth of a second."""
 SMALL = 100_000_000
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 256, 4096
+AHEAD_ROWS = 64
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
-tokens at once take about as long as two denoising steps, in eight pieces four times that."""
+tokens at once take about as long as two denoising steps, in eight pieces four times that. What nobody waits for is read
+in small pieces on a CPU, because a user's fill waits for the one under way; they cost no more time together."""
 
 
 CROWDED_TOKENS = 16
@@ -64,7 +66,9 @@ class Scheduler:
         memories: Memories | None = None,
     ) -> None:
         self._model, self._on_stage = model, on_stage
-        self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
+        on_gpu = model.info.device == "cuda"
+        self._encode_rows = ENCODE_ROWS_ON_GPU if on_gpu else ENCODE_ROWS
+        self._ahead_rows = ENCODE_ROWS_ON_GPU if on_gpu else AHEAD_ROWS
         if cache_bytes is None:
             cache_bytes = SMALL_CACHE_BYTES if model.info.parameters < SMALL else CACHE_BYTES
         self._cache = ContextCache(model, cache_bytes)
@@ -220,7 +224,7 @@ class Scheduler:
                 if ticket.job is None:
                     most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
                     ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories, most)
-                passes = ticket.job.passes(self._encode_rows)
+                passes = ticket.job.passes(self._ahead_rows if ticket.fill.ahead else self._encode_rows)
                 batch += [Entry(ticket, index, run) for index, run in enumerate(passes)]
             except Exception as error:
                 ticket.error = error
@@ -272,12 +276,13 @@ class Scheduler:
         if ticket.error is not None:
             ticket.result.set_exception(ticket.error)
             return
+        counted = 0 if ticket.fill.only_read else 1
         if ticket.cancelled or job is None:
-            self._cancelled += 1
+            self._cancelled += counted
             settle_cancelled(ticket)
             return
         filled = job.filled()
-        self._fills += 1
+        self._fills += counted
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
         show_progress(ticket, job)
