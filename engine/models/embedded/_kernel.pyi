@@ -6,12 +6,13 @@ from numpy.typing import NDArray
 def paths() -> list[str]: ...
 
 class Network:
-    def __init__(self, path: str, sizes: Sequence[int], arrays: Sequence[NDArray[np.generic]]) -> None: ...
+    def __init__(
+        self, path: str, threads: int, epsilon: float, sizes: Sequence[int], arrays: Sequence[NDArray[np.generic]]
+    ) -> None: ...
     def run(
         self,
         numbers: NDArray[np.int64],
         holes: list[tuple[int, int, int, list[NDArray[np.float16] | NDArray[np.float32]]]],
         wanted: NDArray[np.int64],
         logits: NDArray[np.float32],
-        trunk: NDArray[np.float32],
     ) -> None: ...

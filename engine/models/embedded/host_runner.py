@@ -10,7 +10,7 @@ from engine.errors import ModelError
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
-from engine.models.embedded.kernel_pass import KernelPass, kernel_paths, kernel_runs
+from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, Result
 from engine.models.embedded.predict_numpy import predict
 from engine.models.embedded.rows import PackedRows
@@ -22,18 +22,18 @@ CHOICE = "MIDSPAN_KERNEL"
 """An environment variable for measurements: a path of the kernel, or "numpy"."""
 
 
-def host_pass(weights: Weights, shape: Shape) -> HostPass:
+def host_pass(weights: Weights, shape: Shape, threads: int = 1) -> HostPass:
     """Return the fastest pass that this machine has, or the one that CHOICE names.
 
     Raises ModelError in one line if there is no such path.
     """
     chosen = os.environ.get(CHOICE, "")
-    if chosen == "numpy" or (not chosen and not kernel_runs(shape)):
+    if chosen == "numpy" or (not chosen and not kernel_paths()):
         return NumpyPass(weights, shape)
     if chosen and chosen not in kernel_paths():
         known = ", ".join([*kernel_paths(), "numpy"])
         raise ModelError(f"{CHOICE} is {chosen}, which this machine cannot run; it can be one of {known}")
-    return KernelPass(weights, shape, chosen)
+    return KernelPass(weights, shape, chosen, threads)
 
 
 class HostRan:
@@ -41,10 +41,6 @@ class HostRan:
 
     def __init__(self, result: Result, forbidden: NDArray[np.int64], continuing: Floats) -> None:
         self._result, self._forbidden, self._continuing = result, forbidden, continuing
-
-    @property
-    def trunk(self) -> Floats:
-        return self._result.rows
 
     def logits(self) -> Floats:
         return self._result.logits
@@ -57,15 +53,15 @@ class HostRunner:
     """Implements runner.Runner."""
 
     device = "cpu"
-    draft_rows = 0
-    """Each row of a canvas costs a third of a pass of one row, and a canvas saves fewer passes than that
-    (docs/kernel.md)."""
+    draft_rows = 8
 
-    def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
+    def __init__(
+        self, host: HostPass, weights: Weights, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]
+    ) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
         self._continuing = np.zeros(shape.vocabulary, np.float32)
         self._continuing[list(continuing)] = 1
-        self.dtype = "float32, numpy" if host.name == "numpy" else f"int8, {host.name}"
+        self.dtype = "float32, numpy" if host.name == "numpy" else f"int{weights.bits}, {host.name}"
 
     def new_context(self) -> SlabContext:
         return SlabContext(self._shape, self._pass.dtype)

@@ -15,7 +15,6 @@ from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.models.embedded.card import Card
 from engine.models.embedded.host_runner import HostRunner, host_pass
-from engine.models.embedded.link_numpy import NumpyLink
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.weights import Weights
@@ -54,12 +53,8 @@ def load(
     if device == "cuda" or precision in TORCH_PRECISIONS:
         runner = _torch_runner(weights, card, device, precision, never, continuing)
     else:
-        runner = HostRunner(host_pass(weights, card.shape), card.shape, never, continuing)
-        threads = 1
-    # Only where canvases are drafted, and not on a GPU: each linked token would have to be waited for.
-    has_link = card.shape.link_width > 0 and runner.draft_rows > 0 and device == "cpu"
-    link = NumpyLink(weights, card.shape, card.marks, never) if has_link else None
-    return EmbeddedModel(card, runner, tokenizer, token_bytes, link, weights.count, threads)
+        runner = HostRunner(host_pass(weights, card.shape, threads), weights, card.shape, never, continuing)
+    return EmbeddedModel(card, runner, tokenizer, token_bytes, weights.count, threads)
 
 
 def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:

@@ -12,7 +12,6 @@ from engine.fill.stream import StreamPass
 from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.models.embedded.card import FAMILY, Card
 from engine.models.embedded.layout import Limits, lay_out
-from engine.models.embedded.link_numpy import LinkedRows, NumpyLink
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.runner import Ran, Runner
 from engine.models.embedded.shape import Floats
@@ -38,7 +37,6 @@ class EmbeddedModel:
         runner: Runner,
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
-        link: NumpyLink | None,
         parameters: int,
         threads: int,
     ) -> None:
@@ -62,7 +60,6 @@ class EmbeddedModel:
         self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
         self._line_tokens = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
-        self._link = link
 
     def lay_out(self, fill: Fill) -> Layout:
         shape = self.card.shape
@@ -94,11 +91,7 @@ class EmbeddedModel:
         ran = self._run(stream_passes)
         counts = [len(item.wanted) for item in stream_passes]
         predictions = ran.predict([item.query for item in stream_passes], counts)
-        trunk = ran.trunk
-        if self._link is None or trunk is None:
-            return [PassResult(predicted) for predicted in predictions]
-        parts = zip(predictions, _split(trunk, counts), _split(ran.logits(), counts), strict=True)
-        return [PassResult(predicted, LinkedRows(self._link, rows, logits)) for predicted, rows, logits in parts]
+        return [PassResult(predicted) for predicted in predictions]
 
     def logits(self, passes: Sequence[StreamPass]) -> list[Floats]:
         """Run passes and return for each its logits [wanted, vocabulary]."""
@@ -111,7 +104,7 @@ class EmbeddedModel:
         for item, start in zip(passes, starts, strict=True):
             if start + item.rows > capacity:
                 raise ModelError(f"a hole needs {start + item.rows} positions; the model has {capacity}")
-        packed = PackedRows.of(passes, starts, self.card.marks, self.card.shape.gram_buckets)
+        packed = PackedRows.of(passes, starts)
         ran = self.runner.run(passes, packed)
         for item in passes:
             item.context.tokens += item.append

@@ -1,6 +1,6 @@
 """A pass of the embedded model in NumPy, fp32: the kernel in readable form, and its stand-in where there is none.
 
-The network is network.Network without torch; tests hold the two, and every path of the kernel, to the same numbers.
+The network is network.Network without torch, in fp32: unlike the kernel it does not round the rows of a product.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,9 @@ class Hole:
 
 @attrs.frozen(eq=False)
 class Result:
-    """fp32 logits [wanted, vocabulary], and the rows [wanted, width] from the trunk that they come from."""
+    """fp32 logits [wanted, vocabulary]."""
 
     logits: Floats
-    rows: Floats
 
 
 class HostPass(Protocol):
@@ -62,53 +61,55 @@ class NumpyPass:
 
     def __init__(self, weights: Weights, shape: Shape, dtype: type[np.float16] | type[np.float32] = np.float32) -> None:
         self.dtype = dtype
-        self._weights, self._shape = weights, shape
+        self._shape = shape
         self._cosine, self._sine = rope_angles(shape, shape.positions)
-        products = ("head", "gram_out", *(f"blocks.{layer}.{name}" for layer in range(shape.layers) for name in _PARTS))
-        self._matrices = {name: weights.dense(f"{name}.weight") for name in products}
+        self._weights = {name: self._dense(weights, name) for name in weights.names}
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
-        rows = self._entry(numbers)
-        positions = numbers[1]
+        tokens, positions = numbers
+        rows = self._weights["embed.weight"][tokens]
         for layer in range(self._shape.layers):
-            rows = rows + self._multiply(f"blocks.{layer}.out", self._attention(layer, rows, positions, holes))
-            hidden = np.maximum(self._multiply(f"blocks.{layer}.up", _normalized(rows)), 0)
-            rows = rows + self._multiply(f"blocks.{layer}.down", hidden * hidden)
-        trunk = _normalized(rows[wanted])
-        return Result(self._logits(trunk, numbers[2, wanted], numbers[3, wanted]), trunk)
+            block = f"blocks.{layer}"
+            qkv = self._multiply(f"{block}.qkv", self._normalized(f"{block}.norm", rows))
+            rows = rows + self._multiply(f"{block}.out", self._attention(layer, qkv, positions, holes))
+            hidden = self._multiply(f"{block}.gate_up", self._normalized(f"{block}.feed_norm", rows))
+            gate, up = np.split(hidden, 2, axis=1)
+            rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
+        return Result(self._multiply("embed", self._normalized("norm", rows[wanted])))
+
+    def _dense(self, weights: Weights, name: str) -> Floats:
+        return weights.dense(name)
 
     def _multiply(self, name: str, rows: Floats) -> Floats:
-        product: Floats = rows @ self._matrices[name].T
+        product: Floats = rows @ self._weights[f"{name}.weight"].T
         return product
 
-    def _entry(self, numbers: Ids) -> Floats:
-        """Return the input of the first layer: network.Network.entry."""
-        weights, (tokens, _, hints, strengths) = self._weights, numbers[:4]
-        grams = numbers[4:].T + np.array([0, self._shape.gram_buckets])
-        rows = weights.rows("embed.weight", tokens)
-        rows += weights.rows("hint.weight", hints) * weights.rows("strength.weight", strengths)
-        rows += self._multiply("gram_out", weights.rows("gram.weight", grams).reshape(len(tokens), -1))
-        return _normalized(rows)
+    def _normalized(self, name: str, rows: Floats) -> Floats:
+        """Scale each row [..., width] to unit mean square, times the gains of a norm."""
+        size = np.sqrt(np.square(rows).mean(-1, keepdims=True) + np.float32(self._shape.norm_epsilon))
+        scaled: Floats = rows / size * self._weights[f"{name}.weight"]
+        return scaled
 
-    def _attention(self, layer: int, rows: Floats, positions: Ids, holes: Sequence[Hole]) -> Floats:
-        """Write keys and values of all rows, and return the mixed values [rows, width]."""
+    def _attention(self, layer: int, qkv: Floats, positions: Ids, holes: Sequence[Hole]) -> Floats:
+        """Write keys and values of all rows, and return the mixed values [rows, heads * head_width]."""
         shape = self._shape
-        qkv = self._multiply(f"blocks.{layer}.qkv", _normalized(rows)).reshape(
-            len(rows), 3, shape.heads, shape.head_width
+        bounds = np.cumsum((shape.heads, shape.key_heads)) * shape.head_width
+        queries, keys, values = (
+            part.reshape(len(qkv), -1, shape.head_width) for part in np.split(qkv, bounds.tolist(), axis=1)
         )
-        cosine, sine = self._cosine[positions][:, None, None], self._sine[positions][:, None, None]
-        turned = _rotated(_normalized(qkv[:, :2]), cosine, sine)
-        mixed, first = np.empty((len(rows), shape.width), np.float32), 0
+        cosine, sine = self._cosine[positions][:, None], self._sine[positions][:, None]
+        queries, keys = _rotated(queries, cosine, sine), _rotated(keys, cosine, sine)
+        mixed, first = np.empty((len(qkv), shape.heads * shape.head_width), np.float32), 0
         for hole in holes:
             own = slice(first, first + hole.rows)
-            self._write(layer, hole, turned[own, 1], qkv[own, 2])
-            mixed[own] = self._attend(layer, hole, turned[own, 0])
+            self._write(layer, hole, keys[own], values[own])
+            mixed[own] = self._attend(layer, hole, queries[own])
             first += hole.rows
         return mixed
 
     def _write(self, layer: int, hole: Hole, keys: Floats, values: Floats) -> None:
-        """Write keys and values [rows, heads, head_width] of a hole into its slabs."""
-        heads = self._shape.heads
+        """Write keys and values [rows, key_heads, head_width] of a hole into its slabs."""
+        heads = self._shape.key_heads
         for row in range(hole.rows):
             number, place = divmod(hole.start + row, SLAB)
             slab = hole.slabs[number][layer]
@@ -116,34 +117,25 @@ class NumpyPass:
             slab[:, 1].reshape(heads, SLAB, -1)[:, place] = values[row]
 
     def _attend(self, layer: int, hole: Hole, queries: Floats) -> Floats:
-        """Return the mixed values [rows, width] of queries [rows, heads, head_width]."""
-        end = hole.start + hole.rows
-        keys, values = keys_and_values(hole.slabs[: -(-end // SLAB)], layer, self._shape.heads)
-        scores = queries.transpose(1, 0, 2) @ keys[..., :end] * np.float32(self._shape.head_width**-0.5)
+        """Return the mixed values [rows, heads * head_width] of queries [rows, heads, head_width]."""
+        shape, end = self._shape, hole.start + hole.rows
+        keys, values = keys_and_values(hole.slabs[: -(-end // SLAB)], layer, shape.key_heads)
+        # [key_heads, heads of each, rows, head_width]: heads that share keys are next to each other.
+        grouped = queries.transpose(1, 0, 2).reshape(shape.key_heads, -1, hole.rows, shape.head_width)
+        scores = grouped @ keys[:, None, :, :end] * np.float32(shape.head_width**-0.5)
         seen = np.full(hole.rows, end)
         seen[: hole.append] = hole.start + 1 + np.arange(hole.append)
-        scores[:, np.arange(end) >= seen[:, None]] = -np.inf
+        scores[..., np.arange(end) >= seen[:, None]] = -np.inf
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
-        mixed: Floats = (shares @ values[:, :end]).transpose(1, 0, 2).reshape(hole.rows, -1)
+        mixed: Floats = (shares @ values[:, None, :end]).transpose(2, 0, 1, 3).reshape(hole.rows, -1)
         return mixed
 
-    def _logits(self, rows: Floats, hints: Ids, strengths: Ids) -> Floats:
-        """Return the logits of rows with their hints: network.Network.logits."""
-        logits = self._multiply("head", rows)
-        copy = self._weights.rows("copy.weight", strengths)
-        logits[np.arange(len(rows)), hints] += (rows * copy[:, :-1]).sum(-1) + copy[:, -1]
-        return logits
 
-
-_PARTS = ("qkv", "out", "up", "down")
-
-
-def _normalized(rows: Floats) -> Floats:
-    """Scale each row [..., n] to unit mean square."""
-    size = np.sqrt(np.square(rows).mean(-1, keepdims=True))
-    scaled: Floats = rows / np.maximum(size, np.float32(1e-6))
-    return scaled
+def _silu(rows: Floats) -> Floats:
+    # e to the power of a number that is never positive cannot overflow.
+    power = np.exp(-np.abs(rows))
+    return rows * np.where(rows < 0, power, np.float32(1)) / (1 + power)
 
 
 def _rotated(rows: Floats, cosine: Floats, sine: Floats) -> Floats:

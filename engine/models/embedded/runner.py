@@ -13,11 +13,6 @@ from engine.models.embedded.shape import Floats
 class Ran(Protocol):
     """What the network made of a batch, for the wanted rows of all passes, one after the other."""
 
-    @property
-    def trunk(self) -> Floats | None:
-        """The rows [wanted, width] that the logits come from; None where they stay on the device."""
-        ...
-
     def logits(self) -> Floats:
         """Return fp32 logits [wanted, vocabulary], those that `predict` left where it has run."""
         ...

@@ -8,37 +8,38 @@ Floats = NDArray[np.float32]
 
 POSITIONS_BEYOND = 256
 """Fills may run past the context's length by this many positions."""
+GROUP = 64
+"""Weights of an output that share a scale, and numbers of a row that do."""
 
 _MOST = {
     "vocabulary": 1_000_000,
     "width": 65_536,
     "layers": 1024,
     "heads": 1024,
+    "key_heads": 1024,
+    "head_width": 1024,
+    "hidden": 262_144,
     "context_tokens": 1_000_000,
     "canvas_tokens": 65_536,
-    "gram_buckets": 10_000_000,
-    "gram_width": 65_536,
-    "feed_forward": 64,
-    "link_width": 65_536,
 }
-_MAY_BE_0 = ("gram_buckets", "gram_width", "link_width", "canvas_tokens")
+_MAY_BE_0 = ("canvas_tokens",)
 
 
 @attrs.frozen
 class Shape:
-    """The sizes of the network, as in config.json."""
+    """The sizes of a Llama-shaped network, as in config.json."""
 
     vocabulary: int
     width: int
     layers: int
     heads: int
+    key_heads: int
+    head_width: int
+    hidden: int
     context_tokens: int
     canvas_tokens: int
-    gram_buckets: int
-    gram_width: int
     rope_base: float = 10_000.0
-    feed_forward: int = 4
-    link_width: int = 0  # hidden width of link.Link; 0 for no link
+    norm_epsilon: float = 1e-5
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError for sizes that no network has: the kernel trusts them."""
@@ -46,14 +47,17 @@ class Shape:
             value = getattr(self, name)
             if not (0 if name in _MAY_BE_0 else 1) <= value <= most:
                 raise ValueError(f"{name} is {value}")
-        if self.width % self.heads or self.head_width % 2:
-            raise ValueError(f"a width of {self.width} cannot be split over {self.heads} heads")
+        if self.heads % self.key_heads:
+            raise ValueError(f"{self.heads} heads cannot share {self.key_heads} heads of keys and values")
+        if self.head_width % 16:
+            raise ValueError(f"head_width is {self.head_width}; it must be a multiple of 16")
+        for name, inputs in (("width", self.width), ("hidden", self.hidden), ("heads", self.heads * self.head_width)):
+            if inputs % GROUP:
+                raise ValueError(f"{name} gives {inputs} inputs; they must be a multiple of {GROUP}")
         if not 1.0 < self.rope_base < 1e9:
             raise ValueError(f"rope_base is {self.rope_base}")
-
-    @property
-    def head_width(self) -> int:
-        return self.width // self.heads
+        if not 0.0 < self.norm_epsilon < 1.0:
+            raise ValueError(f"norm_epsilon is {self.norm_epsilon}")
 
     @property
     def positions(self) -> int:

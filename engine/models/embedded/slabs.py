@@ -17,7 +17,7 @@ Slab = NDArray[np.float16] | NDArray[np.float32]
 class SlabContext:
     """Implements interface.Context.
 
-    A slab has the keys and values of 64 positions: [layers, heads, 2, 64 * head_width], keys as [head_width, 64] and
+    A slab has the keys and values of 64 positions: [layers, key_heads, 2, 64 * head_width], keys as [head_width, 64] and
     values as [64, head_width]. The rows of a running canvas are written after those of `tokens`, and the next pass
     overwrites them.
     """
@@ -50,7 +50,7 @@ class SlabContext:
 
     def _new_slab(self) -> Slab:
         shape = self._shape
-        size = (shape.layers, shape.heads, 2, SLAB * shape.head_width)
+        size = (shape.layers, shape.key_heads, 2, SLAB * shape.head_width)
         count = int(np.prod(size))
         memory: NDArray[Any] = np.zeros(count * np.dtype(self._dtype).itemsize + _ALIGNMENT, np.uint8)
         first = -memory.ctypes.data % _ALIGNMENT

@@ -1,4 +1,7 @@
-"""The embedded model's weights as they are on disk: int8 with a scale a row, or fp32. Does not import torch."""
+"""The embedded model's weights as they are on disk: int4 or int8 with a scale for each 64 inputs, or fp32.
+
+Does not import torch.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,24 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from engine.models.embedded.ngram_lookup import STRENGTHS
-from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.shape import GROUP, Floats, Shape
 
 SCALE = ".scale"
+_SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
+"""Of the scale that holds a group's largest weight. A smaller one clips it, and rounds the other weights more finely."""
+_AT_ONCE = 1 << 15
+"""Groups whose scales are searched at once: more would not fit in the cache."""
+_SMALLEST = np.float32(np.finfo(np.float16).tiny)
+
+Scales = NDArray[np.float16]
 
 
 @attrs.frozen(eq=False)
-class Int8Rows:
-    """A matrix [rows, width] in int8 with the scale of each row, fp32 [rows]."""
+class Packed:
+    """A quantized matrix: int4 as uint8 [outputs, inputs / 2] or int8 [outputs, inputs], scales [outputs, inputs / 64].
 
-    values: NDArray[np.int8]
-    scales: Floats
+    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added.
+    """
+
+    values: NDArray[np.uint8] | NDArray[np.int8]
+    scales: Scales
+
+    def dense(self) -> Floats:
+        """Return the matrix in fp32."""
+        return _dense(self.values, self.scales)
 
 
 class Weights:
-    """The weights of one network by their names in network.Network.
+    """The weights of one network by their names (`shapes_of`).
 
-    `stored` has each matrix as int8 with its scales under the name + ".scale", or as fp32.
+    `stored` has each matrix as int4 or int8 with its scales under the name + ".scale" (see Packed), or as fp32.
+    Vectors are fp32.
     """
 
     def __init__(self, stored: Mapping[str, NDArray[np.generic]]) -> None:
@@ -44,65 +61,136 @@ class Weights:
             raise ValueError(f"{name} is {'missing' if name in expected else 'not known'}")
         for name, size in expected.items():
             stored, scale = self._stored[name], self._stored.get(name + SCALE)
-            if stored.shape != size:
-                raise ValueError(f"{name} is {list(stored.shape)}, not {list(size)}")
-            if stored.dtype != (np.float32 if scale is None else np.int8):
+            quantized = scale is not None and len(size) == 2
+            if stored.dtype not in ((np.uint8, np.int8) if quantized else (np.float32,)):
                 raise ValueError(f"{name} is in {stored.dtype}")
-            if scale is not None and (scale.shape != size[:1] or scale.dtype != np.float32):
-                raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
+            held = (size[0], size[1] // 2) if stored.dtype == np.uint8 else size
+            if stored.shape != held:
+                raise ValueError(f"{name} is {list(stored.shape)}, not {list(held)}")
+            if scale is not None:
+                groups = (size[0], size[-1] // GROUP)
+                if not quantized or scale.shape != groups or scale.dtype != np.float16:
+                    raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
             if not np.isfinite(stored if scale is None else scale).all():
                 raise ValueError(f"{name} holds numbers that are not finite")
+        for name in self._stored:
+            if name.endswith(SCALE) and name.removesuffix(SCALE) not in expected:
+                raise ValueError(f"{name} is not known")
 
     @property
     def names(self) -> list[str]:
-        """The names of the matrices."""
+        """The names of the matrices and vectors."""
         return [name for name in self._stored if not name.endswith(SCALE)]
 
     @property
     def count(self) -> int:
         """How many parameters there are."""
-        return sum(self._stored[name].size for name in self.names)
+        return sum(self._stored[name].size * (2 if self._stored[name].dtype == np.uint8 else 1) for name in self.names)
+
+    @property
+    def bits(self) -> int:
+        """How many bits most of the weights have that the kernel computes with."""
+        sizes = {4: 0, 8: 0}
+        for name in self.names:
+            stored = self._stored[name]
+            sizes[4 if stored.dtype == np.uint8 else 8] += stored.size * (2 if stored.dtype == np.uint8 else 1)
+        return 4 if sizes[4] > sizes[8] else 8
 
     def dense(self, name: str) -> Floats:
-        """Return a matrix in fp32."""
-        stored, scale = self._stored[name], self._stored.get(name + SCALE)
-        values = stored.astype(np.float32)
-        return values if scale is None else values * scale.astype(np.float32)[:, None]
+        """Return a matrix or vector in fp32."""
+        return _dense(self._stored[name], self._stored.get(name + SCALE))
 
     def rows(self, name: str, indices: NDArray[np.int64] | int) -> Floats:
         """Return rows of a matrix in fp32, in the shape of `indices` with the matrix's width after it."""
-        stored, scale = self._stored[name], self._stored.get(name + SCALE)
-        values = stored[indices].astype(np.float32)
-        return values if scale is None else values * scale[indices].astype(np.float32)[..., None]
-
-    def int8(self, name: str) -> Int8Rows:
-        """Return a matrix in int8. One that is stored in fp32 is rounded (see int8_weights.pack)."""
         scale = self._stored.get(name + SCALE)
-        if scale is not None:
-            return Int8Rows(self._stored[name].astype(np.int8, copy=False), scale.astype(np.float32, copy=False))
-        dense = self.dense(name)
-        scales = np.maximum(np.abs(dense).max(1), np.float32(1e-12)) / np.float32(127)
-        return Int8Rows(np.rint(dense / scales[:, None]).astype(np.int8), scales)
+        return _dense(self._stored[name][indices], None if scale is None else scale[indices])
+
+    def packed(self, name: str) -> Packed:
+        """Return a matrix as the kernel takes it. One that is stored in fp32 is rounded to int8."""
+        stored, scale = self._stored[name], self._stored.get(name + SCALE)
+        if scale is None:
+            return Packed(*quantize_int8(self.dense(name)))
+        values: NDArray[np.uint8] | NDArray[np.int8] = (
+            stored.astype(np.uint8, copy=False) if stored.dtype == np.uint8 else stored.astype(np.int8, copy=False)
+        )
+        return Packed(values, scale.astype(np.float16, copy=False))
 
 
-def shapes_of(shape: Shape) -> dict[str, tuple[int, int]]:
-    """Return the size of each matrix of a network."""
-    width, hidden = shape.width, shape.feed_forward * shape.width
-    sizes = {
-        "embed.weight": (shape.vocabulary, width),
-        "hint.weight": (shape.vocabulary, width),
-        "strength.weight": (STRENGTHS, width),
-        "gram.weight": (2 * shape.gram_buckets, shape.gram_width),
-        "gram_out.weight": (width, 2 * shape.gram_width),
-        "head.weight": (shape.vocabulary, width),
-        "copy.weight": (STRENGTHS, width + 1),
-    }
+def shapes_of(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """Return the size of each matrix [outputs, inputs] and vector [width] of a network."""
+    width, mixed = shape.width, shape.heads * shape.head_width
+    sizes: dict[str, tuple[int, ...]] = {"embed.weight": (shape.vocabulary, width), "norm.weight": (width,)}
     for layer in range(shape.layers):
-        sizes[f"blocks.{layer}.qkv.weight"] = (3 * width, width)
-        sizes[f"blocks.{layer}.out.weight"] = (width, width)
-        sizes[f"blocks.{layer}.up.weight"] = (hidden, width)
-        sizes[f"blocks.{layer}.down.weight"] = (width, hidden)
-    if shape.link_width:
-        sizes["link.up.weight"] = (shape.link_width, 2 * width)
-        sizes["link.down.weight"] = (width, shape.link_width)
+        block = f"blocks.{layer}"
+        sizes[f"{block}.norm.weight"] = (width,)
+        sizes[f"{block}.qkv.weight"] = (mixed + 2 * shape.key_heads * shape.head_width, width)
+        sizes[f"{block}.out.weight"] = (width, mixed)
+        sizes[f"{block}.feed_norm.weight"] = (width,)
+        sizes[f"{block}.gate_up.weight"] = (2 * shape.hidden, width)
+        sizes[f"{block}.down.weight"] = (width, shape.hidden)
     return sizes
+
+
+def quantize_int8(dense: Floats) -> tuple[NDArray[np.int8], Scales]:
+    """Round a matrix to int8 [outputs, inputs], with fp16 scales for each 64 inputs."""
+    groups = _groups(dense)
+    scales = _half(np.abs(groups).max(-1) / 127)
+    whole = np.rint(groups / scales.astype(np.float32)[..., None])
+    return np.clip(whole, -127, 127).astype(np.int8).reshape(dense.shape), scales
+
+
+def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
+    """Round a matrix to int4, packed as uint8 [outputs, inputs / 2], with fp16 scales for each 64 inputs.
+
+    Whole numbers go from -8 to 7, so a scale may be negative, for a group whose largest weight is positive. Of some
+    scales that clip more or less, each group gets the one with the smallest squared error.
+    """
+    groups = _groups(dense).reshape(-1, GROUP)
+    values, scales = np.empty(groups.shape, np.uint8), np.empty(len(groups), np.float16)
+    for first in range(0, len(groups), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        values[part], scales[part] = _best_int4(groups[part])
+    values = values.reshape(dense.shape)
+    return values[:, ::2] | values[:, 1::2] << 4, scales.reshape(len(dense), -1)
+
+
+def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
+    """Return whole numbers [groups, 64] from 0 to 15, and scales [groups]."""
+    largest = np.take_along_axis(groups, np.abs(groups).argmax(1)[:, None], 1)[:, 0]
+    best_values = np.full(groups.shape, 8, np.uint8)
+    best_scales = np.ones(len(groups), np.float16)
+    best_errors = np.full(len(groups), np.inf, np.float32)
+    for shrink in _SHRINK:
+        for most in (-8.0, 8.0):
+            scales = _half(largest * shrink / np.float32(most))
+            wide = scales.astype(np.float32)[:, None]
+            whole = np.clip(np.rint(groups / wide), -8, 7)
+            errors = np.square(whole * wide - groups).sum(1)
+            better = errors < best_errors
+            best_errors[better], best_scales[better] = errors[better], scales[better]
+            best_values[better] = (whole[better] + 8).astype(np.uint8)
+    return best_values, best_scales
+
+
+def _groups(dense: Floats) -> Floats:
+    """Return a matrix as [outputs, inputs / 64, 64]."""
+    return dense.astype(np.float32, copy=False).reshape(len(dense), -1, GROUP)
+
+
+def _half(scales: Floats) -> Scales:
+    """Round scales to fp16. None becomes 0 or infinite, so that one can divide by it."""
+    bounded = np.clip(np.abs(scales), _SMALLEST, np.float32(np.finfo(np.float16).max))
+    return np.copysign(bounded, scales).astype(np.float16)
+
+
+def _dense(stored: NDArray[np.generic], scale: NDArray[np.generic] | None) -> Floats:
+    """Return numbers [..., inputs] in fp32."""
+    if scale is None:
+        return stored.astype(np.float32)
+    if stored.dtype == np.uint8:
+        packed = stored.astype(np.uint8, copy=False)
+        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32) - 8
+    else:
+        whole = stored.astype(np.float32)
+    grouped = whole.reshape(*scale.shape, GROUP) * scale.astype(np.float32)[..., None]
+    return grouped.reshape(*stored.shape[:-1], -1)

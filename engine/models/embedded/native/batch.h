@@ -1,11 +1,11 @@
-/* Takes a batch from Python: run(numbers, holes, wanted, logits, trunk), where a hole is (rows, append, start, slabs).
+/* Takes a batch from Python: run(numbers, holes, wanted, logits), where a hole is (rows, append, start, slabs).
 
-   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits, trunk: fp32 [n, padded vocabulary] and [n, width], written.
-   slabs: a list of writable arrays. Included by module.c alone. */
+   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits: fp32 [n, padded vocabulary], written. slabs: a list of
+   writable arrays. Included by module.c alone. */
 
 typedef struct {
     Batch batch;
-    Py_buffer views[4], *slab_views;
+    Py_buffer views[3], *slab_views;
     size_t view_count, slab_count;
     uint16_t **slabs;
 } Taken;
@@ -21,9 +21,8 @@ static int refuse(const char *what) { return PyErr_SetString(PyExc_ValueError, w
 
 /* Check that every number of a field is below its bound. */
 static int check_numbers(const Network *network, const Batch *batch) {
-    const char *names[] = {"a token", "a position", "a hint", "a strength", "a gram", "a gram"};
-    size_t bounds[] = {network->vocabulary, network->positions, network->vocabulary,
-                       network->strengths,  network->buckets,   network->buckets};
+    const char *names[] = {"a token", "a position"};
+    size_t bounds[] = {network->vocabulary, network->positions};
     for (size_t field = 0; field < FIELDS; field++)
         for (size_t row = 0; row < batch->rows; row++) {
             int64_t number = batch->numbers[field * batch->rows + row];
@@ -46,7 +45,7 @@ static int take_hole(const Network *network, PyObject *item, Taken *taken, Hole 
     if (first + (size_t)rows > taken->batch.rows) return refuse("the holes have more rows than the batch");
     size_t most = network->positions, last = (size_t)start + (size_t)rows;
     if (last > most) return refuse("a hole needs more positions than the network has");
-    size_t bytes = network->layers * 2 * BLOCK * network->width * sizeof(uint16_t);
+    size_t bytes = network->layers * 2 * BLOCK * network->key_heads * network->head_width * sizeof(uint16_t);
     *hole = (Hole){first, (size_t)rows, (size_t)start, (size_t)append, taken->slabs + taken->slab_count};
     if (!PyList_Check(slabs) || (size_t)PyList_Size(slabs) * BLOCK < last)
         return refuse("a hole has too few slabs for its positions");
@@ -86,21 +85,18 @@ static int take_view(PyObject *array, int flags, size_t item, Taken *taken) {
 
 /* Return 0 with an exception set. Then, and after the pass, `give_back` what was taken. */
 static int take_batch(const Network *network, PyObject *arguments, Taken *taken) {
-    PyObject *numbers, *holes, *wanted, *logits, *trunk;
+    PyObject *numbers, *holes, *wanted, *logits;
     Batch *batch = &taken->batch;
     Py_buffer *views = taken->views;
-    if (!PyArg_ParseTuple(arguments, "OOOOO", &numbers, &holes, &wanted, &logits, &trunk)) return 0;
+    if (!PyArg_ParseTuple(arguments, "OOOO", &numbers, &holes, &wanted, &logits)) return 0;
     if (!take_view(numbers, 0, FIELDS * sizeof(int64_t), taken)) return 0;
     if (!take_view(wanted, 0, sizeof(int64_t), taken)) return 0;
     if (!take_view(logits, PyBUF_WRITABLE, sizeof(float), taken)) return 0;
-    if (!take_view(trunk, PyBUF_WRITABLE, sizeof(float), taken)) return 0;
     batch->rows = (size_t)views[0].len / (FIELDS * sizeof(int64_t));
     batch->wanted = (size_t)views[1].len / sizeof(int64_t);
     batch->numbers = views[0].buf, batch->wanted_rows = views[1].buf;
-    batch->logits = views[2].buf, batch->wanted_trunk = views[3].buf;
+    batch->logits = views[2].buf;
     if ((size_t)views[2].len != batch->wanted * padded(network->vocabulary) * sizeof(float))
         return refuse("the array of logits has a wrong size");
-    if ((size_t)views[3].len != batch->wanted * network->width * sizeof(float))
-        return refuse("the array of rows has a wrong size");
     return check_numbers(network, batch) && take_holes(network, holes, taken);
 }

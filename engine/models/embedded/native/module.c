@@ -1,24 +1,28 @@
 /* The boundary to Python: checks every size and index, then runs a pass without the interpreter's lock.
 
-   kernel.py is the only caller, and says what each argument is. */
+   kernel_pass.py is the only caller, and says what each argument is. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "paths.h"
 
-#define TABLES 3 /* each int8 weights and scales */
-#define MATRICES_A_LAYER 4
-#define PLAIN 5 /* fp32 arrays */
+#define MATRICES_A_LAYER 4 /* each weights and scales */
+#define NORMS_A_LAYER 2
+#define ARRAYS_BEFORE 3 /* cosines, sines, the last norm */
+#define SIZE_COUNT 8
+#define THREADS_FROM 4 /* rows of a pass that helpers are woken for: docs/kernel.md */
 
 typedef struct {
     PyObject_HEAD Network network;
     Path path;
     Scratch *scratch; /* NULL while a pass has it */
+    Team *team; /* NULL before the first pass that needs it */
+    size_t threads;
+    int team_is_taken;
 } KernelNetwork;
 
-static const char *const SIZES[] = {"vocabulary", "width",      "layers",    "heads",    "hidden",
-                                    "buckets",    "gram_width", "positions", "strengths"};
-#define SIZE_COUNT 9
+static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
+                                    "key_heads",  "head_width", "hidden", "positions"};
 
 /* Take the buffer of an item of a sequence, which must have `bytes` bytes. Return 0 with an exception set. */
 static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
@@ -43,57 +47,60 @@ static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t ite
     return copy;
 }
 
-static int take_table(PyObject *arrays, Py_ssize_t *next, Table *table, size_t rows, size_t width) {
-    table->weights = copied(arrays, next, rows * width, 1);
-    table->scales = table->weights ? copied(arrays, next, rows, sizeof(float)) : NULL;
-    return table->scales != NULL;
-}
-
-static int take_matrix(PyObject *arrays, Py_ssize_t *next, const Network *network, Matrix *matrix, size_t outputs,
-                       size_t inputs) {
-    Table whole = {NULL, NULL};
-    int done = take_table(arrays, next, &whole, outputs, inputs);
-    if (done && !(done = pack(matrix, whole.weights, whole.scales, outputs, inputs, network->together)))
-        PyErr_NoMemory();
-    free(whole.weights), free(whole.scales);
+/* Take weights and scales. Those of int4 have half as many bytes as those of int8. */
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    Py_buffer view;
+    if (!item) return 0;
+    int failed = PyObject_GetBuffer(item, &view, PyBUF_C_CONTIGUOUS);
+    Py_DECREF(item);
+    if (failed) return 0;
+    int bits = (size_t)view.len == outputs * inputs / 2 ? 4 : 8, done = 0;
+    PyBuffer_Release(&view);
+    uint8_t *weights = copied(arrays, next, outputs * inputs / 8 * (size_t)bits, 1);
+    uint16_t *scales = weights ? copied(arrays, next, outputs * (inputs / GROUP), sizeof(uint16_t)) : NULL;
+    if (scales && !(done = pack(matrix, weights, scales, outputs, inputs, bits))) PyErr_NoMemory();
+    free(weights), free(scales);
     return done;
 }
 
-/* Take all arrays in the order of kernel.py. */
+static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
+    return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
+}
+
+/* Take all arrays in the order of kernel_pass.py. */
 static int take_arrays(PyObject *arrays, Network *network) {
     size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
-    size_t words = network->vocabulary, grams = 2 * network->gram_width;
-    Py_ssize_t next = 0, expected = 2 * (TABLES + 1 + MATRICES_A_LAYER * (Py_ssize_t)network->layers) + PLAIN;
+    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + NORMS_A_LAYER) * (Py_ssize_t)network->layers + 2;
+    expected += ARRAYS_BEFORE;
     if (PySequence_Size(arrays) != expected) {
         PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
         return 0;
     }
     network->layer = aligned_zeros(network->layers * sizeof(Layer));
     if (!network->layer) return PyErr_NoMemory(), 0;
-    if (!take_table(arrays, &next, &network->embed, words, width)) return 0;
-    if (!take_table(arrays, &next, &network->hint, words, width)) return 0;
-    if (!take_table(arrays, &next, &network->gram, 2 * network->buckets, network->gram_width)) return 0;
-    if (!take_matrix(arrays, &next, network, &network->head, words, width)) return 0;
+    if (!take_vector(arrays, &next, &network->cosine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->sine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->norm, width)) return 0;
+    for (size_t at = 0; at < network->layers; at++) {
+        if (!take_vector(arrays, &next, &network->layer[at].norm, width)) return 0;
+        if (!take_vector(arrays, &next, &network->layer[at].feed_norm, width)) return 0;
+    }
+    if (!take_matrix(arrays, &next, &network->embed, network->vocabulary, width)) return 0;
     for (size_t at = 0; at < network->layers; at++) {
         Layer *layer = &network->layer[at];
-        if (!take_matrix(arrays, &next, network, &layer->qkv, 3 * width, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->out, width, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->up, hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->down, width, hidden)) return 0;
+        if (!take_matrix(arrays, &next, &layer->qkv, qkv_width(network), width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->out, width, mixed_width(network))) return 0;
+        if (!take_matrix(arrays, &next, &layer->gate_up, 2 * hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->down, width, hidden)) return 0;
     }
-    if (!(network->strength = copied(arrays, &next, network->strengths * width, sizeof(float)))) return 0;
-    if (!(network->gram_out = copied(arrays, &next, grams * padded(width), sizeof(float)))) return 0;
-    if (!(network->copy = copied(arrays, &next, network->strengths * (width + 1), sizeof(float)))) return 0;
-    if (!(network->cosine = copied(arrays, &next, network->positions * half, sizeof(float)))) return 0;
-    network->sine = copied(arrays, &next, network->positions * half, sizeof(float));
-    return network->sine != NULL;
+    return 1;
 }
 
 static int take_sizes(PyObject *sizes, Network *network) {
-    size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers,
-                              &network->heads,      &network->hidden,     &network->buckets,
-                              &network->gram_width, &network->positions,  &network->strengths};
-    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "9 sizes are needed"), 0;
+    size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers, &network->heads,
+                              &network->key_heads,  &network->head_width, &network->hidden, &network->positions};
+    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "8 sizes are needed"), 0;
     for (int at = 0; at < SIZE_COUNT; at++) {
         PyObject *item = PySequence_GetItem(sizes, at);
         Py_ssize_t size = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;
@@ -102,9 +109,10 @@ static int take_sizes(PyObject *sizes, Network *network) {
         if (size < 1 || size > 1 << 20) return PyErr_Format(PyExc_ValueError, "%s is %zd", SIZES[at], size), 0;
         *to[at] = (size_t)size;
     }
-    network->head_width = network->width / network->heads;
-    if (network->width % network->heads || network->head_width % 16)
-        return PyErr_SetString(PyExc_ValueError, "a head's width must be a multiple of 16"), 0;
+    if (network->heads % network->key_heads || network->head_width % 16)
+        return PyErr_SetString(PyExc_ValueError, "the heads do not fit"), 0;
+    if (network->width % GROUP || network->hidden % GROUP || mixed_width(network) % GROUP)
+        return PyErr_SetString(PyExc_ValueError, "a row of weights must be a multiple of 64"), 0;
     return 1;
 }
 
@@ -119,15 +127,17 @@ static int choose_path(const char *name, Path *chosen) {
 static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *names) {
     const char *path;
     PyObject *sizes, *arrays;
+    Py_ssize_t threads;
+    double epsilon;
     (void)names;
-    if (!PyArg_ParseTuple(arguments, "sOO", &path, &sizes, &arrays)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "sndOO", &path, &threads, &epsilon, &sizes, &arrays)) return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
     if (!self) return NULL;
-    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network)) {
-        self->network.together = self->path.together;
-        if (take_arrays(arrays, &self->network)) return (PyObject *)self;
-    }
+    self->threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
+    self->network.epsilon = (float)epsilon;
+    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) && take_arrays(arrays, &self->network))
+        return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
 }
@@ -141,23 +151,39 @@ static void delete_network(KernelNetwork *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     free_network(&self->network);
     free_scratch(self->scratch);
+    end_team(self->team);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
 #include "batch.h"
 
+/* Return the threads for a pass, or NULL for none: it is small, or another pass has them. They start with the first
+   pass that needs them. */
+static Team *borrow_team(KernelNetwork *self, const Batch *batch) {
+    if (self->threads < 2 || batch->rows < THREADS_FROM || self->team_is_taken) return NULL;
+    if (!self->team) self->team = start_team(self->threads - 1);
+    if (!self->team || !self->team->helpers) return NULL;
+    self->team_is_taken = 1;
+    return self->team;
+}
+
 static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {
     Taken taken = {0};
     if (!take_batch(&self->network, arguments, &taken)) return give_back(&taken), NULL;
     Scratch *scratch = self->scratch ? self->scratch : calloc(1, sizeof *scratch);
     self->scratch = NULL; /* Another thread gets memory of its own. */
-    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch));
+    Team *team = borrow_team(self, &taken.batch);
+    size_t threads = team ? team->helpers + 1 : 1;
+    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch, threads));
     if (done && taken.batch.rows) {
         Py_BEGIN_ALLOW_THREADS;
-        self->path.run(&self->network, &taken.batch, scratch);
+        if (team) atomic_store(&team->active, 1);
+        self->path.run(&self->network, &taken.batch, scratch, team, threads);
+        if (team) atomic_store(&team->active, 0);
         Py_END_ALLOW_THREADS;
     }
+    if (team) self->team_is_taken = 0;
     give_back(&taken);
     if (self->scratch) free_scratch(scratch);
     else self->scratch = scratch;

@@ -7,46 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 64 /* outputs that are packed together; positions of a slab; what rows are padded to */
-#define FIELDS 6 /* tokens, positions, hints, strengths and two grams: embedded/rows.py */
-#define MOST_LEVELS 32639
+#include "matrix.h"
+#include "threads.h"
 
-static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
-
-/* int8 weights [outputs, inputs] with a scale for each output, packed [outputs / 64][inputs / t][64][t], both padded; t
-   inputs of an output are together, as many as the path multiplies at once. Inputs are quantized to -levels .. levels, which is as fine as sums in int32 allow. */
-typedef struct {
-    size_t outputs, inputs;
-    int levels;
-    int8_t *weights;
-    float *scales;
-} Matrix;
-
-/* int8 rows [count, width] with a scale for each, looked up. */
-typedef struct {
-    int8_t *weights;
-    float *scales;
-} Table;
+#define FIELDS 2 /* tokens and positions: embedded/rows.py */
+#define MOST_TILE 6 /* queries that attention computes together, on any path */
 
 typedef struct {
-    Matrix qkv, out, up, down;
+    Matrix qkv, out, gate_up, down;
+    float *norm, *feed_norm; /* [width] */
 } Layer;
 
 typedef struct {
-    size_t vocabulary, width, layers, heads, hidden, buckets, gram_width, positions, strengths, head_width;
-    size_t together; /* of the path: see Matrix */
-    Table embed, hint, gram;
-    Matrix head;
+    size_t vocabulary, width, layers, heads, key_heads, head_width, hidden, positions;
+    float epsilon;
+    Matrix embed; /* what tokens enter with, and what logits are products with */
     Layer *layer;
-    float *strength; /* [strengths, width] */
-    float *gram_out; /* [2 * gram_width, padded width]: the transposed matrix */
-    float *copy;     /* [strengths, width + 1] */
+    float *norm;          /* [width] */
     float *cosine, *sine; /* [positions, head_width / 2] */
 } Network;
 
 /* The rows of one hole. Row i of it is at position start + i of its slabs; an appended row sees the rows up to its own,
-   a canvas row sees all. A slab has 64 positions: fp16 [layers, heads, 2, 64 * head_width], keys as [head_width, 64]
-   and values as [64, head_width]. */
+   a canvas row sees all. A slab has 64 positions: fp16 [layers, key_heads, 2, 64 * head_width], keys as
+   [head_width, 64] and values as [64, head_width]. */
 typedef struct {
     size_t first, rows, start, append;
     uint16_t **slabs;
@@ -57,72 +40,51 @@ typedef struct {
     const int64_t *numbers; /* [FIELDS, rows] */
     const int64_t *wanted_rows;
     Hole *hole;
-    float *logits;       /* [wanted, padded vocabulary] */
-    float *wanted_trunk; /* [wanted, width] */
+    float *logits; /* [wanted, padded vocabulary] */
 } Batch;
 
-/* Memory of one pass. All rows are padded, and what is after a row's end is zero. */
+/* Memory of one pass. */
 typedef struct {
-    size_t bytes;
+    size_t bytes, positions;
     void *memory;
-    float *rows, *qkv, *mixed, *hidden, *scores, *row_scales;
-    int16_t *quantized;
+    float *rows;       /* [rows, width] */
+    float *wide;       /* [rows, the more of padded qkv and 2 * hidden] */
+    float *mixed;      /* [rows, heads * head_width] */
+    float *scores;     /* [threads, MOST_TILE, positions] */
+    float *scales;     /* [rows, groups]: see products.h */
+    int32_t *sums;     /* [rows, groups] */
+    int8_t *quantized; /* [rows, inputs] */
 } Scratch;
 
-static void *aligned_zeros(size_t bytes) {
-    void *memory = NULL;
-    bytes = (bytes + 63) / 64 * 64;
-    if (posix_memalign(&memory, 64, bytes)) return NULL;
-    return memset(memory, 0, bytes);
-}
+static size_t mixed_width(const Network *network) { return network->heads * network->head_width; }
 
-/* Return 0 if there is no memory. */
-static int pack(Matrix *matrix, const int8_t *weights, const float *scales, size_t outputs, size_t inputs,
-                size_t together) {
-    size_t wide = padded(inputs), levels = 2147483647u / (128 * inputs);
-    matrix->outputs = outputs, matrix->inputs = inputs;
-    matrix->levels = levels < MOST_LEVELS ? (int)levels : MOST_LEVELS;
-    matrix->weights = aligned_zeros(padded(outputs) * wide);
-    matrix->scales = aligned_zeros(padded(outputs) * sizeof(float));
-    if (!matrix->weights || !matrix->scales) return 0;
-    memcpy(matrix->scales, scales, outputs * sizeof(float));
-    for (size_t output = 0; output < outputs; output++)
-        for (size_t input = 0; input < inputs; input++) {
-            size_t place = input / together * BLOCK + output % BLOCK;
-            matrix->weights[output / BLOCK * BLOCK * wide + place * together + input % together] = weights[output * inputs + input];
-        }
-    return 1;
-}
-
-static void free_matrix(Matrix *matrix) {
-    free(matrix->weights);
-    free(matrix->scales);
+static size_t qkv_width(const Network *network) {
+    return (network->heads + 2 * network->key_heads) * network->head_width;
 }
 
 static void free_network(Network *network) {
-    Table *tables[] = {&network->embed, &network->hint, &network->gram};
-    for (int i = 0; i < 3; i++) free(tables[i]->weights), free(tables[i]->scales);
     for (size_t i = 0; network->layer && i < network->layers; i++) {
         Layer *layer = &network->layer[i];
-        free_matrix(&layer->qkv), free_matrix(&layer->out), free_matrix(&layer->up), free_matrix(&layer->down);
+        free(layer->qkv.blocks), free(layer->out.blocks), free(layer->gate_up.blocks), free(layer->down.blocks);
+        free(layer->norm), free(layer->feed_norm);
     }
-    free_matrix(&network->head);
-    free(network->layer), free(network->strength), free(network->gram_out), free(network->copy);
-    free(network->cosine), free(network->sine);
+    free(network->embed.blocks);
+    free(network->layer), free(network->norm), free(network->cosine), free(network->sine);
     memset(network, 0, sizeof *network);
 }
 
 static size_t larger(size_t one, size_t other) { return one > other ? one : other; }
 
 /* Make room for a batch. Return 0 if there is no memory. */
-static int reserve(Scratch *scratch, const Network *network, const Batch *batch) {
-    size_t width = padded(network->width), hidden = padded(network->hidden), qkv = padded(3 * network->width);
-    size_t positions = 0, grams = padded(2 * network->gram_width);
+static int reserve(Scratch *scratch, const Network *network, const Batch *batch, size_t threads) {
+    size_t mixed = mixed_width(network), wide = larger(padded(qkv_width(network)), 2 * network->hidden);
+    size_t inputs = larger(larger(network->width, mixed), network->hidden), positions = 0;
     for (size_t i = 0; i < batch->holes; i++)
         positions = larger(positions, padded(batch->hole[i].start + batch->hole[i].rows));
-    size_t rows = larger(batch->rows, batch->wanted), widest = larger(larger(hidden, width), grams);
-    size_t floats[] = {rows * width, rows * qkv, rows * width, rows * widest, 6 * positions, padded(rows)};
-    size_t total = rows * widest * sizeof(int16_t);
+    size_t rows = larger(batch->rows, batch->wanted), groups = padded(rows * inputs / GROUP);
+    size_t floats[] = {padded(batch->rows * network->width), padded(batch->rows * wide), padded(batch->rows * mixed),
+                       threads * MOST_TILE * positions, groups, groups};
+    size_t total = rows * inputs;
     for (int i = 0; i < 6; i++) total += floats[i] * sizeof(float);
     if (scratch->bytes < total) {
         free(scratch->memory);
@@ -130,10 +92,11 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch)
         scratch->bytes = scratch->memory ? total : 0;
         if (!scratch->memory) return 0;
     }
-    float *next = scratch->memory, **parts[] = {&scratch->rows,   &scratch->qkv,    &scratch->mixed,
-                                                &scratch->hidden, &scratch->scores, &scratch->row_scales};
+    float *next = scratch->memory, **parts[] = {&scratch->rows,   &scratch->wide,   &scratch->mixed,
+                                                &scratch->scores, &scratch->scales, (float **)&scratch->sums};
     for (int i = 0; i < 6; i++) *parts[i] = next, next += floats[i];
-    scratch->quantized = (int16_t *)next;
+    scratch->quantized = (int8_t *)next;
+    scratch->positions = positions;
     return 1;
 }
 #endif

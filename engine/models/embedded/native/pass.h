@@ -1,120 +1,133 @@
-/* A whole pass of one path. Included after vectors.h, products.h and attention.h. */
+/* A whole pass of one path, as steps of tasks. Included after vectors.h, products.h and attention.h. */
 
-/* row [width] += weights [width], as far as they go, times factor. */
-INLINE void NAME(add_looked_up)(float *row, const Table *table, size_t index, const float *gains, size_t width) {
-    const int8_t *weights = table->weights + index * width;
-    float scale = table->scales[index];
-    for (size_t at = 0; at < width; at++) row[at] += (float)weights[at] * scale * (gains ? gains[at] : 1.0f);
+typedef struct {
+    const Network *network;
+    const Batch *batch;
+    const Scratch *scratch;
+    Team *team;
+    size_t threads, layer;
+    /* Of a step over rows: how many are a task, and what is quantized. */
+    size_t count, chunk, inputs;
+    const float *from, *gains;
+    const int64_t *chosen; /* the rows of `from`, or NULL for all */
+} NAME(Pass);
+
+/* Rows of a task, so that each thread gets several tasks, but no more than `most` rows in one. */
+INLINE size_t NAME(chunk_of)(const NAME(Pass) *pass, size_t rows, size_t most) {
+    size_t chunk = rows / (4 * pass->threads) + 1;
+    return chunk < most ? chunk : most;
 }
 
-/* Add rows [4, padded gram_width * 2] times the matrix gram_out to rows [4, padded width], for four vectors. */
-INLINE void NAME(add_grams)(const Network *network, const float *grams, float *rows, size_t at, const int count) {
-    size_t width = padded(network->width), inputs = 2 * network->gram_width;
-    floats sums[4][4] = {0};
-    for (size_t from = 0; from < inputs; from++) {
-        floats column[4];
-#pragma GCC unroll 4
-        for (int vector = 0; vector < 4; vector++)
-            column[vector] = NAME(load)(network->gram_out + from * width + at + vector * LANES);
-#pragma GCC unroll 4
-        for (int row = 0; row < count; row++)
-#pragma GCC unroll 4
-            for (int vector = 0; vector < 4; vector++)
-                sums[row][vector] =
-                    MULTIPLY_ADD(NAME(all)(grams[row * padded(inputs) + from]), column[vector], sums[row][vector]);
-    }
-#pragma GCC unroll 4
-    for (int row = 0; row < count; row++)
-#pragma GCC unroll 4
-        for (int vector = 0; vector < 4; vector++)
-            NAME(store)(rows + row * width + at + vector * LANES, sums[row][vector]);
+INLINE void NAME(over_rows)(NAME(Pass) *pass, Work *work, size_t count) {
+    pass->count = count, pass->chunk = NAME(chunk_of)(pass, count, 32);
+    do_step(pass->team, work, pass, (count + pass->chunk - 1) / pass->chunk);
 }
 
-/* Compute the input of the first layer: network.Network.entry, for rows [padded width]. */
-FUNCTION void NAME(enter)(const Network *network, const Batch *batch, const Scratch *scratch) {
-    size_t width = network->width, stride = padded(width), rows = batch->rows, half = network->gram_width;
-    size_t wide = padded(2 * half);
-    const int64_t *tokens = batch->numbers, *hints = tokens + 2 * rows, *strengths = tokens + 3 * rows;
-    memset(scratch->hidden, 0, rows * wide * sizeof(float));
-    for (size_t row = 0; row < rows; row++)
-        for (size_t kind = 0; kind < 2; kind++) {
-            size_t gram = (size_t)batch->numbers[(4 + kind) * rows + row] + kind * network->buckets;
-            NAME(add_looked_up)(scratch->hidden + row * wide + kind * half, &network->gram, gram, NULL, half);
-        }
-    for (size_t row = 0, count; row < rows; row += count) {
-        const float *grams = scratch->hidden + row * wide;
-        float *to = scratch->rows + row * stride;
-        count = rows - row < 4 ? 1 : 4;
-        for (size_t at = 0; at < stride; at += 4 * LANES)
-            if (count == 4) NAME(add_grams)(network, grams, to, at, 4);
-            else NAME(add_grams)(network, grams, to, at, 1);
-    }
-    for (size_t row = 0; row < rows; row++) {
-        float *to = scratch->rows + row * stride;
-        NAME(add_looked_up)(to, &network->embed, (size_t)tokens[row], NULL, width);
-        NAME(add_looked_up)(to, &network->hint, (size_t)hints[row], network->strength + strengths[row] * width, width);
-        float factor = NAME(norm_factor)(to, stride, width);
-        for (size_t at = 0; at < stride; at += LANES) NAME(store)(to + at, NAME(load)(to + at) * factor);
+#define EACH_ROW(pass, task)                                                                  \
+    for (size_t row = (task) * (pass)->chunk, end = row + (pass)->chunk; row < end && row < (pass)->count; row++)
+
+FUNCTION void NAME(enter_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Pass) *pass = argument;
+    (void)thread;
+    EACH_ROW(pass, task) {
+        size_t token = (size_t)pass->batch->numbers[row];
+        look_up(&pass->network->embed, token, pass->scratch->rows + row * pass->network->width);
     }
 }
 
-/* Quantize rows [count, padded inputs] for a product. Normalized, if `norm` is not 0: then a row's factor goes into its
-   scale, and no normalized row is ever written. */
-FUNCTION void NAME(quantize_rows)(const Scratch *scratch, const float *rows, size_t count, const Matrix *matrix,
-                                  int norm) {
-    size_t inputs = padded(matrix->inputs);
-    for (size_t row = 0; row < count; row++) {
-        const float *from = rows + row * inputs;
-        float gain = norm ? NAME(norm_factor)(from, inputs, matrix->inputs) : 1.0f;
-        scratch->row_scales[row] =
-            NAME(quantize)(from, inputs, matrix->levels, gain, scratch->quantized + row * inputs);
+/* Quantize rows for a product. Normalized, if there are gains. */
+FUNCTION void NAME(quantize_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Pass) *pass = argument;
+    const Scratch *scratch = pass->scratch;
+    size_t inputs = pass->inputs, groups = inputs / GROUP;
+    (void)thread;
+    EACH_ROW(pass, task) {
+        const float *from = pass->from + (pass->chosen ? (size_t)pass->chosen[row] : row) * inputs;
+        float factor = pass->gains ? NAME(norm_factor)(from, inputs, pass->network->epsilon) : 1.0f;
+        NAME(quantize)(from, inputs, factor, pass->gains, scratch->quantized + row * inputs,
+                       scratch->scales + row * groups, scratch->sums + row * groups);
     }
 }
 
-FUNCTION void NAME(product)(const Scratch *scratch, const float *rows, size_t count, const Matrix *matrix, int norm,
-                            float *result, enum NAME(Ending) ending) {
-    NAME(quantize_rows)(scratch, rows, count, matrix, norm);
-    NAME(Product) product = {matrix, scratch->quantized, scratch->row_scales,
-                             result, padded(matrix->outputs), ending};
-    NAME(multiply)(&product, count);
-}
-
-/* The logits of the wanted rows, and these rows as they come from the trunk: network.Network.logits. */
-FUNCTION void NAME(leave)(const Network *network, const Batch *batch, const Scratch *scratch) {
-    size_t width = network->width, stride = padded(width), words = padded(network->vocabulary);
-    float *chosen = scratch->mixed;
-    for (size_t one = 0; one < batch->wanted; one++)
-        memcpy(chosen + one * stride, scratch->rows + batch->wanted_rows[one] * stride, stride * sizeof *chosen);
-    NAME(product)(scratch, chosen, batch->wanted, &network->head, 1, batch->logits, NAME(STORE));
-    for (size_t one = 0; one < batch->wanted; one++) {
-        size_t row = (size_t)batch->wanted_rows[one];
-        float *trunk = batch->wanted_trunk + one * width, *from = chosen + one * stride;
-        const float *copy = network->copy + batch->numbers[3 * batch->rows + row] * (width + 1);
-        floats added = {0};
-        float factor = NAME(norm_factor)(from, stride, width);
-        for (size_t at = 0; at < width; at += LANES) { /* a whole number of vectors: heads are multiples of 16 */
-            floats value = NAME(load)(from + at) * factor;
-            NAME(store)(trunk + at, value);
-            added = MULTIPLY_ADD(value, NAME(load)(copy + at), added);
-        }
-        batch->logits[one * words + batch->numbers[2 * batch->rows + row]] += NAME(sum_of)(added) + copy[width];
+/* Quantize silu(gate) * up for the feed-forward's second product. */
+FUNCTION void NAME(activate_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Pass) *pass = argument;
+    const Scratch *scratch = pass->scratch;
+    size_t hidden = pass->network->hidden, groups = hidden / GROUP;
+    (void)thread;
+    EACH_ROW(pass, task) {
+        float *gate = scratch->wide + row * 2 * hidden, *up = gate + hidden;
+        for (size_t at = 0; at < hidden; at += LANES)
+            NAME(store)(gate + at, NAME(silu)(NAME(load)(gate + at)) * NAME(load)(up + at));
+        NAME(quantize)(gate, hidden, 1.0f, NULL, scratch->quantized + row * hidden, scratch->scales + row * groups,
+                       scratch->sums + row * groups);
     }
 }
 
-FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratch *scratch) {
+FUNCTION void NAME(write_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Pass) *pass = argument;
+    const Hole *hole = pass->batch->hole;
+    size_t stride = padded(qkv_width(pass->network));
+    (void)thread;
+    EACH_ROW(pass, task) {
+        while (row >= hole->first + hole->rows) hole++;
+        NAME(write_row)(pass->network, pass->batch, hole, pass->layer, row, pass->scratch->wide + row * stride);
+    }
+}
+
+/* A task is a chunk of a hole's rows with one key head. */
+FUNCTION void NAME(attend_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Pass) *pass = argument;
+    const Hole *hole = pass->batch->hole;
+    size_t heads = pass->network->key_heads, chunk = pass->chunk, tasks;
+    for (; task >= (tasks = (hole->rows + chunk - 1) / chunk * heads); hole++) task -= tasks;
+    size_t row = task / heads * chunk, end = row + chunk < hole->rows ? row + chunk : hole->rows;
+    NAME(attend)(pass->network, hole, pass->layer, task % heads, row, end, pass->scratch, thread);
+}
+
+FUNCTION void NAME(attention)(NAME(Pass) *pass) {
+    size_t tasks = 0;
+    NAME(over_rows)(pass, NAME(write_task), pass->batch->rows);
+    pass->chunk = NAME(chunk_of)(pass, pass->batch->rows, 16);
+    for (size_t at = 0; at < pass->batch->holes; at++)
+        tasks += (pass->batch->hole[at].rows + pass->chunk - 1) / pass->chunk * pass->network->key_heads;
+    do_step(pass->team, NAME(attend_task), pass, tasks);
+}
+
+/* Multiply the rows that were quantized last. */
+FUNCTION void NAME(product)(const NAME(Pass) *pass, size_t rows, const Matrix *matrix, float *result, int add) {
+    const Scratch *scratch = pass->scratch;
+    NAME(Product) product = {matrix, scratch->quantized, scratch->scales, scratch->sums, result, rows, CHUNK, add};
+    do_step(pass->team, NAME(product_task), &product,
+            (rows + CHUNK - 1) / CHUNK * (padded(matrix->outputs) / BLOCK));
+}
+
+FUNCTION void NAME(quantize_rows)(NAME(Pass) *pass, const float *from, size_t inputs, const float *gains) {
+    pass->from = from, pass->inputs = inputs, pass->gains = gains;
+    NAME(over_rows)(pass, NAME(quantize_task), pass->batch->rows);
+}
+
+FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratch *scratch, Team *team,
+                        size_t threads) {
+    NAME(Pass) pass = {.network = network, .batch = batch, .scratch = scratch, .team = team, .threads = threads};
     size_t rows = batch->rows;
-    memset(scratch->mixed, 0, rows * padded(network->width) * sizeof(float)); /* what is after the heads stays zero */
-    NAME(enter)(network, batch, scratch);
-    for (size_t at = 0; at < network->layers; at++) {
-        const Layer *layer = &network->layer[at];
-        NAME(product)(scratch, scratch->rows, rows, &layer->qkv, 1, scratch->qkv, NAME(STORE));
-        for (size_t hole = 0; hole < batch->holes; hole++) {
-            NAME(write_keys)(network, batch, &batch->hole[hole], at, scratch->qkv);
-            NAME(attend)(network, &batch->hole[hole], at, scratch);
-        }
-        NAME(product)(scratch, scratch->mixed, rows, &layer->out, 0, scratch->rows, NAME(ADD));
-        NAME(product)(scratch, scratch->rows, rows, &layer->up, 1, scratch->hidden, NAME(SQUARED_RELU));
-        NAME(product)(scratch, scratch->hidden, rows, &layer->down, 0, scratch->rows, NAME(ADD));
+    NAME(over_rows)(&pass, NAME(enter_task), rows);
+    for (pass.layer = 0; pass.layer < network->layers; pass.layer++) {
+        const Layer *layer = &network->layer[pass.layer];
+        NAME(quantize_rows)(&pass, scratch->rows, network->width, layer->norm);
+        NAME(product)(&pass, rows, &layer->qkv, scratch->wide, 0);
+        NAME(attention)(&pass);
+        NAME(quantize_rows)(&pass, scratch->mixed, mixed_width(network), NULL);
+        NAME(product)(&pass, rows, &layer->out, scratch->rows, 1);
+        NAME(quantize_rows)(&pass, scratch->rows, network->width, layer->feed_norm);
+        NAME(product)(&pass, rows, &layer->gate_up, scratch->wide, 0);
+        NAME(over_rows)(&pass, NAME(activate_task), rows);
+        NAME(product)(&pass, rows, &layer->down, scratch->rows, 1);
     }
-    if (batch->wanted) NAME(leave)(network, batch, scratch);
+    if (!batch->wanted) return;
+    pass.from = scratch->rows, pass.inputs = network->width, pass.gains = network->norm;
+    pass.chosen = batch->wanted_rows;
+    NAME(over_rows)(&pass, NAME(quantize_task), batch->wanted);
+    NAME(product)(&pass, batch->wanted, &network->embed, batch->logits, 0);
 }
+#undef EACH_ROW

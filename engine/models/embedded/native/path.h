@@ -10,9 +10,11 @@
 #undef floats
 #undef ints
 #undef bits
-#undef shorts
+#undef bytes
 #undef MAGIC
 #undef TILES
+#undef MORE_TILES
+#undef MULTIPLY
 #undef ROWS
 #undef FUNCTION
 #undef INLINE
@@ -22,7 +24,6 @@
 #undef PATH
 #undef LANES
 #undef TARGET
-#undef TOGETHER
 #undef ROW_VECTORS
 #undef TILE_ROWS
 #undef TILE_VECTORS
@@ -30,9 +31,9 @@
 #undef HEAD_VECTORS
 #undef MULTIPLY_ADD
 #undef MAXIMUM
-#undef LOAD_WEIGHTS
-#undef ALL_PAIRS
-#undef ADD_PAIRS
+#undef ADD_SMALL
+#undef ADD_DOT
+#undef ADDED_TO_8
 #undef LOAD_HALVES
 #undef STORE_HALVES
 #undef MOST_HALF

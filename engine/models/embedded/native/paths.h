@@ -5,14 +5,17 @@
 #include "network.h"
 
 /* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs a
-   product sums at once, and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are registers for; at most 6 and 4.
-   TOGETHER: how many inputs of an output are packed together. With 2, ADD_PAIRS adds products of pairs of int16;
-   with 4 and 8 rows are split into bytes (dots.h). */
+   product sums at once (ROW_VECTORS for a single row), and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are
+   registers for; at most 6 and 8, and 6 and 4.
+   ADD_SMALL(sum, a, x, b, y) adds the products of 4 weights from 0 to 15 and 4 numbers of a row in each lane, twice.
+   ADD_DOT(sum, a, x) does so once for weights of 8 bits, which have ADDED_TO_8 added: 128 where the instruction takes
+   them without a sign, else 0. */
+
+#define CHUNK 192 /* rows of a product's task: what is quantized of them stays in the second cache */
 
 typedef struct {
     const char *name;
-    void (*run)(const Network *, const Batch *, const Scratch *);
-    size_t together; /* inputs of an output that are packed together */
+    void (*run)(const Network *, const Batch *, const Scratch *, Team *, size_t threads);
     int available;
 } Path;
 
@@ -25,38 +28,30 @@ static void find_own_paths(Path *paths) { (void)paths; }
 #endif
 
 /* For any processor: vectors of 4, which the compiler maps to SSE2 and to NEON. */
-typedef int8_t Bytes __attribute__((vector_size(8)));
 typedef int16_t Pairs __attribute__((vector_size(16)));
 typedef int32_t Sums __attribute__((vector_size(16)));
 
-/* gcc would widen and multiply pairs one number after the other, so processors with instructions for it get them. */
-static inline Sums widened(const int8_t *from) {
-#if defined(__SSE2__)
-    __m128i narrow = _mm_loadl_epi64((const __m128i *)from);
-    return (Sums)_mm_srai_epi16(_mm_unpacklo_epi8(narrow, narrow), 8);
-#elif defined(__aarch64__)
-    return (Sums)vmovl_s8(vld1_s8(from));
-#else
-    Bytes narrow;
-    memcpy(&narrow, from, sizeof narrow);
-    return (Sums)__builtin_convertvector(narrow, Pairs);
-#endif
-}
-
-static inline Sums pair_products(Sums a, Sums b) {
+/* gcc would multiply pairs one number after the other, so processors with an instruction for it get that. */
+static inline Sums pair_products(Pairs a, Pairs b) {
 #if defined(__SSE2__)
     return (Sums)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #elif defined(__aarch64__)
     int32x4_t low = vmull_s16(vget_low_s16((int16x8_t)a), vget_low_s16((int16x8_t)b));
     return (Sums)vpaddq_s32(low, vmull_high_s16((int16x8_t)a, (int16x8_t)b));
 #else
-    return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+    return ((Sums)a << 16 >> 16) * ((Sums)b << 16 >> 16) + ((Sums)a >> 16) * ((Sums)b >> 16);
 #endif
+}
+
+/* The products of 4 int8 in each lane: of the even ones and of the odd ones. */
+static inline Sums four_products(Sums a, Sums b) {
+    typedef uint16_t Shifted __attribute__((vector_size(16)));
+    Pairs even_a = (Pairs)((Shifted)a << 8) >> 8, even_b = (Pairs)((Shifted)b << 8) >> 8;
+    return pair_products(even_a, even_b) + pair_products((Pairs)a >> 8, (Pairs)b >> 8);
 }
 
 #define PATH plain
 #define TARGET
-#define TOGETHER 2
 #define LANES 4
 #define ROW_VECTORS 4
 #define TILE_ROWS 4
@@ -69,17 +64,17 @@ static inline Sums pair_products(Sums a, Sums b) {
 #elif defined(__aarch64__)
 #define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
 #endif
-#define LOAD_WEIGHTS(from) (ints) widened(from)
-#define ALL_PAIRS(numbers) ((ints){0} + (numbers))
-#define ADD_PAIRS(sum, a, b) (sum) + (ints)pair_products((Sums)(a), (Sums)(b))
+#define ADD_DOT(sum, a, x) (sum) + (ints)four_products((Sums)(a), (Sums)(x))
+#define ADD_SMALL(sum, a, x, b, y) ADD_DOT(ADD_DOT(sum, a, x), b, y)
+#define ADDED_TO_8 0
 #include "path.h"
 
 #define PATHS 4
 
 /* Write the paths, the fastest first. */
 static void find_paths(Path paths[PATHS]) {
-    for (int path = 0; path < PATHS; path++) paths[path] = (Path){NULL, NULL, 0, 0};
+    for (int path = 0; path < PATHS; path++) paths[path] = (Path){NULL, NULL, 0};
     find_own_paths(paths);
-    paths[PATHS - 1] = (Path){"plain", run_plain, 2, 1};
+    paths[PATHS - 1] = (Path){"plain", run_plain, 1};
 }
 #endif

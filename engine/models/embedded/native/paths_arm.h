@@ -1,10 +1,7 @@
-/* The paths of 64-bit ARM: NEON with the dot product of int8, and with the matrix product of int8. Included by paths.h
-   alone. What has neither takes the plain path, which the compiler maps to NEON. */
+/* The paths of 64-bit ARM: NEON with the dot product of int8. Included by paths.h alone. What lacks it takes the plain path, which the compiler maps to NEON. */
 #include <arm_neon.h>
 
-#if defined(__APPLE__)
-#include <sys/sysctl.h>
-#elif defined(__linux__)
+#if defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -16,69 +13,36 @@
 #elif !defined(__clang__) && __GNUC__ >= 8
 #define DOT_TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
 #endif
-#if defined(__ARM_FEATURE_MATMUL_INT8)
-#define MATRIX_TARGET
-#elif defined(__clang__) && __clang_major__ >= 16
-#define MATRIX_TARGET __attribute__((target("i8mm")))
-#elif !defined(__clang__) && __GNUC__ >= 10
-#define MATRIX_TARGET __attribute__((target("arch=armv8.2-a+i8mm")))
-#endif
-
-#define MULTIPLY_ADD_4(a, b, c) (floats) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
-#define MAXIMUM_4(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
-#define LOAD_HALVES_4(from) (floats) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)))
-#define STORE_HALVES_4(to, value) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)(value))))
 
 #ifdef DOT_TARGET
 #define PATH dot
 #define TARGET DOT_TARGET
-#define TOGETHER 4
 #define LANES 4
 #define ROW_VECTORS 8
 #define TILE_ROWS 4
-#define TILE_VECTORS 2
+#define TILE_VECTORS 4
 #define HEAD_ROWS 6
 #define HEAD_VECTORS 4
-#define MULTIPLY_ADD MULTIPLY_ADD_4
-#define MAXIMUM MAXIMUM_4
-#define LOAD_HALVES LOAD_HALVES_4
-#define STORE_HALVES STORE_HALVES_4
-#include "path.h"
-#endif
-
-#ifdef MATRIX_TARGET
-#define PATH matrix
-#define TARGET MATRIX_TARGET
-#define TOGETHER 8
-#define LANES 4
-#define ROW_VECTORS 8
-#define TILE_ROWS 4
-#define TILE_VECTORS 2
-#define HEAD_ROWS 6
-#define HEAD_VECTORS 4
-#define MULTIPLY_ADD MULTIPLY_ADD_4
-#define MAXIMUM MAXIMUM_4
-#define LOAD_HALVES LOAD_HALVES_4
-#define STORE_HALVES STORE_HALVES_4
+#define MULTIPLY_ADD(a, b, c) (floats) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
+#define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
+#define LOAD_HALVES(from) (floats) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)))
+#define STORE_HALVES(to, value) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)(value))))
+#define ADD_DOT(sum, a, x) (ints) vdotq_s32((int32x4_t)(sum), (int8x16_t)(a), (int8x16_t)(x))
+#define ADD_SMALL(sum, a, x, b, y) ADD_DOT(ADD_DOT(sum, a, x), b, y)
+#define ADDED_TO_8 0
 #include "path.h"
 #endif
 
 /* Write the paths that this processor may have, the fastest first. */
 static void find_own_paths(Path *paths) {
-    int dot = 0, matrix = 0;
+    int dot = 0;
 #if defined(__APPLE__)
-    size_t size = sizeof matrix;
     dot = 1; /* in every processor of Apple's that runs macOS */
-    if (sysctlbyname("hw.optional.arm.FEAT_I8MM", &matrix, &size, NULL, 0)) matrix = 0;
 #elif defined(__linux__)
-    dot = (int)(getauxval(AT_HWCAP) >> 20 & 1);     /* HWCAP_ASIMDDP */
-    matrix = (int)(getauxval(AT_HWCAP2) >> 13 & 1); /* HWCAP2_I8MM */
-#endif
-#ifdef MATRIX_TARGET
-    paths[0] = (Path){"neon-matrix", run_matrix, 8, matrix};
+    dot = (int)(getauxval(AT_HWCAP) >> 20 & 1); /* HWCAP_ASIMDDP */
 #endif
 #ifdef DOT_TARGET
-    paths[1] = (Path){"neon-dot", run_dot, 4, dot};
+    paths[0] = (Path){"neon-dot", run_dot, dot};
 #endif
-    (void)dot, (void)matrix;
+    (void)dot, (void)paths;
 }

@@ -8,11 +8,11 @@
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES)));
 typedef uint32_t NAME(bits) __attribute__((vector_size(4 * LANES)));
-typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES)));
+typedef int8_t NAME(bytes) __attribute__((vector_size(LANES)));
 #define floats NAME(floats)
 #define ints NAME(ints)
 #define bits NAME(bits)
-#define shorts NAME(shorts)
+#define bytes NAME(bytes)
 
 INLINE floats NAME(load)(const float *from) {
     floats value;
@@ -50,6 +50,13 @@ INLINE float NAME(sum_of)(floats value) {
     return lanes[0];
 }
 
+INLINE int32_t NAME(whole_sum_of)(ints value) {
+    int32_t lanes[LANES], sum = 0;
+    memcpy(lanes, &value, sizeof lanes);
+    for (int lane = 0; lane < LANES; lane++) sum += lanes[lane];
+    return sum;
+}
+
 INLINE float NAME(largest_of)(floats value) {
     float lanes[LANES];
     memcpy(lanes, &value, sizeof lanes);
@@ -82,15 +89,20 @@ INLINE floats NAME(power)(floats value) {
     return (floats)(((bits)sum + ((bits)whole << 23)) & (bits)known);
 }
 
-/* Return what a row [count] is multiplied with to have unit mean square over `width` numbers. */
-INLINE float NAME(norm_factor)(const float *row, size_t count, size_t width) {
+/* value / (1 + e to the power of -value). That power could overflow, but not that of what is never positive. */
+INLINE floats NAME(silu)(floats value) {
+    floats power = NAME(power)(-NAME(absolute)(value));
+    return value * NAME(select)(value < 0, power, NAME(all)(1.0f)) / (power + 1.0f);
+}
+
+/* Return what a row [width] is multiplied with to have unit mean square. */
+INLINE float NAME(norm_factor)(const float *row, size_t width, float epsilon) {
     floats squares = NAME(all)(0);
-    for (size_t at = 0; at < count; at += LANES) {
+    for (size_t at = 0; at < width; at += LANES) {
         floats value = NAME(load)(row + at);
         squares = MULTIPLY_ADD(value, value, squares);
     }
-    float size = sqrtf(NAME(sum_of)(squares) / (float)width);
-    return 1.0f / (size > 1e-6f ? size : 1e-6f);
+    return 1.0f / sqrtf(NAME(sum_of)(squares) / (float)width + epsilon);
 }
 
 #define MOST_HALF 65504.0f
