@@ -10,7 +10,6 @@
 #undef floats
 #undef ints
 #undef bits
-#undef bytes
 #undef MAGIC
 #undef TILES
 #undef MORE_TILES
@@ -31,7 +30,11 @@
 #undef HEAD_VECTORS
 #undef MULTIPLY_ADD
 #undef MAXIMUM
+#undef LARGEST_OF
+#undef WHOLE_SUM_OF
+#undef NARROW
 #undef ADD_SMALL
+#undef WIDEN
 #undef ADD_DOT
 #undef ADDED_TO_8
 #undef LOAD_HALVES

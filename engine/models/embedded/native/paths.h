@@ -7,9 +7,12 @@
 /* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs a
    product sums at once (ROW_VECTORS for a single row), and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are
    registers for; at most 6 and 8, and 6 and 4.
-   ADD_SMALL(sum, a, x, b, y) adds the products of 4 weights from 0 to 15 and 4 numbers of a row in each lane, twice.
-   ADD_DOT(sum, a, x) does so once for weights of 8 bits, which have ADDED_TO_8 added: 128 where the instruction takes
-   them without a sign, else 0. */
+   NARROW(to, whole) writes whole numbers as int8: compilers convert vectors to bytes one number after the other.
+   ADD_DOT(sum, a, x) adds the products of 4 weights of 8 bits and 4 numbers of a row in each lane. The weights have
+   ADDED_TO_8 added: 128 where the instruction takes them without a sign, else 0. ADD_SMALL does so for weights from 0
+   to 15. Where it sums in int16, WIDEN gives the sums in int32. */
+
+#define MOST_VECTORS 8
 
 #define CHUNK 192 /* rows of a product's task: what is quantized of them stays in the second cache */
 
@@ -50,6 +53,10 @@ static inline Sums four_products(Sums a, Sums b) {
     return pair_products(even_a, even_b) + pair_products((Pairs)a >> 8, (Pairs)b >> 8);
 }
 
+static inline void narrow_plain(int8_t *to, Sums whole) {
+    for (int lane = 0; lane < 4; lane++) to[lane] = (int8_t)whole[lane];
+}
+
 #define PATH plain
 #define TARGET
 #define LANES 4
@@ -64,8 +71,9 @@ static inline Sums four_products(Sums a, Sums b) {
 #elif defined(__aarch64__)
 #define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
 #endif
+#define NARROW(to, whole) narrow_plain((int8_t *)(to), (Sums)(whole))
 #define ADD_DOT(sum, a, x) (sum) + (ints)four_products((Sums)(a), (Sums)(x))
-#define ADD_SMALL(sum, a, x, b, y) ADD_DOT(ADD_DOT(sum, a, x), b, y)
+#define ADD_SMALL ADD_DOT
 #define ADDED_TO_8 0
 #include "path.h"
 

@@ -14,6 +14,12 @@
 #define DOT_TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
 #endif
 
+static inline void narrow_4(int8_t *to, int32x4_t whole) {
+    int16x4_t shorts = vmovn_s32(whole);
+    int8x8_t bytes = vmovn_s16(vcombine_s16(shorts, shorts));
+    memcpy(to, &bytes, 4);
+}
+
 #ifdef DOT_TARGET
 #define PATH dot
 #define TARGET DOT_TARGET
@@ -27,8 +33,9 @@
 #define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
 #define LOAD_HALVES(from) (floats) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)))
 #define STORE_HALVES(to, value) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)(value))))
+#define NARROW(to, whole) narrow_4((int8_t *)(to), (int32x4_t)(whole))
 #define ADD_DOT(sum, a, x) (ints) vdotq_s32((int32x4_t)(sum), (int8x16_t)(a), (int8x16_t)(x))
-#define ADD_SMALL(sum, a, x, b, y) ADD_DOT(ADD_DOT(sum, a, x), b, y)
+#define ADD_SMALL ADD_DOT
 #define ADDED_TO_8 0
 #include "path.h"
 #endif

@@ -27,20 +27,20 @@ INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const 
             largest = NAME(maximum)(largest, NAME(absolute)(value[vector]));
         }
         float most = NAME(largest_of)(largest), finer = 127.0f / most;
-        ints sum = {0};
+        bits sum = {0};
 #pragma GCC unroll 16
         for (int vector = 0; vector < GROUP / LANES; vector++) {
-            bytes narrow = __builtin_convertvector(NAME(rounded)(value[vector] * finer), bytes);
-            sum += __builtin_convertvector(narrow, ints);
-            memcpy(quantized + vector * LANES, &narrow, sizeof narrow);
+            ints whole = NAME(rounded)(value[vector] * finer);
+            sum += (bits)whole;
+            NARROW(quantized + vector * LANES, whole);
         }
         scales[group] = most * (1.0f / 127.0f);
-        sums[group] = NAME(whole_sum_of)(sum);
+        sums[group] = NAME(whole_sum_of)((ints)sum);
     }
 }
 
-INLINE ints NAME(load_words)(const uint8_t *from) {
-    ints value;
+INLINE bits NAME(load_words)(const uint8_t *from) {
+    bits value;
     memcpy(&value, from, sizeof value);
     return value;
 }
@@ -52,6 +52,61 @@ INLINE ints NAME(four)(const int8_t *from) {
     return numbers - (ints){0};
 }
 
+/* Add the products of a group's inputs `from` to `end`. A word of int4 gives its inputs in two halves, one after the
+   other: both at once would leave too few registers for sums. */
+INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
+                             size_t inputs, int from, int end, const int rows, const int vectors, const int width) {
+    for (int at = from; at < end; at += 32 / width)
+#pragma GCC unroll 2
+        for (int half = 0; half < 8 / width; half++) {
+            ints column[MOST_VECTORS];
+            /* Otherwise gcc loads early what comes later, and puts sums into memory for it. */
+            __asm__ volatile("" ::: "memory");
+#pragma GCC unroll 8
+            for (int vector = 0; vector < vectors; vector++) {
+                bits word = NAME(load_words)(words + at * width / 32 * BLOCK * 4 + vector * LANES * 4);
+                if (width == 4) word = word >> 4 * half & 0x0f0f0f0fu;
+                else if (ADDED_TO_8) word ^= 0x80808080u;
+                column[vector] = (ints)word;
+            }
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++) {
+                ints numbers = NAME(four)(quantized + (size_t)one * inputs + at + 4 * half);
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++)
+                    sums[one][vector] = width == 4 ? ADD_SMALL(sums[one][vector], column[vector], numbers)
+                                                   : ADD_DOT(sums[one][vector], column[vector], numbers);
+            }
+        }
+}
+
+/* Write the sums over a group, less what was added to the weights. */
+INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
+                            size_t inputs, const int32_t *row_sums, const int rows, const int vectors,
+                            const int width) {
+    const uint32_t added = width == 4 ? 8 : ADDED_TO_8;
+#pragma GCC unroll 6
+    for (int one = 0; one < rows; one++) {
+        uint32_t start = 0u - added * (uint32_t)row_sums[(size_t)one * (inputs / GROUP)];
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
+    }
+#ifdef WIDEN
+    if (width == 4) { /* sums of int16, which hold the products of 32 inputs */
+        for (int from = 0; from < GROUP; from += 32) {
+            ints narrow[TILE_ROWS][MOST_VECTORS] = {0};
+            NAME(add_inputs)(narrow, words, quantized, inputs, from, from + 32, rows, vectors, width);
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++) sums[one][vector] += WIDEN(narrow[one][vector]);
+        }
+        return;
+    }
+#endif
+    NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, rows, vectors, width);
+}
+
 /* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. The last three are constants where this is
    inlined. */
 INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors,
@@ -59,52 +114,27 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
     size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
     const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(width);
     const int8_t *quantized = product->quantized + row * inputs;
-    const int32_t added = width == 4 ? 8 : ADDED_TO_8;
-    floats values[TILE_ROWS][8] = {0};
-    for (size_t group = 0; group < groups; group++, piece += piece_bytes(width), quantized += GROUP) {
+    const int32_t *row_sums = product->sums + row * groups;
+    const float *row_scales = product->scales + row * groups;
+    floats values[TILE_ROWS][MOST_VECTORS];
+#pragma GCC unroll 6
+    for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
+    /* They stay in memory, so that the registers are for the sums of a group. */
+    __asm__ volatile("" : : "r"(values) : "memory");
+    for (size_t group = 0; group < groups; group++, piece += piece_bytes(width)) {
         const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
         const uint8_t *words = piece + BLOCK * sizeof *scales + output % BLOCK * 4;
-        ints sums[TILE_ROWS][8];
-#pragma GCC unroll 6
-        for (int one = 0; one < rows; one++)
-#pragma GCC unroll 8
-            for (int vector = 0; vector < vectors; vector++)
-                sums[one][vector] = (ints){0} - added * product->sums[(row + one) * groups + group];
-        for (int at = 0; at < GROUP; at += 32 / width, words += BLOCK * 4) {
-            ints low[8], high[8];
-#pragma GCC unroll 8
-            for (int vector = 0; vector < vectors; vector++) {
-                low[vector] = NAME(load_words)(words + vector * LANES * 4);
-                if (width == 4) {
-                    high[vector] = (ints)((bits)low[vector] >> 4 & 0x0f0f0f0fu);
-                    low[vector] = (ints)((bits)low[vector] & 0x0f0f0f0fu);
-                } else if (added) {
-                    low[vector] = (ints)((bits)low[vector] ^ 0x80808080u);
-                }
-            }
-#pragma GCC unroll 6
-            for (int one = 0; one < rows; one++) {
-                ints first = NAME(four)(quantized + one * inputs + at);
-                if (width == 4) {
-                    ints second = NAME(four)(quantized + one * inputs + at + 4);
-#pragma GCC unroll 8
-                    for (int vector = 0; vector < vectors; vector++)
-                        sums[one][vector] = ADD_SMALL(sums[one][vector], low[vector], first, high[vector], second);
-                } else {
-#pragma GCC unroll 8
-                    for (int vector = 0; vector < vectors; vector++)
-                        sums[one][vector] = ADD_DOT(sums[one][vector], low[vector], first);
-                }
-            }
-        }
+        ints sums[TILE_ROWS][MOST_VECTORS];
+        NAME(add_group)(sums, words, quantized + group * GROUP, inputs, row_sums + group, rows, vectors, width);
 #pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++) {
             floats scale = NAME(load_half)(scales + vector * LANES);
 #pragma GCC unroll 6
             for (int one = 0; one < rows; one++)
                 values[one][vector] = MULTIPLY_ADD(__builtin_convertvector(sums[one][vector], floats) * scale,
-                                                   NAME(all)(product->scales[(row + one) * groups + group]),
-                                                   values[one][vector]);
+                                                   NAME(all)(row_scales[one * groups + group]), values[one][vector]);
         }
     }
 #pragma GCC unroll 6

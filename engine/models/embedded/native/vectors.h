@@ -8,11 +8,9 @@
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES)));
 typedef uint32_t NAME(bits) __attribute__((vector_size(4 * LANES)));
-typedef int8_t NAME(bytes) __attribute__((vector_size(LANES)));
 #define floats NAME(floats)
 #define ints NAME(ints)
 #define bits NAME(bits)
-#define bytes NAME(bytes)
 
 INLINE floats NAME(load)(const float *from) {
     floats value;
@@ -51,13 +49,20 @@ INLINE float NAME(sum_of)(floats value) {
 }
 
 INLINE int32_t NAME(whole_sum_of)(ints value) {
-    int32_t lanes[LANES], sum = 0;
+#ifdef WHOLE_SUM_OF
+    return WHOLE_SUM_OF(value);
+#else
+    uint32_t lanes[LANES], sum = 0;
     memcpy(lanes, &value, sizeof lanes);
     for (int lane = 0; lane < LANES; lane++) sum += lanes[lane];
-    return sum;
+    return (int32_t)sum;
+#endif
 }
 
 INLINE float NAME(largest_of)(floats value) {
+#ifdef LARGEST_OF
+    return LARGEST_OF(value);
+#else
     float lanes[LANES];
     memcpy(lanes, &value, sizeof lanes);
 #pragma GCC unroll 4
@@ -66,6 +71,7 @@ INLINE float NAME(largest_of)(floats value) {
         for (int lane = 0; lane < half; lane++)
             lanes[lane] = lanes[lane] > lanes[lane + half] ? lanes[lane] : lanes[lane + half];
     return lanes[0];
+#endif
 }
 
 #define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low bits */
