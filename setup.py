@@ -13,9 +13,7 @@ KERNEL = Extension(
     depends=[str(header) for header in sorted(Path("engine/models/embedded/native").glob("*.h"))],
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     # No contraction: a row's rounding must not depend on how the compiler treats the rows that are computed with it.
-    extra_compile_args=[]
-    if sys.platform == "win32"
-    else ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off", "-pthread"],
+    extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off", "-pthread"],
     extra_link_args=[] if sys.platform == "win32" else ["-pthread"],
     py_limited_api=True,
     optional=True,

@@ -32,7 +32,7 @@ def load_embedded(folder: str | Path, runner: str = "auto") -> EmbeddedModel:
         return model
     skip_without(runner)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.models.embedded.load.host_pass", lambda weights, shape: host(runner, weights, shape))
+        patch.setattr("engine.models.embedded.load.host_pass", lambda weights, shape, _: host(runner, weights, shape))
         found = folder_of(str(folder))
         return load_folder(found, json.loads((found / "config.json").read_text()), 1, "cpu")
 

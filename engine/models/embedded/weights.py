@@ -15,7 +15,7 @@ from engine.models.embedded.shape import GROUP, Floats, Shape
 
 SCALE = ".scale"
 _SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
-"""Of the scale that holds a group's largest weight. A smaller one clips it, and rounds the other weights more finely."""
+"""Of the scale that holds a group's largest weight. A smaller one clips it, and rounds the others finer."""
 _AT_ONCE = 1 << 15
 """Groups whose scales are searched at once: more would not fit in the cache."""
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
