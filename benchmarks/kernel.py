@@ -1,172 +1,148 @@
-"""What a pass costs in the kernel, on each of its paths: `python benchmarks/kernel.py`, on one core.
+"""What a pass of the embedded model costs in the kernel, on each of its paths: `python benchmarks/kernel.py`.
 
-Rows of one hole after a context, with the logits of all rows, beside the same pass in torch with the same weights. All
-take turns in one run, a few passes a turn, as a fill runs several; so their ratios count, and not their milliseconds.
-The fastest pass is shown, because other work on the machine only adds. The floor is what the processor's arithmetic and
-the reading of the weights allow: benchmarks/kernel_floor.c measures both, if there is gcc.
+Random weights of the real shape, so no model is needed: speed does not depend on their values. Rows of one hole after a
+context, with the logits of all rows, and the reading of a context at once. All paths and numbers of threads take turns
+in one run, so their ratios count, and not their milliseconds. The fastest pass is shown, because other work on the
+machine only adds; the median beside it is in benchmarks/out/kernel.jsonl.
 """
 
 import argparse
 import json
-import shutil
 import statistics
-import subprocess
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import attrs
 import numpy as np
-import torch
 from machine import this_machine
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from engine.fill.stream import StreamPass
-from engine.library.device_memory import processor_has_bf16
-from engine.library.resolve import folder_of
-from engine.models.embedded.host_runner import HostRunner
 from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
-from engine.models.embedded.load import load
-from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.numpy_pass import HostPass, NumpyPass
-from engine.models.embedded.rows import PackedRows
-from engine.models.embedded.runner import Runner
-from engine.models.embedded.shape import Shape
-from engine.models.embedded.weights import Weights
+from engine.models.embedded.numpy_pass import Hole
+from engine.models.embedded.shape import GROUP, Shape
+from engine.models.embedded.slabs import SlabContext
+from engine.models.embedded.weights import SCALE, Weights, shapes_of
 
-ROWS = (1, 8, 16, 32)
-_PASSES = 5
-"""Of one runner in a turn."""
+SHAPE = Shape(
+    vocabulary=16_384,
+    width=576,
+    layers=30,
+    heads=9,
+    key_heads=3,
+    head_width=64,
+    hidden=1536,
+    context_tokens=1024,
+    canvas_tokens=32,
+    rope_base=100_000.0,
+)
 _OUT = Path(__file__).resolve().parent / "out"
 
 
 @attrs.frozen
-class Speeds:
-    """Of one path: products of int16 and of fp32 added up in a second, and bytes of weights read in a second."""
+class Measured:
+    """Milliseconds of a pass of some rows after a context: the fastest and the median. `logits`: of how many rows."""
 
-    ints: float
-    floats: float
-    bytes: float
+    path: str
+    threads: int
+    rows: int
+    keys: int
+    logits: int
+    fastest: float
+    median: float
 
 
 @attrs.frozen
-class Measured:
-    """Milliseconds of one pass: the median, the fastest, and what the arithmetic allows (None where not known)."""
+class Task:
+    """Rows of one hole after `keys` tokens."""
 
-    runner: str
     rows: int
-    median: float
-    fastest: float
-    floor: float | None
+    keys: int
+    logits: int
+
+    @property
+    def name(self) -> str:
+        return f"read {self.rows}" if not self.logits else "1 row" if self.rows == 1 else f"{self.rows} rows"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a pass costs on each path of the kernel.")
-    parser.add_argument("--model", default="embedded", help='"embedded" or a folder with a model')
     parser.add_argument("--keys", type=int, default=300, help="tokens of the context")
-    parser.add_argument("--turns", type=int, default=20)
-    parser.add_argument("--torch", choices=("bf16", "fp32"), default=_precision(), help="what torch computes in")
+    parser.add_argument("--rows", type=int, nargs="*", default=[1, 2, 4, 8, 12, 16, 32])
+    parser.add_argument("--read", type=int, nargs="*", default=[256, 768], help="tokens of contexts to read at once")
+    parser.add_argument("--turns", type=int, default=10)
+    parser.add_argument("--paths", nargs="*", default=kernel_paths())
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    folder = folder_of(arguments.model)
-    reference = load(folder, json.loads((folder / "config.json").read_text()), 1, "cpu", arguments.torch)
-    weights, shape = Weights.load(folder / "model.safetensors"), reference.card.shape
-    runners: dict[str, Runner] = {f"torch {arguments.torch}": reference.runner}
-    hosts: list[HostPass] = [KernelPass(weights, shape, path) for path in kernel_paths()]
-    for host in (*hosts, NumpyPass(weights, shape)):
-        runners[host.name] = HostRunner(host, shape, [], [])
-    speeds = measured_speeds(shape)
-    results: list[Measured] = []
-    for rows in ROWS:
-        times = in_turns(reference, runners, arguments.keys, rows, arguments.turns)
-        results += [
-            Measured(name, rows, statistics.median(taken), min(taken), floor(shape, rows, arguments.keys, speeds, name))
-            for name, taken in times.items()
-        ]
-    _show(results, arguments.keys)
+    weights = random_weights(SHAPE)
+    # Each has its own weights in memory, as a process that runs one of them alone.
+    kernels = {
+        (path, threads): KernelPass(weights, SHAPE, path, threads)
+        for path in arguments.paths
+        for threads in arguments.threads
+    }
+    tasks = [Task(rows, arguments.keys, rows) for rows in arguments.rows]
+    tasks += [Task(rows, 0, 0) for rows in arguments.read]
+    results = [result for task in tasks for result in measured(kernels, task, arguments.turns)]
+    _show(results, tasks, kernels)
     _OUT.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(attrs.asdict(this_machine())), *(json.dumps(attrs.asdict(result)) for result in results)]
     (_OUT / "kernel.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def _precision() -> Literal["bf16", "fp32"]:
-    """Return what torch computes fastest in on this processor."""
-    return "bf16" if processor_has_bf16() else "fp32"
-
-
-def in_turns(
-    model: EmbeddedModel, runners: dict[str, Runner], keys: int, rows: int, turns: int
-) -> dict[str, list[float]]:
-    """Return the milliseconds of each runner's passes. The first one of a turn is not counted: its weights are not in
-    the cache."""
+def random_weights(shape: Shape) -> Weights:
+    """Return weights in int4, with an embedding in int8."""
     rng = np.random.default_rng(0)
-    tokens = rng.integers(8, model.card.shape.vocabulary, keys + rows).tolist()
-    passes: dict[str, StreamPass] = {}
-    for name, runner in runners.items():
-        context = runner.new_context()
-        _run(model, runner, StreamPass(context, tokens[:keys], [], []))
-        context.tokens += tokens[:keys]
-        passes[name] = StreamPass(context, tokens[keys:], [], range(rows))
-    taken: dict[str, list[float]] = {name: [] for name in runners}
+    stored: dict[str, NDArray[np.generic]] = {}
+    for name, size in shapes_of(shape).items():
+        if len(size) == 1:
+            stored[name] = np.ones(size, np.float32)
+            continue
+        int8 = name == "embed.weight"
+        largest = 127 if int8 else 8
+        values = np.frombuffer(rng.bytes(size[0] * size[1] // (1 if int8 else 2)), np.int8 if int8 else np.uint8)
+        stored[name] = values.reshape(size[0], -1)
+        stored[name + SCALE] = np.full((size[0], size[1] // GROUP), 1.5 / largest / size[1] ** 0.5, np.float16)
+    return Weights(stored)
+
+
+def measured(kernels: dict[tuple[str, int], KernelPass], task: Task, turns: int) -> Iterable[Measured]:
+    """Return what the passes of a task took. The first of a turn is not counted: its weights are not in the cache."""
+    rng = np.random.default_rng(0)
+    positions = np.arange(task.keys + task.rows)
+    numbers = np.stack((rng.integers(0, SHAPE.vocabulary, len(positions)), positions))
+    context = SlabContext(SHAPE, np.float16)
+    context.reserve(len(positions))
+    first = next(iter(kernels.values()))
+    if task.keys:
+        first.run(numbers[:, : task.keys].copy(), [Hole(task.keys, task.keys, 0, context.slabs)], np.zeros(0, np.int64))
+    last = numbers[:, task.keys :].copy()
+    hole = Hole(task.rows, task.rows, task.keys, context.slabs)
+    taken: dict[tuple[str, int], list[float]] = {each: [] for each in kernels}
     for _ in range(turns):
-        for name, runner in runners.items():
-            taken[name] += [_run(model, runner, passes[name]) for _ in range(_PASSES)][1:]
-    return taken
+        for each, kernel in kernels.items():
+            for counts in (False, *(True,) * (4 if task.rows < 64 else 1)):
+                started = time.perf_counter()
+                kernel.run(last, [hole], np.arange(task.logits))
+                if counts:
+                    taken[each].append((time.perf_counter() - started) * 1000)
+    return [
+        Measured(path, threads, task.rows, task.keys, task.logits, min(times), statistics.median(times))
+        for (path, threads), times in taken.items()
+    ]
 
 
-def _run(model: EmbeddedModel, runner: Runner, item: StreamPass) -> float:
-    """Run a pass over already prepared rows and return its milliseconds."""
-    packed = PackedRows.of([item], [len(item.context.tokens)], model.card.marks, model.card.shape.gram_buckets)
-    started = time.perf_counter()
-    with torch.inference_mode():
-        runner.run([item], packed).logits()
-    return (time.perf_counter() - started) * 1000
-
-
-def measured_speeds(shape: Shape) -> dict[str, Speeds]:
-    """Return what each path's arithmetic reaches here; nothing without gcc or on another processor."""
-    if shutil.which("gcc") is None or not kernel_paths():
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        program, source = Path(folder) / "floor", Path(__file__).with_name("kernel_floor.c")
-        if subprocess.run(["gcc", "-O2", str(source), "-o", str(program)], capture_output=True).returncode:
-            return {}
-        command = [str(program), str(_products_a_row(shape)), *kernel_paths()]
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return {name: Speeds(*map(float, numbers)) for name, *numbers in (line.split() for line in lines)}
-
-
-def floor(shape: Shape, rows: int, keys: int, speeds: dict[str, Speeds], name: str) -> float | None:
-    """Return the milliseconds of the products and the attention, or of reading the weights if that is more."""
-    speed = speeds.get(name)
-    if speed is None:
-        return None
-    attention = 2 * shape.layers * shape.width * rows * (keys + (rows + 1) / 2)
-    computing = rows * _products_a_row(shape) / speed.ints + attention / speed.floats
-    return 1000 * max(computing, _products_a_row(shape) / speed.bytes)
-
-
-def _products_a_row(shape: Shape) -> int:
-    """Return the int8 weights that each row is multiplied with; each takes a byte."""
-    return shape.width * (shape.layers * (4 + 2 * shape.feed_forward) * shape.width + shape.vocabulary)
-
-
-def _show(results: Sequence[Measured], keys: int) -> None:
-    table = Table(title=f"a pass after {keys} keys: fastest ms, times as fast as torch (and as the floor)")
+def _show(results: list[Measured], tasks: list[Task], kernels: Iterable[tuple[str, int]]) -> None:
+    table = Table(title="a pass: the fastest, ms")
     table.add_column("")
-    for rows in ROWS:
-        table.add_column(f"{rows} rows" if rows > 1 else "1 row", justify="right")
-    for name in dict.fromkeys(result.runner for result in results):
-        cells = []
-        for result in (result for result in results if result.runner == name):
-            torch_ms = next(other.fastest for other in results if other.rows == result.rows)
-            beside = "" if result.floor is None else f", {result.floor / result.fastest:.2f}"
-            cells.append(f"{result.fastest:.3f} ({torch_ms / result.fastest:.1f}x{beside})")
-        table.add_row(name, *cells)
-    Console(highlight=False, width=120).print(table)
+    for task in tasks:
+        table.add_column(task.name, justify="right")
+    for path, threads in kernels:
+        own = [result.fastest for result in results if (result.path, result.threads) == (path, threads)]
+        table.add_row(f"{path}, {threads} thread{'s' if threads > 1 else ''}", *(f"{ms:.2f}" for ms in own))
+    Console(highlight=False, width=140).print(table)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,22 @@ from fetch_neon import ARM, COMPILER, EMULATOR, PYTHON, ROOT
 
 SOURCE = ROOT / "engine" / "models" / "embedded" / "native" / "module.c"
 TESTS = ROOT / "tests" / "engine" / "models" / "embedded"
-FLAGS = ("-fPIC", "-std=gnu11", "-ffp-contract=off", "-DPy_LIMITED_API=0x030B0000", "-Wall", "-Wextra", "-Werror")
+FLAGS = (
+    "-fPIC",
+    "-pthread",
+    "-std=gnu11",
+    "-ffp-contract=off",
+    "-DPy_LIMITED_API=0x030B0000",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
 FAST = ["-O3", "-fno-sanitize=all"]
 TRAPPING = ["-O1", "-fsanitize=undefined", "-fsanitize-trap=undefined"]
 LINUX, MACOS = "aarch64-linux-gnu.2.28", "aarch64-macos"
 PROCESSORS = {
-    "max": ["neon-matrix", "neon-dot", "plain"],
-    "neoverse-v1": ["neon-matrix", "neon-dot", "plain"],
+    "max": ["neon-dot", "plain"],
+    "neoverse-v1": ["neon-dot", "plain"],
     "neoverse-n1": ["neon-dot", "plain"],
     "cortex-a72": ["plain"],
 }

@@ -7,7 +7,7 @@ def paths() -> list[str]: ...
 
 class Network:
     def __init__(
-        self, path: str, sizes: Sequence[int], epsilon: float, arrays: Sequence[NDArray[np.generic]], threads: int
+        self, path: str, threads: int, epsilon: float, sizes: Sequence[int], arrays: Sequence[NDArray[np.generic]]
     ) -> None: ...
     def run(
         self,

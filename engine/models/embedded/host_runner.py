@@ -11,7 +11,7 @@ from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
 from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass
+from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, Result
 from engine.models.embedded.predict_numpy import predict
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.shape import Floats, Shape
@@ -39,14 +39,14 @@ def host_pass(weights: Weights, shape: Shape, threads: int = 1) -> HostPass:
 class HostRan:
     """Implements runner.Ran."""
 
-    def __init__(self, logits: Floats, forbidden: NDArray[np.int64], continuing: Floats) -> None:
-        self._logits, self._forbidden, self._continuing = logits, forbidden, continuing
+    def __init__(self, result: Result, forbidden: NDArray[np.int64], continuing: Floats) -> None:
+        self._result, self._forbidden, self._continuing = result, forbidden, continuing
 
     def logits(self) -> Floats:
-        return self._logits
+        return self._result.logits
 
     def predict(self, queries: Sequence[Query], counts: Sequence[int]) -> list[Predictions]:
-        return predict(self._logits, queries, counts, self._forbidden, self._continuing)
+        return predict(self._result.logits, queries, counts, self._forbidden, self._continuing)
 
 
 class HostRunner:
@@ -54,11 +54,13 @@ class HostRunner:
 
     device = "cpu"
 
-    def __init__(self, host: HostPass, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]) -> None:
+    def __init__(
+        self, host: HostPass, weights: Weights, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]
+    ) -> None:
         self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
         self._continuing = np.zeros(shape.vocabulary, np.float32)
         self._continuing[list(continuing)] = 1
-        self.dtype = "float32, numpy" if host.name == "numpy" else f"int4, {host.name}"
+        self.dtype = "float32, numpy" if host.name == "numpy" else f"int{weights.bits}, {host.name}"
 
     def new_context(self) -> SlabContext:
         return SlabContext(self._shape, self._pass.dtype)
@@ -72,5 +74,5 @@ class HostRunner:
             holes.append(Hole(item.rows, len(item.append), start, context.slabs))
             wanted += [first + row for row in item.wanted]
             first += item.rows
-        logits = self._pass.run(packed.numbers, holes, np.array(wanted, np.int64))
-        return HostRan(logits, self._forbidden, self._continuing)
+        result = self._pass.run(packed.numbers, holes, np.array(wanted, np.int64))
+        return HostRan(result, self._forbidden, self._continuing)

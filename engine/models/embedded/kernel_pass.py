@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.embedded.numpy_pass import Hole, Ids
-from engine.models.embedded.shape import Floats, Shape, rope_angles
+from engine.models.embedded.numpy_pass import Hole, Ids, Result
+from engine.models.embedded.shape import Shape, rope_angles
 from engine.models.embedded.weights import Weights
 
 try:
@@ -17,9 +17,7 @@ try:
 except ImportError:  # There was no compiler, or it is another machine's build.
     _kernel = None  # type: ignore[assignment]
 
-
-CHUNK = 64
-"""Outputs that a matrix is padded to (native/network.h)."""
+BLOCK = 64
 
 
 def kernel_paths() -> list[str]:
@@ -33,11 +31,11 @@ class KernelPass:
     dtype: type[np.float16] | type[np.float32] = np.float16
 
     def __init__(self, weights: Weights, shape: Shape, path: str = "", threads: int = 1) -> None:
-        """Pack the weights for a path of `kernel_paths`, by default the fastest. Many rows use up to `threads`."""
+        """Pack the weights for a path of `kernel_paths`, by default the fastest. The threads start when needed."""
         if _kernel is None:
             raise ValueError("the kernel was not built")
         self.name = path or kernel_paths()[0]
-        self._vocabulary = shape.vocabulary
+        self._shape = shape
         sizes = (
             shape.vocabulary,
             shape.width,
@@ -48,30 +46,26 @@ class KernelPass:
             shape.hidden,
             shape.positions,
         )
-        self._network = _kernel.Network(self.name, sizes, shape.norm_epsilon, _arrays(weights, shape), threads)
+        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, _arrays(weights, shape))
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
-        logits = np.empty((len(wanted), -(-self._vocabulary // CHUNK) * CHUNK), np.float32)
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
+        vocabulary = self._shape.vocabulary
+        logits = np.empty((len(wanted), -(-vocabulary // BLOCK) * BLOCK), np.float32)
         described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
-        self._network.run(np.ascontiguousarray(numbers), described, wanted, logits)
-        return logits[:, : self._vocabulary]
+        self._network.run(numbers, described, wanted, logits)
+        return Result(logits[:, :vocabulary])
 
 
 def _arrays(weights: Weights, shape: Shape) -> list[NDArray[np.generic]]:
     """Return all weights in the order in which native/module.c takes them."""
-    arrays: list[NDArray[np.generic]] = [
-        *_matrix(weights, "embed"),
-        weights.dense("norm.weight"),
-        *rope_angles(shape, shape.positions),
-    ]
+    matrices = ["embed"]
+    vectors = ["norm"]
     for layer in range(shape.layers):
-        for norm, products in (("norm", ("qkv", "out")), ("feed_norm", ("gate_up", "down"))):
-            arrays.append(weights.dense(f"blocks.{layer}.{norm}.weight"))
-            for name in products:
-                arrays += _matrix(weights, f"blocks.{layer}.{name}")
+        matrices += [f"blocks.{layer}.{part}" for part in ("qkv", "out", "gate_up", "down")]
+        vectors += [f"blocks.{layer}.{part}" for part in ("norm", "feed_norm")]
+    arrays: list[NDArray[np.generic]] = [*rope_angles(shape, shape.positions)]
+    arrays += [weights.dense(f"{name}.weight") for name in vectors]
+    for name in matrices:
+        packed = weights.packed(f"{name}.weight")
+        arrays += [packed.values, packed.scales]
     return [np.ascontiguousarray(array) for array in arrays]
-
-
-def _matrix(weights: Weights, name: str) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    packed = weights.packed(f"{name}.weight")
-    return np.ascontiguousarray(packed.values).view(np.uint8).reshape(-1), packed.scales

@@ -55,7 +55,7 @@ def load(
 
         runner = TorchRunner.load(weights, card.shape, device, precision, never, continuing)
     else:
-        runner = HostRunner(host_pass(weights, card.shape, threads), card.shape, never, continuing)
+        runner = HostRunner(host_pass(weights, card.shape, threads), weights, card.shape, never, continuing)
     return EmbeddedModel(card, runner, tokenizer, token_bytes, weights.count, threads)
 
 

@@ -1,6 +1,6 @@
 """A pass of the embedded model in NumPy, fp32: the kernel in readable form, and its stand-in where there is none.
 
-The network is network.Network without torch; tests hold the two, and every path of the kernel, to the same numbers.
+The network is network.Network without torch, in fp32: unlike the kernel it does not round the rows of a product.
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,13 @@ class Hole:
     slabs: list[Slab]
 
 
+@attrs.frozen(eq=False)
+class Result:
+    """fp32 logits [wanted, vocabulary]."""
+
+    logits: Floats
+
+
 class HostPass(Protocol):
     """Computes passes in the processor's memory."""
 
@@ -38,8 +45,8 @@ class HostPass(Protocol):
     dtype: type[np.float16] | type[np.float32]
     """What keys and values are stored in."""
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
-        """Run the rows of several holes. Return fp32 logits [wanted, vocabulary].
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
+        """Run the rows of several holes.
 
         numbers: [FIELDS, rows] of rows.PackedRows. wanted: [n], the rows whose logits are wanted. Writes the keys and
         values of all rows into the slabs of their holes.
@@ -56,41 +63,47 @@ class NumpyPass:
         self.dtype = dtype
         self._shape = shape
         self._cosine, self._sine = rope_angles(shape, shape.positions)
-        self._weights = {name: weights.dense(name) for name in weights.names}
+        self._weights = {name: self._dense(weights, name) for name in weights.names}
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
         tokens, positions = numbers
-        rows, hidden = self._weights["embed.weight"][tokens], self._shape.hidden
+        rows = self._weights["embed.weight"][tokens]
         for layer in range(self._shape.layers):
-            rows = rows + self._product(layer, "out", self._attention(layer, rows, positions, holes))
-            both = self._product(layer, "gate_up", self._normalized(f"blocks.{layer}.feed_norm", rows))
-            rows = rows + self._product(layer, "down", _silu(both[:, :hidden]) * both[:, hidden:])
-        logits: Floats = self._normalized("norm", rows[wanted]) @ self._weights["embed.weight"].T
-        return logits
+            block = f"blocks.{layer}"
+            qkv = self._multiply(f"{block}.qkv", self._normalized(f"{block}.norm", rows))
+            rows = rows + self._multiply(f"{block}.out", self._attention(layer, qkv, positions, holes))
+            hidden = self._multiply(f"{block}.gate_up", self._normalized(f"{block}.feed_norm", rows))
+            gate, up = np.split(hidden, 2, axis=1)
+            rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
+        return Result(self._multiply("embed", self._normalized("norm", rows[wanted])))
 
-    def _product(self, layer: int, name: str, rows: Floats) -> Floats:
-        product: Floats = rows @ self._weights[f"blocks.{layer}.{name}.weight"].T
+    def _dense(self, weights: Weights, name: str) -> Floats:
+        return weights.dense(name)
+
+    def _multiply(self, name: str, rows: Floats) -> Floats:
+        product: Floats = rows @ self._weights[f"{name}.weight"].T
         return product
 
     def _normalized(self, name: str, rows: Floats) -> Floats:
-        """Scale each row [n, width] to unit mean square, times a norm's gains."""
+        """Scale each row [..., width] to unit mean square, times the gains of a norm."""
         size = np.sqrt(np.square(rows).mean(-1, keepdims=True) + np.float32(self._shape.norm_epsilon))
         scaled: Floats = rows / size * self._weights[f"{name}.weight"]
         return scaled
 
-    def _attention(self, layer: int, rows: Floats, positions: Ids, holes: Sequence[Hole]) -> Floats:
+    def _attention(self, layer: int, qkv: Floats, positions: Ids, holes: Sequence[Hole]) -> Floats:
         """Write keys and values of all rows, and return the mixed values [rows, heads * head_width]."""
         shape = self._shape
-        qkv = self._product(layer, "qkv", self._normalized(f"blocks.{layer}.norm", rows))
-        qkv = qkv.reshape(len(rows), -1, shape.head_width)
-        query, key, value = np.split(qkv, [shape.heads, shape.heads + shape.key_heads], axis=1)
+        bounds = np.cumsum((shape.heads, shape.key_heads)) * shape.head_width
+        queries, keys, values = (
+            part.reshape(len(qkv), -1, shape.head_width) for part in np.split(qkv, bounds.tolist(), axis=1)
+        )
         cosine, sine = self._cosine[positions][:, None], self._sine[positions][:, None]
-        query, key = _rotated(query, cosine, sine), _rotated(key, cosine, sine)
-        mixed, first = np.empty((len(rows), shape.heads * shape.head_width), np.float32), 0
+        queries, keys = _rotated(queries, cosine, sine), _rotated(keys, cosine, sine)
+        mixed, first = np.empty((len(qkv), shape.heads * shape.head_width), np.float32), 0
         for hole in holes:
             own = slice(first, first + hole.rows)
-            self._write(layer, hole, key[own], value[own])
-            mixed[own] = self._attend(layer, hole, query[own])
+            self._write(layer, hole, keys[own], values[own])
+            mixed[own] = self._attend(layer, hole, queries[own])
             first += hole.rows
         return mixed
 
@@ -105,24 +118,25 @@ class NumpyPass:
 
     def _attend(self, layer: int, hole: Hole, queries: Floats) -> Floats:
         """Return the mixed values [rows, heads * head_width] of queries [rows, heads, head_width]."""
-        end, shape = hole.start + hole.rows, self._shape
+        shape, end = self._shape, hole.start + hole.rows
         keys, values = keys_and_values(hole.slabs[: -(-end // SLAB)], layer, shape.key_heads)
-        shared = shape.heads // shape.key_heads
-        keys, values = np.repeat(keys[..., :end], shared, 0), np.repeat(values[:, :end], shared, 0)
-        scores = queries.transpose(1, 0, 2) @ keys * np.float32(shape.head_width**-0.5)
+        # [key_heads, heads of each, rows, head_width]: heads that share keys are next to each other.
+        grouped = queries.transpose(1, 0, 2).reshape(shape.key_heads, -1, hole.rows, shape.head_width)
+        scores = grouped @ keys[:, None, :, :end] * np.float32(shape.head_width**-0.5)
         seen = np.full(hole.rows, end)
         seen[: hole.append] = hole.start + 1 + np.arange(hole.append)
-        scores[:, np.arange(end) >= seen[:, None]] = -np.inf
+        scores[..., np.arange(end) >= seen[:, None]] = -np.inf
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
-        mixed: Floats = (shares @ values).transpose(1, 0, 2).reshape(hole.rows, -1)
+        mixed: Floats = (shares @ values[:, None, :end]).transpose(2, 0, 1, 3).reshape(hole.rows, -1)
         return mixed
 
 
 def _silu(rows: Floats) -> Floats:
-    with np.errstate(over="ignore"):  # 1 / (1 + inf) is 0, as it should be
-        activated: Floats = rows / (1 + np.exp(-rows))
-    return activated
+    # e to the power of a number that is never positive cannot overflow.
+    power = np.exp(-np.abs(rows))
+    result: Floats = rows * np.where(rows < 0, power, np.float32(1)) / (1 + power)
+    return result
 
 
 def _rotated(rows: Floats, cosine: Floats, sine: Floats) -> Floats:

@@ -22,5 +22,7 @@ class PackedRows:
     def of(cls, passes: Sequence[StreamPass], starts: Sequence[int]) -> "PackedRows":
         """Return the rows of `passes`, which come after `starts` tokens of their contexts."""
         tokens = [token for item in passes for token in (*item.append, *item.canvas)]
-        positions = [np.arange(start, start + item.rows) for item, start in zip(passes, starts, strict=True)]
-        return cls(np.stack((np.array(tokens, np.int64), np.concatenate(positions))))
+        positions = [
+            position for item, start in zip(passes, starts, strict=True) for position in range(start, start + item.rows)
+        ]
+        return cls(np.array((tokens, positions), np.int64))

@@ -22,6 +22,7 @@ _MOST = {
     "context_tokens": 1_000_000,
     "canvas_tokens": 65_536,
 }
+_MAY_BE_0 = ("canvas_tokens",)
 
 
 @attrs.frozen
@@ -43,7 +44,8 @@ class Shape:
     def __attrs_post_init__(self) -> None:
         """Raise ValueError for sizes that no network has: the kernel trusts them."""
         for name, most in _MOST.items():
-            if not 1 <= (value := getattr(self, name)) <= most:
+            value = getattr(self, name)
+            if not (0 if name in _MAY_BE_0 else 1) <= value <= most:
                 raise ValueError(f"{name} is {value}")
         if self.heads % self.key_heads:
             raise ValueError(f"{self.heads} heads cannot share {self.key_heads} heads of keys and values")

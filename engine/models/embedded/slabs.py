@@ -17,8 +17,8 @@ Slab = NDArray[np.float16] | NDArray[np.float32]
 class SlabContext:
     """Implements interface.Context.
 
-    A slab has the keys and values of 64 positions: [layers, key_heads, 2, 64 * head_width], keys as [head_width, 64],
-    values as [64, head_width]. The rows of a running canvas are written after those of `tokens`, and the next pass
+    A slab has the keys and values of 64 positions: [layers, key_heads, 2, 64 * head_width], keys as [head_width, 64]
+    and values as [64, head_width]. The rows of a running canvas are written after those of `tokens`, and the next pass
     overwrites them.
     """
 

@@ -1,4 +1,7 @@
-"""The weights of the embedded model as they are on disk: int4 and int8 with scales, or fp32. Does not import torch."""
+"""The embedded model's weights as they are on disk: int4 or int8 with a scale for each 64 inputs, or fp32.
+
+Does not import torch.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,32 +14,35 @@ from safetensors.numpy import load_file
 from engine.models.embedded.shape import GROUP, Floats, Shape
 
 SCALE = ".scale"
-SHRINK = (1.0, 0.96, 0.92, 0.88, 0.84, 0.8, 0.76, 0.72)
-"""Scales that are tried for a group, as shares of the one that keeps its largest number: most groups lose less by
-clipping it."""
-_TINY = 1e-7
+_SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
+"""Of the scale that holds a group's largest weight. A smaller one clips it, and rounds the others finer."""
+_AT_ONCE = 1 << 15
+"""Groups whose scales are searched at once: more would not fit in the cache."""
+_SMALLEST = np.float32(np.finfo(np.float16).tiny)
+
+Scales = NDArray[np.float16]
 
 
 @attrs.frozen(eq=False)
 class Packed:
-    """A matrix [outputs, inputs] in whole numbers: uint8 [outputs, inputs / 2] in int4, or int8 [outputs, inputs].
+    """A quantized matrix: int4 as uint8 [outputs, inputs / 2] or int8 [outputs, inputs], scales [outputs, inputs / 64].
 
-    int4: byte j has input 2j in its low half and 2j + 1 in its high half, each plus 8. scales: fp16
-    [outputs, inputs / GROUP].
+    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added.
     """
 
     values: NDArray[np.uint8] | NDArray[np.int8]
-    scales: NDArray[np.float16]
+    scales: Scales
 
-    @property
-    def is_int4(self) -> bool:
-        return self.values.dtype == np.uint8
+    def dense(self) -> Floats:
+        """Return the matrix in fp32."""
+        return _dense(self.values, self.scales)
 
 
 class Weights:
-    """The weights of one network by their names in network.Network.
+    """The weights of one network by their names (`shapes_of`).
 
-    `stored` has each matrix as Packed's values with its scales under the name + ".scale", or as fp32.
+    `stored` has each matrix as int4 or int8 with its scales under the name + ".scale" (see Packed), or as fp32.
+    Vectors are fp32.
     """
 
     def __init__(self, stored: Mapping[str, NDArray[np.generic]]) -> None:
@@ -55,96 +61,138 @@ class Weights:
             raise ValueError(f"{name} is {'missing' if name in expected else 'not known'}")
         for name, size in expected.items():
             stored, scale = self._stored[name], self._stored.get(name + SCALE)
-            if scale is not None and len(size) == 2 and stored.dtype == np.uint8:
-                size = (size[0], size[1] // 2)
-            if stored.shape != size:
-                raise ValueError(f"{name} is {list(stored.shape)}, not {list(size)}")
-            if scale is None:
-                if stored.dtype != np.float32:
-                    raise ValueError(f"{name} is in {stored.dtype}")
-            elif len(size) != 2 or stored.dtype not in (np.uint8, np.int8):
-                raise ValueError(f"{name} is in {stored.dtype} with scales")
-            elif scale.shape != (size[0], expected[name][1] // GROUP) or scale.dtype != np.float16:
-                raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
+            quantized = scale is not None and len(size) == 2
+            if stored.dtype not in ((np.uint8, np.int8) if quantized else (np.float32,)):
+                raise ValueError(f"{name} is in {stored.dtype}")
+            held = (size[0], size[1] // 2) if stored.dtype == np.uint8 else size
+            if stored.shape != held:
+                raise ValueError(f"{name} is {list(stored.shape)}, not {list(held)}")
+            if scale is not None:
+                groups = (size[0], size[-1] // GROUP)
+                if not quantized or scale.shape != groups or scale.dtype != np.float16:
+                    raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
             if not np.isfinite(stored if scale is None else scale).all():
                 raise ValueError(f"{name} holds numbers that are not finite")
+        for name in self._stored:
+            if name.endswith(SCALE) and name.removesuffix(SCALE) not in expected:
+                raise ValueError(f"{name} is not known")
 
     @property
     def names(self) -> list[str]:
-        """The names of the weights."""
+        """The names of the matrices and vectors."""
         return [name for name in self._stored if not name.endswith(SCALE)]
 
     @property
     def count(self) -> int:
         """How many parameters there are."""
-        halves = (name for name in self.names if self._stored[name].dtype == np.uint8)
-        return sum(self._stored[name].size for name in self.names) + sum(self._stored[name].size for name in halves)
+        return sum(self._stored[name].size * (2 if self._stored[name].dtype == np.uint8 else 1) for name in self.names)
+
+    @property
+    def bits(self) -> int:
+        """How many bits most of the weights have that the kernel computes with."""
+        sizes = {4: 0, 8: 0}
+        for name in self.names:
+            stored = self._stored[name]
+            sizes[4 if stored.dtype == np.uint8 else 8] += stored.size * (2 if stored.dtype == np.uint8 else 1)
+        return 4 if sizes[4] > sizes[8] else 8
 
     def dense(self, name: str) -> Floats:
-        """Return a weight in fp32."""
-        return self._dense(self._stored[name], self._stored.get(name + SCALE))
+        """Return a matrix or vector in fp32."""
+        return _dense(self._stored[name], self._stored.get(name + SCALE))
 
-    def rows(self, name: str, indices: NDArray[np.int64]) -> Floats:
-        """Return rows of a matrix in fp32, [..., width] for indices [...]."""
+    def rows(self, name: str, indices: NDArray[np.int64] | int) -> Floats:
+        """Return rows of a matrix in fp32, in the shape of `indices` with the matrix's width after it."""
         scale = self._stored.get(name + SCALE)
-        return self._dense(self._stored[name][indices], None if scale is None else scale[indices])
-
-    @staticmethod
-    def _dense(stored: NDArray[np.generic], scale: NDArray[np.generic] | None) -> Floats:
-        if scale is None:
-            return stored.astype(np.float32)
-        if stored.dtype == np.uint8:
-            halves = np.stack((stored & np.uint8(15), stored >> np.uint8(4)), -1)  # type: ignore[operator]
-            stored = halves.reshape(*stored.shape[:-1], -1).astype(np.int8) - np.int8(8)
-        values = stored.reshape(*scale.shape, GROUP).astype(np.float32) * scale.astype(np.float32)[..., None]
-        dense: Floats = values.reshape(stored.shape)
-        return dense
+        return _dense(self._stored[name][indices], None if scale is None else scale[indices])
 
     def packed(self, name: str) -> Packed:
-        """Return a matrix in whole numbers. One that is stored in fp32 is rounded to int8."""
-        scale = self._stored.get(name + SCALE)
+        """Return a matrix as the kernel takes it. One that is stored in fp32 is rounded to int8."""
+        stored, scale = self._stored[name], self._stored.get(name + SCALE)
         if scale is None:
             return Packed(*quantize_int8(self.dense(name)))
-        stored = self._stored[name]
-        return Packed(stored.astype(stored.dtype, copy=False), scale.astype(np.float16, copy=False))
+        values: NDArray[np.uint8] | NDArray[np.int8] = (
+            stored.astype(np.uint8, copy=False) if stored.dtype == np.uint8 else stored.astype(np.int8, copy=False)
+        )
+        return Packed(values, scale.astype(np.float16, copy=False))
 
 
 def shapes_of(shape: Shape) -> dict[str, tuple[int, ...]]:
-    """Return the size of each weight of a network."""
+    """Return the size of each matrix [outputs, inputs] and vector [width] of a network."""
     width, mixed = shape.width, shape.heads * shape.head_width
     sizes: dict[str, tuple[int, ...]] = {"embed.weight": (shape.vocabulary, width), "norm.weight": (width,)}
     for layer in range(shape.layers):
         block = f"blocks.{layer}"
-        sizes[f"{block}.norm.weight"] = sizes[f"{block}.feed_norm.weight"] = (width,)
-        sizes[f"{block}.qkv.weight"] = ((shape.heads + 2 * shape.key_heads) * shape.head_width, width)
+        sizes[f"{block}.norm.weight"] = (width,)
+        sizes[f"{block}.qkv.weight"] = (mixed + 2 * shape.key_heads * shape.head_width, width)
         sizes[f"{block}.out.weight"] = (width, mixed)
+        sizes[f"{block}.feed_norm.weight"] = (width,)
         sizes[f"{block}.gate_up.weight"] = (2 * shape.hidden, width)
         sizes[f"{block}.down.weight"] = (width, shape.hidden)
     return sizes
 
 
-def quantize_int8(dense: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Return a matrix [outputs, inputs] in int8, and its scales [outputs, inputs / GROUP]."""
-    groups = dense.reshape(len(dense), -1, GROUP)
-    scales = np.maximum(np.abs(groups).max(2, keepdims=True) / 127, _TINY).astype(np.float16)
-    # A scale that was rounded down must not push the largest number past 127.
-    whole = np.clip(np.rint(groups / scales.astype(np.float32)), -127, 127).astype(np.int8)
-    return whole.reshape(dense.shape), scales[..., 0]
+def quantize_int8(dense: Floats) -> tuple[NDArray[np.int8], Scales]:
+    """Round a matrix to int8 [outputs, inputs], with fp16 scales for each 64 inputs."""
+    groups = _groups(dense)
+    scales = _half(np.abs(groups).max(-1) / 127)
+    whole = np.rint(groups / scales.astype(np.float32)[..., None])
+    return np.clip(whole, -127, 127).astype(np.int8).reshape(dense.shape), scales
 
 
-def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """Return a matrix [outputs, inputs] in int4 (see Packed), and its scales [outputs, inputs / GROUP].
+def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
+    """Round a matrix to int4, packed as uint8 [outputs, inputs / 2], with fp16 scales for each 64 inputs.
 
-    Of the scales that SHRINK gives, a group takes the one that loses least. -8 stands for the largest number of a
-    group, so a scale is negative where that is positive.
+    Whole numbers go from -8 to 7, so a scale may be negative, for a group whose largest weight is positive. Of some
+    scales that clip more or less, each group gets the one with the smallest squared error.
     """
-    groups = dense.reshape(len(dense), -1, GROUP)
-    largest = np.take_along_axis(groups, np.abs(groups).argmax(2, keepdims=True), 2)
-    best, least = np.zeros_like(largest), np.full_like(largest, np.inf)
-    for shrink in SHRINK:
-        scale = (largest * np.float32(-shrink / 8)).astype(np.float16).astype(np.float32)
-        scale = np.where(np.abs(scale) < _TINY, np.float32(np.float16(1e-4)), scale)
-        lost = np.square(np.clip(np.rint(groups / scale), -8, 7) * scale - groups).sum(2, keepdims=True)
-        best, least = np.where(lost < least, scale, best), np.minimum(lost, least)
-    whole = (np.clip(np.rint(groups / best), -8, 7) + 8).astype(np.uint8).reshape(dense.shape)
-    return whole[:, ::2] | whole[:, 1::2] << 4, best[..., 0].astype(np.float16)
+    groups = _groups(dense).reshape(-1, GROUP)
+    whole, scales = np.empty(groups.shape, np.uint8), np.empty(len(groups), np.float16)
+    for first in range(0, len(groups), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        whole[part], scales[part] = _best_int4(groups[part])
+    halves = whole.reshape(len(dense), -1, 2)
+    packed = (halves[..., 0] | halves[..., 1] << 4).astype(np.uint8, copy=False)
+    return packed, scales.reshape(len(dense), -1)
+
+
+def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
+    """Return whole numbers [groups, 64] from 0 to 15, and scales [groups]."""
+    largest = np.take_along_axis(groups, np.abs(groups).argmax(1)[:, None], 1)[:, 0]
+    best_values = np.full(groups.shape, 8, np.uint8)
+    best_scales = np.ones(len(groups), np.float16)
+    best_errors = np.full(len(groups), np.inf, np.float32)
+    for shrink in _SHRINK:
+        for most in (-8.0, 8.0):
+            scales = _half(largest * shrink / np.float32(most))
+            wide = scales.astype(np.float32)[:, None]
+            whole = np.clip(np.rint(groups / wide), -8, 7)
+            errors = np.square(whole * wide - groups).sum(1)
+            better = errors < best_errors
+            best_errors[better], best_scales[better] = errors[better], scales[better]
+            best_values[better] = (whole[better] + 8).astype(np.uint8)
+    return best_values, best_scales
+
+
+def _groups(dense: Floats) -> Floats:
+    """Return a matrix as [outputs, inputs / 64, 64]."""
+    return dense.astype(np.float32, copy=False).reshape(len(dense), -1, GROUP)
+
+
+def _half(scales: Floats) -> Scales:
+    """Round scales to fp16. None becomes 0 or infinite, so that one can divide by it."""
+    bounded = np.clip(np.abs(scales), _SMALLEST, np.float32(np.finfo(np.float16).max))
+    signed: Floats = np.copysign(bounded, scales)
+    return signed.astype(np.float16)
+
+
+def _dense(stored: NDArray[np.generic], scale: NDArray[np.generic] | None) -> Floats:
+    """Return numbers [..., inputs] in fp32."""
+    if scale is None:
+        return stored.astype(np.float32)
+    if stored.dtype == np.uint8:
+        packed = stored.astype(np.uint8, copy=False)
+        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32) - 8
+    else:
+        whole = stored.astype(np.float32)
+    grouped = whole.reshape(*scale.shape, GROUP) * scale.astype(np.float32)[..., None]
+    return grouped.reshape(*stored.shape[:-1], -1)

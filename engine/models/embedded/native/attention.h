@@ -1,6 +1,6 @@
 /* Attention of one path: each hole's rows over its own keys and values. Included after vectors.h. */
 
-/* Where the keys of a head are in each slab. Its values come after them. */
+/* Where the keys of a key head are in each slab. Its values come after them. */
 INLINE size_t NAME(place_of)(const Network *network, size_t layer, size_t head) {
     return (layer * network->key_heads + head) * 2 * BLOCK * network->head_width;
 }
@@ -16,16 +16,15 @@ INLINE void NAME(rotate)(const Network *network, float *restrict head, size_t po
     }
 }
 
-/* Rotate queries and keys of a row of a hole, and write its keys and values. */
-FUNCTION void NAME(write_keys)(const Network *network, const Batch *batch, const Hole *hole, size_t layer, float *own,
-                               size_t row) {
-    size_t head_width = network->head_width, at = hole->start + row, place = at % BLOCK;
-    size_t position = (size_t)batch->numbers[batch->rows + hole->first + row];
-    float *first_key = own + network->heads * head_width, *first_value = first_key + network->key_heads * head_width;
+/* Rotate the queries and keys of one row of a hole, and write its keys and values. */
+FUNCTION void NAME(write_row)(const Network *network, const Batch *batch, const Hole *hole, size_t layer, size_t row,
+                              float *own) {
+    size_t head_width = network->head_width, at = hole->start + row - hole->first, place = at % BLOCK;
+    size_t position = (size_t)batch->numbers[batch->rows + row];
+    float *key = own + mixed_width(network), *value = key + network->key_heads * head_width;
     for (size_t head = 0; head < network->heads; head++)
         NAME(rotate)(network, own + head * head_width, position, 1.0f / sqrtf((float)head_width));
-    for (size_t head = 0; head < network->key_heads; head++) {
-        float *key = first_key + head * head_width, *value = first_value + head * head_width;
+    for (size_t head = 0; head < network->key_heads; head++, key += head_width, value += head_width) {
         NAME(rotate)(network, key, position, 1.0f);
         uint16_t *keys = hole->slabs[at / BLOCK] + NAME(place_of)(network, layer, head);
         uint16_t *values = keys + BLOCK * head_width + place * head_width, narrow[LANES];
@@ -37,15 +36,8 @@ FUNCTION void NAME(write_keys)(const Network *network, const Batch *batch, const
     }
 }
 
-/* Queries that are computed together: of one head of keys, of neighbouring rows. `seen`: the keys that each sees. */
-typedef struct {
-    const float *query[HEAD_MOST];
-    float *mixed[HEAD_MOST];
-    size_t seen[HEAD_MOST];
-} NAME(Asked);
-
 /* Write the scores of `rows` queries for `vectors` vectors of keys. Both are constants where this is inlined. */
-INLINE void NAME(score)(const NAME(Asked) *asked, const uint16_t *keys, size_t head_width, float *scores,
+INLINE void NAME(score)(const float *const *query, const uint16_t *keys, size_t head_width, float *scores,
                         size_t length, const int rows, const int vectors) {
     floats sums[HEAD_ROWS][4] = {0};
     for (size_t d = 0; d < head_width; d++) {
@@ -57,7 +49,7 @@ INLINE void NAME(score)(const NAME(Asked) *asked, const uint16_t *keys, size_t h
         for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
             for (int vector = 0; vector < vectors; vector++)
-                sums[row][vector] = MULTIPLY_ADD(NAME(all)(asked->query[row][d]), column[vector], sums[row][vector]);
+                sums[row][vector] = MULTIPLY_ADD(NAME(all)(query[row][d]), column[vector], sums[row][vector]);
     }
 #pragma GCC unroll 6
     for (int row = 0; row < rows; row++)
@@ -82,7 +74,7 @@ INLINE float NAME(shares)(float *scores, size_t seen, size_t length) {
 
 /* Mix `vectors` vectors of the values from `d` on, for `rows` rows. */
 INLINE void NAME(mix)(const Hole *hole, size_t place, size_t head_width, size_t d, const float *shares, size_t length,
-                      size_t keys, const float *factors, const NAME(Asked) *asked, const int rows, const int vectors) {
+                      size_t keys, const float *factors, float *const *mixed, const int rows, const int vectors) {
     floats sums[HEAD_ROWS][4] = {0};
     for (size_t first = 0; first < keys; first += BLOCK) {
         const uint16_t *values = hole->slabs[first / BLOCK] + place + d;
@@ -105,54 +97,56 @@ INLINE void NAME(mix)(const Hole *hole, size_t place, size_t head_width, size_t 
     for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
         for (int vector = 0; vector < vectors; vector++)
-            NAME(store)(asked->mixed[row] + d + vector * LANES, sums[row][vector] * factors[row]);
+            NAME(store)(mixed[row] + d + vector * LANES, sums[row][vector] * factors[row]);
 }
 
-/* Mix the values of one head of keys for `rows` queries (1 to HEAD_ROWS). */
-INLINE void NAME(attend_rows)(const Network *network, const Hole *hole, size_t place, const NAME(Asked) *asked,
-                              float *scores, const int rows, const int vectors) {
-    size_t head_width = network->head_width, keys = 0, values = place + BLOCK * head_width, d = 0;
-    for (int row = 0; row < rows; row++) keys = larger(keys, asked->seen[row]);
-    size_t length = padded(keys, BLOCK);
-    float factors[HEAD_ROWS];
+/* Mix the values of a key head for `rows` queries (1 to HEAD_ROWS) from query `first` on. The heads that share the key
+   head are the queries of one row, so query i is of row i / shared of the hole. */
+INLINE void NAME(attend_queries)(const Network *network, const Hole *hole, size_t layer, size_t head, size_t first,
+                                 const Scratch *scratch, size_t thread, const int rows, const int vectors) {
+    size_t head_width = network->head_width, shared = network->heads / network->key_heads;
+    size_t seen[HEAD_ROWS], keys = 0, place = NAME(place_of)(network, layer, head), d = 0;
+    float factors[HEAD_ROWS], *mixed[HEAD_ROWS], *scores = scratch->scores + thread * MOST_TILE * scratch->positions;
+    const float *query[HEAD_ROWS];
+    for (int one = 0; one < rows; one++) {
+        size_t own = (first + one) / shared, column = (head * shared + (first + one) % shared) * head_width;
+        query[one] = scratch->wide + (hole->first + own) * padded(qkv_width(network)) + column;
+        mixed[one] = scratch->mixed + (hole->first + own) * mixed_width(network) + column;
+        seen[one] = hole->start + (own < hole->append ? own + 1 : hole->rows);
+        keys = larger(keys, seen[one]);
+    }
+    size_t length = padded(keys), values = place + BLOCK * head_width;
     for (size_t at = 0; at < length; at += vectors * LANES)
-        NAME(score)(asked, hole->slabs[at / BLOCK] + place + at % BLOCK, head_width, scores + at, length, rows, vectors);
-    for (int row = 0; row < rows; row++)
-        factors[row] = NAME(shares)(scores + row * length, asked->seen[row], length);
+        NAME(score)(query, hole->slabs[at / BLOCK] + place + at % BLOCK, head_width, scores + at, length, rows, vectors);
+    for (int one = 0; one < rows; one++) factors[one] = NAME(shares)(scores + one * length, seen[one], length);
     for (; d + vectors * LANES <= head_width; d += vectors * LANES)
-        NAME(mix)(hole, values, head_width, d, scores, length, keys, factors, asked, rows, vectors);
+        NAME(mix)(hole, values, head_width, d, scores, length, keys, factors, mixed, rows, vectors);
     for (; d < head_width; d += LANES)
-        NAME(mix)(hole, values, head_width, d, scores, length, keys, factors, asked, rows, 1);
+        NAME(mix)(hole, values, head_width, d, scores, length, keys, factors, mixed, rows, 1);
 }
 
-#define ROWS(rows, vectors)                                                        \
-    case rows:                                                                     \
-        NAME(attend_rows)(network, hole, place, &asked, scores, rows, vectors);    \
+#define ROWS(rows, vectors)                                                                     \
+    case rows:                                                                                  \
+        NAME(attend_queries)(network, hole, layer, head, at, scratch, thread, rows, vectors); \
         break
 
-/* Attention of one head of keys for the queries from number `first` on, `count` of at most HEAD_ROWS: a row has a query
-   for each head that shares these keys. A row's sums run over its keys in order. A key that it does not see adds 0, so
-   what else is computed changes nothing. */
-FUNCTION void NAME(attend)(const Network *network, const Hole *hole, size_t layer, size_t key_head,
-                           const Scratch *scratch, float *scores, size_t first, size_t count) {
-    size_t head_width = network->head_width, shared = network->heads / network->key_heads;
-    size_t place = NAME(place_of)(network, layer, key_head), stride = padded(qkv_width(network), CHUNK);
-    NAME(Asked) asked;
-    for (size_t number = first; number < first + count; number++) {
-        size_t row = number / shared, head = key_head * shared + number % shared;
-        asked.query[number - first] = scratch->qkv + (hole->first + row) * stride + head * head_width;
-        asked.mixed[number - first] =
-            scratch->mixed + (hole->first + row) * network->heads * head_width + head * head_width;
-        asked.seen[number - first] = hole->start + (row < hole->append ? row + 1 : hole->rows);
-    }
-    switch (count) {
-        ROWS(1, 4);
-        ROWS(2, 4);
-        ROWS(3, HEAD_VECTORS);
-        ROWS(4, HEAD_VECTORS);
+/* Attend for the rows `row` to `end` of a hole with one key head. A query's sums run over its keys in order. A key that
+   it does not see adds 0, so other rows change nothing. */
+FUNCTION void NAME(attend)(const Network *network, const Hole *hole, size_t layer, size_t head, size_t row, size_t end,
+                           const Scratch *scratch, size_t thread) {
+    size_t shared = network->heads / network->key_heads;
+    for (size_t at = row * shared, count; at < end * shared; at += count) {
+        size_t left = end * shared - at, tiles = (left + HEAD_ROWS - 1) / HEAD_ROWS;
+        count = (left + tiles - 1) / tiles;
+        switch (count) {
+            ROWS(1, 4);
+            ROWS(2, 4);
+            ROWS(3, HEAD_VECTORS);
+            ROWS(4, HEAD_VECTORS);
 #if HEAD_ROWS > 4
-        ROWS(5, HEAD_VECTORS);
-        ROWS(6, HEAD_VECTORS);
+            ROWS(5, HEAD_VECTORS);
+            ROWS(6, HEAD_VECTORS);
 #endif
+        }
     }
 }

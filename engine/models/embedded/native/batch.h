@@ -1,7 +1,7 @@
 /* Takes a batch from Python: run(numbers, holes, wanted, logits), where a hole is (rows, append, start, slabs).
 
-   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits: fp32 [n, padded vocabulary], written.
-   slabs: a list of writable arrays. Included by module.c alone. */
+   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits: fp32 [n, padded vocabulary], written. slabs: a list of
+   writable arrays. Included by module.c alone. */
 
 typedef struct {
     Batch batch;
@@ -45,7 +45,7 @@ static int take_hole(const Network *network, PyObject *item, Taken *taken, Hole 
     if (first + (size_t)rows > taken->batch.rows) return refuse("the holes have more rows than the batch");
     size_t most = network->positions, last = (size_t)start + (size_t)rows;
     if (last > most) return refuse("a hole needs more positions than the network has");
-    size_t bytes = network->layers * network->key_heads * 2 * BLOCK * network->head_width * sizeof(uint16_t);
+    size_t bytes = network->layers * 2 * BLOCK * network->key_heads * network->head_width * sizeof(uint16_t);
     *hole = (Hole){first, (size_t)rows, (size_t)start, (size_t)append, taken->slabs + taken->slab_count};
     if (!PyList_Check(slabs) || (size_t)PyList_Size(slabs) * BLOCK < last)
         return refuse("a hole has too few slabs for its positions");
@@ -60,7 +60,7 @@ static int take_hole(const Network *network, PyObject *item, Taken *taken, Hole 
 
 static int take_holes(const Network *network, PyObject *holes, Taken *taken) {
     if (!PyList_Check(holes)) return refuse("the holes must be a list");
-    size_t count = (size_t)PyList_Size(holes), first = 0, slabs = count * (padded(network->positions, BLOCK) / BLOCK);
+    size_t count = (size_t)PyList_Size(holes), first = 0, slabs = count * (padded(network->positions) / BLOCK);
     taken->batch.hole = calloc(count + 1, sizeof(Hole));
     taken->slab_views = calloc(slabs + 1, sizeof(Py_buffer));
     taken->slabs = calloc(slabs + 1, sizeof(uint16_t *));
@@ -96,7 +96,7 @@ static int take_batch(const Network *network, PyObject *arguments, Taken *taken)
     batch->wanted = (size_t)views[1].len / sizeof(int64_t);
     batch->numbers = views[0].buf, batch->wanted_rows = views[1].buf;
     batch->logits = views[2].buf;
-    if ((size_t)views[2].len != batch->wanted * padded(network->vocabulary, CHUNK) * sizeof(float))
+    if ((size_t)views[2].len != batch->wanted * padded(network->vocabulary) * sizeof(float))
         return refuse("the array of logits has a wrong size");
     return check_numbers(network, batch) && take_holes(network, holes, taken);
 }

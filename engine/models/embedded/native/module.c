@@ -6,18 +6,23 @@
 
 #include "paths.h"
 
+#define MATRICES_A_LAYER 4 /* each weights and scales */
+#define NORMS_A_LAYER 2
+#define ARRAYS_BEFORE 3 /* cosines, sines, the last norm */
+#define SIZE_COUNT 8
+#define THREADS_FROM 16 /* rows of a pass that helpers are woken for: docs/kernel.md */
+
 typedef struct {
     PyObject_HEAD Network network;
     Path path;
-    size_t threads;
     Scratch *scratch; /* NULL while a pass has it */
-    Pool *pool;       /* the same; made by the first pass that has rows enough */
+    Team *team; /* NULL before the first pass that needs it */
+    size_t threads;
+    int team_is_taken;
 } KernelNetwork;
 
 static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
                                     "key_heads",  "head_width", "hidden", "positions"};
-#define SIZE_COUNT 8
-#define THREADED_ROWS 12 /* A pass of fewer rows is read faster than threads meet. */
 
 /* Take the buffer of an item of a sequence, which must have `bytes` bytes. Return 0 with an exception set. */
 static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
@@ -42,48 +47,52 @@ static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t ite
     return copy;
 }
 
-/* Take a matrix: its weights in int4 or int8, which their size tells, and its scales in fp16. */
+/* Take weights and scales. Those of int4 have half as many bytes as those of int8. */
 static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
-    Py_buffer weights, scales;
     PyObject *item = PySequence_GetItem(arrays, *next);
-    Py_ssize_t length = item ? PyObject_Size(item) : -1; /* of the flat array: its bytes */
-    Py_XDECREF(item);
-    if (length < 0) return 0;
-    size_t bits = (size_t)length == outputs * inputs / 2 ? 4 : 8;
-    if (!buffer_at(arrays, (*next)++, outputs * inputs * bits / 8, PyBUF_C_CONTIGUOUS, &weights)) return 0;
-    int done = buffer_at(arrays, (*next)++, outputs * inputs / GROUP * sizeof(uint16_t), PyBUF_C_CONTIGUOUS, &scales);
-    if (done) {
-        done = pack(matrix, weights.buf, scales.buf, outputs, inputs, bits);
-        if (!done) PyErr_NoMemory();
-        PyBuffer_Release(&scales);
-    }
-    PyBuffer_Release(&weights);
+    Py_buffer view;
+    if (!item) return 0;
+    int failed = PyObject_GetBuffer(item, &view, PyBUF_C_CONTIGUOUS);
+    Py_DECREF(item);
+    if (failed) return 0;
+    int bits = (size_t)view.len == outputs * inputs / 2 ? 4 : 8, done = 0;
+    PyBuffer_Release(&view);
+    uint8_t *weights = copied(arrays, next, outputs * inputs / 8 * (size_t)bits, 1);
+    uint16_t *scales = weights ? copied(arrays, next, outputs * (inputs / GROUP), sizeof(uint16_t)) : NULL;
+    if (scales && !(done = pack(matrix, weights, scales, outputs, inputs, bits))) PyErr_NoMemory();
+    free(weights), free(scales);
     return done;
+}
+
+static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
+    return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
 }
 
 /* Take all arrays in the order of kernel_pass.py. */
 static int take_arrays(PyObject *arrays, Network *network) {
-    size_t width = network->width, half = network->head_width / 2, mixed = network->heads * network->head_width;
-    size_t angles = network->positions * half;
-    Py_ssize_t next = 0, expected = 5 + 10 * (Py_ssize_t)network->layers;
+    size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
+    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + NORMS_A_LAYER) * (Py_ssize_t)network->layers + 2;
+    expected += ARRAYS_BEFORE;
     if (PySequence_Size(arrays) != expected) {
         PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
         return 0;
     }
     network->layer = aligned_zeros(network->layers * sizeof(Layer));
     if (!network->layer) return PyErr_NoMemory(), 0;
+    if (!take_vector(arrays, &next, &network->cosine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->sine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->norm, width)) return 0;
+    for (size_t at = 0; at < network->layers; at++) {
+        if (!take_vector(arrays, &next, &network->layer[at].norm, width)) return 0;
+        if (!take_vector(arrays, &next, &network->layer[at].feed_norm, width)) return 0;
+    }
     if (!take_matrix(arrays, &next, &network->embed, network->vocabulary, width)) return 0;
-    if (!(network->norm = copied(arrays, &next, width, sizeof(float)))) return 0;
-    if (!(network->cosine = copied(arrays, &next, angles, sizeof(float)))) return 0;
-    if (!(network->sine = copied(arrays, &next, angles, sizeof(float)))) return 0;
     for (size_t at = 0; at < network->layers; at++) {
         Layer *layer = &network->layer[at];
-        if (!(layer->norm = copied(arrays, &next, width, sizeof(float)))) return 0;
         if (!take_matrix(arrays, &next, &layer->qkv, qkv_width(network), width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->out, width, mixed)) return 0;
-        if (!(layer->feed_norm = copied(arrays, &next, width, sizeof(float)))) return 0;
-        if (!take_matrix(arrays, &next, &layer->gate_up, 2 * network->hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->down, width, network->hidden)) return 0;
+        if (!take_matrix(arrays, &next, &layer->out, width, mixed_width(network))) return 0;
+        if (!take_matrix(arrays, &next, &layer->gate_up, 2 * hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, &layer->down, width, hidden)) return 0;
     }
     return 1;
 }
@@ -100,12 +109,10 @@ static int take_sizes(PyObject *sizes, Network *network) {
         if (size < 1 || size > 1 << 20) return PyErr_Format(PyExc_ValueError, "%s is %zd", SIZES[at], size), 0;
         *to[at] = (size_t)size;
     }
-    if (network->width % GROUP || network->hidden % GROUP || network->heads * network->head_width % GROUP)
-        return PyErr_SetString(PyExc_ValueError, "a product's inputs must be a multiple of 64"), 0;
-    if (network->head_width % 16)
-        return PyErr_SetString(PyExc_ValueError, "a head's width must be a multiple of 16"), 0;
-    if (network->heads % network->key_heads)
-        return PyErr_SetString(PyExc_ValueError, "heads must be a multiple of key_heads"), 0;
+    if (network->heads % network->key_heads || network->head_width % 16)
+        return PyErr_SetString(PyExc_ValueError, "the heads do not fit"), 0;
+    if (network->width % GROUP || network->hidden % GROUP || mixed_width(network) % GROUP)
+        return PyErr_SetString(PyExc_ValueError, "a row of weights must be a multiple of 64"), 0;
     return 1;
 }
 
@@ -119,19 +126,18 @@ static int choose_path(const char *name, Path *chosen) {
 
 static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *names) {
     const char *path;
-    double epsilon;
-    Py_ssize_t threads;
     PyObject *sizes, *arrays;
+    Py_ssize_t threads;
+    double epsilon;
     (void)names;
-    if (!PyArg_ParseTuple(arguments, "sOdOn", &path, &sizes, &epsilon, &arrays, &threads)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "sndOO", &path, &threads, &epsilon, &sizes, &arrays)) return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
     if (!self) return NULL;
-    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network)) {
-        self->network.epsilon = (float)epsilon;
-        self->threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
-        if (take_arrays(arrays, &self->network)) return (PyObject *)self;
-    }
+    self->threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
+    self->network.epsilon = (float)epsilon;
+    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) && take_arrays(arrays, &self->network))
+        return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
 }
@@ -143,36 +149,44 @@ static void free_scratch(Scratch *scratch) {
 
 static void delete_network(KernelNetwork *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    free_pool(self->pool);
     free_network(&self->network);
     free_scratch(self->scratch);
+    end_team(self->team);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
 #include "batch.h"
 
+/* Return the threads for a pass, or NULL for none: it is small, or another pass has them. They start with the first
+   pass that needs them. */
+static Team *borrow_team(KernelNetwork *self, const Batch *batch) {
+    if (self->threads < 2 || batch->rows < THREADS_FROM || self->team_is_taken) return NULL;
+    if (!self->team) self->team = start_team(self->threads - 1);
+    if (!self->team || !self->team->helpers) return NULL;
+    self->team_is_taken = 1;
+    return self->team;
+}
+
 static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {
     Taken taken = {0};
     if (!take_batch(&self->network, arguments, &taken)) return give_back(&taken), NULL;
     Scratch *scratch = self->scratch ? self->scratch : calloc(1, sizeof *scratch);
-    Pool *pool = NULL;
-    self->scratch = NULL; /* Another thread of Python's gets memory of its own, and no other threads. */
-    if (self->threads > 1 && taken.batch.rows >= THREADED_ROWS) {
-        pool = self->pool ? self->pool : new_pool(self->threads);
-        self->pool = NULL;
-    }
-    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch, self->threads));
+    self->scratch = NULL; /* Another thread gets memory of its own. */
+    Team *team = borrow_team(self, &taken.batch);
+    size_t threads = team ? team->helpers + 1 : 1;
+    int done = scratch && (!taken.batch.rows || reserve(scratch, &self->network, &taken.batch, threads));
     if (done && taken.batch.rows) {
         Py_BEGIN_ALLOW_THREADS;
-        self->path.run(&self->network, &taken.batch, scratch, pool);
+        if (team) atomic_store(&team->active, 1);
+        self->path.run(&self->network, &taken.batch, scratch, team, threads);
+        if (team) atomic_store(&team->active, 0);
         Py_END_ALLOW_THREADS;
     }
+    if (team) self->team_is_taken = 0;
     give_back(&taken);
     if (self->scratch) free_scratch(scratch);
     else self->scratch = scratch;
-    if (self->pool) free_pool(pool);
-    else if (pool) self->pool = pool;
     if (!done) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }

@@ -3,16 +3,22 @@
 #define MIDSPAN_PATHS_H
 
 #include "network.h"
-#include "pool.h"
 
-/* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs
-   a product sums at once, ROW_VECTORS and TILE_PAIR: how many vectors where there are one or two rows; HEAD_ROWS, HEAD_VECTORS the same in attention: as
-   many as there are registers for, at most 6 and 4. DOT8 adds to each lane the products of its four bytes, in a from 0 to 255, in b
-   from -127 to 127. DOT4 does it twice, with a and c from 0 to 15. */
+/* TARGET: the instructions. LANES: numbers in a vector. TILE_ROWS, TILE_VECTORS: how many rows and vectors of outputs a
+   product sums at once (ROW_VECTORS for a single row), and HEAD_ROWS, HEAD_VECTORS in attention: as many as there are
+   registers for; at most 6 and 8, and 6 and 4.
+   NARROW(to, whole) writes whole numbers as int8: compilers convert vectors to bytes one number after the other.
+   ADD_DOT(sum, a, x) adds the products of 4 weights of 8 bits and 4 numbers of a row in each lane. The weights have
+   ADDED_TO_8 added: 128 where the instruction takes them without a sign, else 0. ADD_SMALL does so for weights from 0
+   to 15. Where it sums in int16, WIDEN gives the sums in int32. */
+
+#define MOST_VECTORS 8
+
+#define CHUNK 192 /* rows of a product's task: what is quantized of them stays in the second cache */
 
 typedef struct {
     const char *name;
-    void (*run)(const Network *, const Batch *, const Scratch *, Pool *);
+    void (*run)(const Network *, const Batch *, const Scratch *, Team *, size_t threads);
     int available;
 } Path;
 
@@ -28,31 +34,35 @@ static void find_own_paths(Path *paths) { (void)paths; }
 typedef int16_t Pairs __attribute__((vector_size(16)));
 typedef int32_t Sums __attribute__((vector_size(16)));
 
-/* gcc would multiply pairs one number after the other, so processors with instructions for it get them. */
-static inline Sums pair_products(Sums a, Sums b) {
+/* gcc would multiply pairs one number after the other, so processors with an instruction for it get that. */
+static inline Sums pair_products(Pairs a, Pairs b) {
 #if defined(__SSE2__)
     return (Sums)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #elif defined(__aarch64__)
     int32x4_t low = vmull_s16(vget_low_s16((int16x8_t)a), vget_low_s16((int16x8_t)b));
     return (Sums)vpaddq_s32(low, vmull_high_s16((int16x8_t)a, (int16x8_t)b));
 #else
-    return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+    return ((Sums)a << 16 >> 16) * ((Sums)b << 16 >> 16) + ((Sums)a >> 16) * ((Sums)b >> 16);
 #endif
 }
 
-/* The bytes of even and of odd places are widened to pairs. */
-static inline Sums byte_products(Sums a, Sums b) {
-    Sums even = pair_products(a & 0x00ff00ff, (Sums)((Pairs)b << 8 >> 8));
-    return even + pair_products((Sums)((Pairs)a >> 8 & 0xff), (Sums)((Pairs)b >> 8));
+/* The products of 4 int8 in each lane: of the even ones and of the odd ones. */
+static inline Sums four_products(Sums a, Sums b) {
+    typedef uint16_t Shifted __attribute__((vector_size(16)));
+    Pairs even_a = (Pairs)((Shifted)a << 8) >> 8, even_b = (Pairs)((Shifted)b << 8) >> 8;
+    return pair_products(even_a, even_b) + pair_products((Pairs)a >> 8, (Pairs)b >> 8);
+}
+
+static inline void narrow_plain(int8_t *to, Sums whole) {
+    for (int lane = 0; lane < 4; lane++) to[lane] = (int8_t)whole[lane];
 }
 
 #define PATH plain
 #define TARGET
 #define LANES 4
+#define ROW_VECTORS 4
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
-#define TILE_PAIR 2
-#define ROW_VECTORS 4
 #define HEAD_ROWS 4
 #define HEAD_VECTORS 2
 #define MULTIPLY_ADD(a, b, c) (a) * (b) + (c)
@@ -61,8 +71,10 @@ static inline Sums byte_products(Sums a, Sums b) {
 #elif defined(__aarch64__)
 #define MAXIMUM(a, b) (floats) vmaxq_f32((float32x4_t)(a), (float32x4_t)(b))
 #endif
-#define DOT8(sum, a, b) (sum) + (ints)byte_products((Sums)(a), (Sums)(b))
-#define DOT4(sum, a, b, c, d) DOT8(DOT8(sum, a, b), c, d)
+#define NARROW(to, whole) narrow_plain((int8_t *)(to), (Sums)(whole))
+#define ADD_DOT(sum, a, x) (sum) + (ints)four_products((Sums)(a), (Sums)(x))
+#define ADD_SMALL ADD_DOT
+#define ADDED_TO_8 0
 #include "path.h"
 
 #define PATHS 4

@@ -1,134 +1,202 @@
-/* Matrix products of one path: rows in int8 times weights in int4 or int8. Included after vectors.h.
+/* Matrix products of one path: rows of int8 times weights of 4 or 8 bits. Included after vectors.h.
 
-   Sums of a group are whole numbers, exact in int32. Groups are added in fp32, in their order. So what a row gives
-   depends on that row alone. */
+   The sum over a group of 64 inputs is a whole number, exact in int32. Sums of groups are added in fp32, in order, each
+   times the scale of the weights and the scale of the row. So a row's result depends on that row alone. */
 
-/* Quantize a row [inputs], which counts `gain` times, and each input `gains` times unless that is NULL. */
-FUNCTION void NAME(quantize)(const float *row, const float *gains, float gain, size_t inputs, float *scales,
-                             int32_t *sums, int8_t *quantized) {
-    for (size_t group = 0; group < inputs / GROUP; group++) {
-        const float *from = row + group * GROUP;
-        floats values[GROUP / LANES], largest = NAME(all)(0);
+/* Rows as products take them: numbers int8 [rows, inputs]; for each group of a row its scale and the sum of its numbers,
+   [rows, inputs / 64]. Weights that have a number added to them are corrected by that sum. */
+typedef struct {
+    const Matrix *matrix;
+    const int8_t *quantized;
+    const float *scales;
+    const int32_t *sums;
+    float *result; /* [rows, padded outputs] */
+    size_t rows, chunk;
+    int add; /* to what `result` has */
+} NAME(Product);
+
+/* Quantize a row, normalized by `factor` and with the gains of its norm [inputs], or as it is if they are NULL. */
+INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const float *gains, int8_t *quantized,
+                           float *scales, int32_t *sums) {
+    for (size_t group = 0; group < inputs / GROUP; group++, row += GROUP, quantized += GROUP) {
+        floats value[GROUP / LANES], largest = NAME(all)(1e-30f);
 #pragma GCC unroll 16
-        for (size_t at = 0; at < GROUP / LANES; at++) {
-            values[at] = NAME(load)(from + at * LANES) * gain;
-            if (gains) values[at] *= NAME(load)(gains + group * GROUP + at * LANES);
-            largest = NAME(maximum)(largest, NAME(absolute)(values[at]));
+        for (int vector = 0; vector < GROUP / LANES; vector++) {
+            value[vector] = NAME(load)(row + vector * LANES);
+            if (gains) value[vector] = value[vector] * factor * NAME(load)(gains + group * GROUP + vector * LANES);
+            largest = NAME(maximum)(largest, NAME(absolute)(value[vector]));
         }
-        float most = NAME(largest_of)(largest);
-        if (!(most > 1e-30f)) most = 1e-30f;
-        float factor = 127.0f / most;
-        ints sum = {0};
+        float most = NAME(largest_of)(largest), finer = 127.0f / most;
+        bits sum = {0};
 #pragma GCC unroll 16
-        for (size_t at = 0; at < GROUP / LANES; at++) {
-            ints whole = NAME(rounded)(values[at] * factor);
-            sum += whole;
-            narrows narrow = __builtin_convertvector(whole, narrows);
-            memcpy(quantized + group * GROUP + at * LANES, &narrow, sizeof narrow);
+        for (int vector = 0; vector < GROUP / LANES; vector++) {
+            ints whole = NAME(rounded)(value[vector] * finer);
+            sum += (bits)whole;
+            NARROW(quantized + vector * LANES, whole);
         }
-        int32_t lanes[LANES], total = 0;
-        memcpy(lanes, &sum, sizeof lanes);
-        for (size_t lane = 0; lane < LANES; lane++) total += lanes[lane];
-        scales[group] = most / 127.0f;
-        sums[group] = total;
+        scales[group] = most * (1.0f / 127.0f);
+        sums[group] = NAME(whole_sum_of)((ints)sum);
     }
 }
 
-typedef struct {
-    const Matrix *matrix;
-    const Scratch *scratch;
-    size_t rows, stride;
-    float *result; /* [rows, stride] */
-    int add;       /* to what is in `result` */
-} NAME(Product);
+INLINE bits NAME(load_words)(const uint8_t *from) {
+    bits value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
 
-/* Compute `rows` rows of `vectors` vectors of outputs from `output` on; rows, vectors and bits are constants where this
-   is inlined. */
-INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors,
-                       const int bits) {
-    const Matrix *matrix = product->matrix;
-    size_t inputs = matrix->inputs, groups = matrix->groups, steps = inputs * (size_t)bits / 32;
-    const uint32_t *words = matrix->words + output / OUTPUTS * OUTPUTS * steps + output % OUTPUTS;
-    const uint16_t *scales = matrix->scales + output / OUTPUTS * OUTPUTS * groups + output % OUTPUTS;
-    const int8_t *quantized = product->scratch->quantized + row * inputs;
-    const float *row_scales = product->scratch->row_scales + row * groups;
-    const int32_t *row_sums = product->scratch->row_sums + row * groups;
-    floats totals[6][4] = {0};
-    for (size_t group = 0; group < groups; group++) {
-        ints sums[6][4];
-#pragma GCC unroll 6
-        for (int one = 0; one < rows; one++)
-#pragma GCC unroll 4
-            for (int vector = 0; vector < vectors; vector++)
-                sums[one][vector] = (ints){0} - row_sums[one * groups + group] * (bits == 4 ? 8 : 128);
-        const int8_t *own = quantized + group * GROUP;
+/* Four numbers of a row, for each lane. */
+INLINE ints NAME(four)(const int8_t *from) {
+    int32_t numbers;
+    memcpy(&numbers, from, sizeof numbers);
+    return numbers - (ints){0};
+}
+
+/* Add the products of a group's inputs `from` to `end`. `first`: these are the first vectors of a block. A word of int4 gives its inputs in two halves, one after the
+   other: both at once would leave too few registers for sums. */
+INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
+                             size_t inputs, int from, int end, int first, const int rows, const int vectors,
+                             const int width) {
+    (void)first;
+    for (int at = from; at < end; at += 32 / width) {
+#if LANES < 16
+        /* The first vectors of a block read every other line, which the processor does not foresee. */
+        for (int line = 0; first && line < 4; line++)
+            __builtin_prefetch(words + at * width / 32 * BLOCK * 4 + line * 64 + 2 * piece_bytes(width));
+#endif
 #pragma GCC unroll 2
-        for (int step = 0; step < GROUP * bits / 32; step++) {
-            ints low[4], high[4];
-#pragma GCC unroll 4
+        for (int half = 0; half < 8 / width; half++) {
+            ints column[MOST_VECTORS];
+            /* Otherwise gcc loads early what comes later, and puts sums into memory for it. */
+            __asm__ volatile("" ::: "memory");
+#pragma GCC unroll 8
             for (int vector = 0; vector < vectors; vector++) {
-                size_t place = (size_t)(vector * LANES / OUTPUTS) * OUTPUTS * steps + vector * LANES % OUTPUTS;
-                ints word = NAME(load_words)(words + place + (group * GROUP * bits / 32 + step) * OUTPUTS);
-                low[vector] = bits == 4 ? word & 0x0f0f0f0f : word;
-                high[vector] = (ints)((unsigneds)word >> 4) & 0x0f0f0f0f;
+                bits word = NAME(load_words)(words + at * width / 32 * BLOCK * 4 + vector * LANES * 4);
+                if (width == 4) word = word >> 4 * half & 0x0f0f0f0fu;
+                else if (ADDED_TO_8) word ^= 0x80808080u;
+                column[vector] = (ints)word;
             }
 #pragma GCC unroll 6
             for (int one = 0; one < rows; one++) {
-                int32_t numbers[2];
-                memcpy(numbers, own + one * inputs + step * (bits == 4 ? 8 : 4), bits == 4 ? 8 : 4);
-                ints first = NAME(all_words)(numbers[0]), second = first;
-                if (bits == 4) second = NAME(all_words)(numbers[1]);
-#pragma GCC unroll 4
+                ints numbers = NAME(four)(quantized + (size_t)one * inputs + at + 4 * half);
+#pragma GCC unroll 8
                 for (int vector = 0; vector < vectors; vector++)
-                    if (bits == 4) sums[one][vector] = DOT4(sums[one][vector], low[vector], first, high[vector], second);
-                    else sums[one][vector] = DOT8(sums[one][vector], low[vector], first);
+                    sums[one][vector] = width == 4 ? ADD_SMALL(sums[one][vector], column[vector], numbers)
+                                                   : ADD_DOT(sums[one][vector], column[vector], numbers);
             }
         }
-#pragma GCC unroll 4
-        for (int vector = 0; vector < vectors; vector++) {
-            size_t place = (size_t)(vector * LANES / OUTPUTS) * OUTPUTS * groups + vector * LANES % OUTPUTS;
-            floats scale = NAME(load_half)(scales + place + group * OUTPUTS);
+    }
+}
+
+/* Write the sums over a group, less what was added to the weights. */
+INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
+                            size_t inputs, const int32_t *row_sums, int first, const int rows, const int vectors,
+                            const int width) {
+    const uint32_t added = width == 4 ? 8 : ADDED_TO_8;
 #pragma GCC unroll 6
-            for (int one = 0; one < rows; one++) {
-                floats sum = __builtin_convertvector(sums[one][vector], floats);
-                totals[one][vector] = MULTIPLY_ADD(sum * row_scales[one * groups + group], scale, totals[one][vector]);
-            }
+    for (int one = 0; one < rows; one++) {
+        uint32_t start = 0u - added * (uint32_t)row_sums[(size_t)one * (inputs / GROUP)];
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
+    }
+#ifdef WIDEN
+    if (width == 4) { /* sums of int16, which hold the products of 32 inputs */
+        for (int from = 0; from < GROUP; from += 32) {
+            ints narrow[TILE_ROWS][MOST_VECTORS];
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++) narrow[one][vector] = (ints){0};
+            NAME(add_inputs)(narrow, words, quantized, inputs, from, from + 32, first, rows, vectors, width);
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++) sums[one][vector] += WIDEN(narrow[one][vector]);
+        }
+        return;
+    }
+#endif
+    NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, first, rows, vectors, width);
+}
+
+/* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. The last three are constants where this is
+   inlined. */
+INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors,
+                       const int width) {
+    size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
+    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(width);
+    const int8_t *quantized = product->quantized + row * inputs;
+    const int32_t *row_sums = product->sums + row * groups;
+    const float *row_scales = product->scales + row * groups;
+    floats values[TILE_ROWS][MOST_VECTORS];
+#pragma GCC unroll 6
+    for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
+    /* They stay in memory, so that the registers are for the sums of a group. */
+    __asm__ volatile("" : : "r"(values) : "memory");
+    for (size_t group = 0; group < groups; group++, piece += piece_bytes(width)) {
+        const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
+        const uint8_t *words = piece + BLOCK * sizeof *scales + output % BLOCK * 4;
+        ints sums[TILE_ROWS][MOST_VECTORS];
+        NAME(add_group)(sums, words, quantized + group * GROUP, inputs, row_sums + group, output % BLOCK == 0, rows,
+                        vectors, width);
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) {
+            floats scale = NAME(load_half)(scales + vector * LANES);
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+                values[one][vector] = MULTIPLY_ADD(__builtin_convertvector(sums[one][vector], floats) * scale,
+                                                   NAME(all)(row_scales[one * groups + group]), values[one][vector]);
         }
     }
 #pragma GCC unroll 6
     for (int one = 0; one < rows; one++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++) {
-            float *to = product->result + (row + one) * product->stride + output + vector * LANES;
-            floats total = totals[one][vector];
-            NAME(store)(to, product->add ? NAME(load)(to) + total : total);
+            float *to = product->result + (row + one) * stride + output + vector * LANES;
+            NAME(store)(to, product->add ? values[one][vector] + NAME(load)(to) : values[one][vector]);
         }
 }
 
-#define TILES(rows, vectors)                                                           \
-    case rows:                                                                         \
-        for (size_t next = 0; next < CHUNK; next += (vectors) * LANES)                 \
-            if (product->matrix->bits == 4) NAME(tile)(product, row, output + next, rows, vectors, 4); \
-            else NAME(tile)(product, row, output + next, rows, vectors, 8);            \
+#define TILES(rows, vectors, width)                                    \
+    case rows:                                                         \
+        for (size_t next = 0; next < BLOCK; next += (vectors) * LANES) \
+            NAME(tile)(product, row, output + next, rows, vectors, width); \
         break
 
-/* One item of a product: CHUNK outputs of all rows. A matrix has a whole number of chunks, or is padded to it. */
-FUNCTION void NAME(multiply)(void *context, size_t item, size_t thread) {
-    const NAME(Product) *product = context;
-    size_t output = item * CHUNK, rows = product->rows;
-    (void)thread;
-    for (size_t row = 0, count; row < rows; row += count) {
-        size_t left = rows - row, tiles = (left + TILE_ROWS - 1) / TILE_ROWS;
-        count = (left + tiles - 1) / tiles; /* tiles of even sizes: few rows leave registers unused */
-        switch (count) {
-            TILES(1, ROW_VECTORS);
-            TILES(2, TILE_PAIR);
-            TILES(3, TILE_VECTORS);
-            TILES(4, TILE_VECTORS);
 #if TILE_ROWS > 4
-            TILES(5, TILE_VECTORS);
-            TILES(6, TILE_VECTORS);
+#define MORE_TILES(width)        \
+    TILES(5, TILE_VECTORS, width); \
+    TILES(6, TILE_VECTORS, width);
+#else
+#define MORE_TILES(width)
 #endif
-        }
+
+#define MULTIPLY(name, width)                                                                              \
+    FUNCTION void NAME(name)(const NAME(Product) *product, size_t output, size_t row, size_t end) {        \
+        for (size_t count; row < end; row += count) {                                                      \
+            size_t left = end - row, tiles = (left + TILE_ROWS - 1) / TILE_ROWS;                           \
+            count = (left + tiles - 1) / tiles; /* tiles of even sizes: few rows leave registers unused */ \
+            switch (count) {                                                                               \
+                TILES(1, ROW_VECTORS, width);                                                              \
+                TILES(2, TILE_VECTORS, width);                                                             \
+                TILES(3, TILE_VECTORS, width);                                                             \
+                TILES(4, TILE_VECTORS, width);                                                             \
+                MORE_TILES(width)                                                                          \
+            }                                                                                              \
+        }                                                                                                  \
     }
+
+MULTIPLY(multiply_int4, 4)
+MULTIPLY(multiply_int8, 8)
+
+/* A task is a block of outputs of a chunk of rows. */
+FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
+    const NAME(Product) *product = argument;
+    size_t blocks = padded(product->matrix->outputs) / BLOCK, row = task / blocks * product->chunk;
+    size_t end = row + product->chunk < product->rows ? row + product->chunk : product->rows;
+    (void)thread;
+    if (product->matrix->weight_bits == 4) NAME(multiply_int4)(product, task % blocks * BLOCK, row, end);
+    else NAME(multiply_int8)(product, task % blocks * BLOCK, row, end);
 }

@@ -7,12 +7,10 @@
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES)));
-typedef uint32_t NAME(unsigneds) __attribute__((vector_size(4 * LANES)));
-typedef int8_t NAME(narrows) __attribute__((vector_size(LANES)));
+typedef uint32_t NAME(bits) __attribute__((vector_size(4 * LANES)));
 #define floats NAME(floats)
 #define ints NAME(ints)
-#define unsigneds NAME(unsigneds)
-#define narrows NAME(narrows)
+#define bits NAME(bits)
 
 INLINE floats NAME(load)(const float *from) {
     floats value;
@@ -24,7 +22,7 @@ INLINE void NAME(store)(float *to, floats value) { memcpy(to, &value, sizeof val
 
 INLINE floats NAME(all)(float value) { return value - (floats){0}; }
 
-INLINE floats NAME(absolute)(floats value) { return (floats)((unsigneds)value & 0x7fffffffu); }
+INLINE floats NAME(absolute)(floats value) { return (floats)((bits)value & 0x7fffffffu); }
 
 INLINE floats NAME(select)(ints mask, floats yes, floats no) {
     return (floats)(((ints)yes & mask) | ((ints)no & ~mask));
@@ -50,7 +48,21 @@ INLINE float NAME(sum_of)(floats value) {
     return lanes[0];
 }
 
+INLINE int32_t NAME(whole_sum_of)(ints value) {
+#ifdef WHOLE_SUM_OF
+    return WHOLE_SUM_OF(value);
+#else
+    uint32_t lanes[LANES], sum = 0;
+    memcpy(lanes, &value, sizeof lanes);
+    for (int lane = 0; lane < LANES; lane++) sum += lanes[lane];
+    return (int32_t)sum;
+#endif
+}
+
 INLINE float NAME(largest_of)(floats value) {
+#ifdef LARGEST_OF
+    return LARGEST_OF(value);
+#else
     float lanes[LANES];
     memcpy(lanes, &value, sizeof lanes);
 #pragma GCC unroll 4
@@ -59,12 +71,13 @@ INLINE float NAME(largest_of)(floats value) {
         for (int lane = 0; lane < half; lane++)
             lanes[lane] = lanes[lane] > lanes[lane + half] ? lanes[lane] : lanes[lane + half];
     return lanes[0];
+#endif
 }
 
-#define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low unsigneds */
+#define MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds to a whole number, which is in the low bits */
 
 /* Round to the nearest whole number, even in the middle; for values below 2^22. */
-INLINE ints NAME(rounded)(floats value) { return (ints)((unsigneds)(value + MAGIC) - (unsigneds)NAME(all)(MAGIC)); }
+INLINE ints NAME(rounded)(floats value) { return (ints)((bits)(value + MAGIC) - (bits)NAME(all)(MAGIC)); }
 
 /* e to the power of values that are at most 0, with an error of a few units in the last place; 0 below -87. */
 INLINE floats NAME(power)(floats value) {
@@ -79,7 +92,13 @@ INLINE floats NAME(power)(floats value) {
     sum = MULTIPLY_ADD(sum, part, NAME(all)(2.40226507e-1f));
     sum = MULTIPLY_ADD(sum, part, NAME(all)(6.93147181e-1f));
     sum = MULTIPLY_ADD(sum, part, NAME(all)(1.0f));
-    return (floats)(((unsigneds)sum + ((unsigneds)whole << 23)) & (unsigneds)known);
+    return (floats)(((bits)sum + ((bits)whole << 23)) & (bits)known);
+}
+
+/* value / (1 + e to the power of -value). That power could overflow, but not that of what is never positive. */
+INLINE floats NAME(silu)(floats value) {
+    floats power = NAME(power)(-NAME(absolute)(value));
+    return value * NAME(select)(value < 0, power, NAME(all)(1.0f)) / (power + 1.0f);
 }
 
 /* Return what a row [width] is multiplied with to have unit mean square. */
@@ -92,21 +111,6 @@ INLINE float NAME(norm_factor)(const float *row, size_t width, float epsilon) {
     return 1.0f / sqrtf(NAME(sum_of)(squares) / (float)width + epsilon);
 }
 
-/* value / (1 + e to the power of -value) (SwiGLU's activation, arXiv 1606.08415). */
-INLINE floats NAME(silu)(floats value) {
-    floats small = NAME(power)(-NAME(absolute)(value)); /* never above 1 */
-    floats one = NAME(all)(1.0f);
-    return value * NAME(select)(value > 0, one, small) / (one + small);
-}
-
-INLINE ints NAME(load_words)(const uint32_t *from) {
-    ints value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-INLINE ints NAME(all_words)(int32_t value) { return value - (ints){0}; }
-
 #define MOST_HALF 65504.0f
 
 /* Keys and values are stored in fp16, those beyond its largest number as that number. */
@@ -117,9 +121,9 @@ INLINE floats NAME(load_half)(const uint16_t *from) {
     typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
     halves narrow;
     memcpy(&narrow, from, sizeof narrow);
-    unsigneds wide = __builtin_convertvector(narrow, unsigneds);
+    bits wide = __builtin_convertvector(narrow, bits);
     floats size = (floats)((wide & 0x7fffu) << 13) * 0x1p112f; /* the exponent's bias: 127 - 15 */
-    return (floats)((unsigneds)size | (wide & 0x8000u) << 16);
+    return (floats)((bits)size | (wide & 0x8000u) << 16);
 #endif
 }
 
@@ -129,8 +133,8 @@ INLINE void NAME(store_half)(uint16_t *to, floats value) {
 #ifdef STORE_HALVES
     STORE_HALVES(to, value);
 #else
-    unsigneds size = (unsigneds)(NAME(absolute)(value) * 0x1p-112f);
-    size = (size + 0xfffu + (size >> 13 & 1u)) >> 13 | ((unsigneds)value & 0x80000000u) >> 16;
+    bits size = (bits)(NAME(absolute)(value) * 0x1p-112f);
+    size = (size + 0xfffu + (size >> 13 & 1u)) >> 13 | ((bits)value & 0x80000000u) >> 16;
     typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
     halves narrow = __builtin_convertvector(size, halves);
     memcpy(to, &narrow, sizeof narrow);

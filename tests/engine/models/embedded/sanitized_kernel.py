@@ -13,7 +13,7 @@ HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3)
 
 def main() -> None:
     module = use_kernel(sys.argv[1])
-    from kernel_passes import ODD, WIDE, random_rows, random_weights, run_holes
+    from kernel_passes import EQUAL, ODD, STORAGES, random_rows, random_weights, run_holes
 
     from engine.models.embedded import kernel_pass
     from engine.models.embedded.numpy_pass import Hole
@@ -21,10 +21,11 @@ def main() -> None:
 
     assert vars(kernel_pass)["_kernel"] is module
     for path in kernel_pass.kernel_paths():
-        for shape in (ODD, WIDE):
-            kernel = kernel_pass.KernelPass(random_weights(shape), shape, path)
-            result, _ = run_holes(kernel, shape, HOLES)
-            assert np.isfinite(result.logits).all()
+        for shape in (ODD, EQUAL):
+            for storage in STORAGES:
+                kernel = kernel_pass.KernelPass(random_weights(shape, storage), shape, path, threads=2)
+                result, _ = run_holes(kernel, shape, HOLES)
+                assert np.isfinite(result.logits).all()
             full = SlabContext(shape, np.float16)
             full.reserve(shape.positions)
             rows = random_rows(shape, shape.positions, 0)

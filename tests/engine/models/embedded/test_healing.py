@@ -3,22 +3,19 @@
 from pathlib import Path
 
 import attrs
-import numpy as np
 import pytest
 import torch
 from fill_tasks import run_to_end, started
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduler_client import answer
-from small_run import drawn_holes, small_config
+from small_run import LENGTH, drawn_holes, small_config
 
 from engine.fill.filling import BaseFilling
 from engine.fill.predictions import PassResult
 from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
-from engine.models.embedded.layout import SpecialTokens
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.ngram_lookup import Lookup
 from engine.models.embedded.token_healing import LONGEST, CompatibleTokens, unfinished
 from engine.models.predict import predict
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
@@ -141,27 +138,13 @@ def test_only_agreeing_tokens_are_proposed_until_all_is_written(family: Embedded
     assert filling.tokens[0] in family.compatible_tokens(layout.typed.encode())
 
 
-def test_a_hint_goes_by_what_went_on_as_it_is_typed() -> None:
-    marks = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
-    stream = [1, 2, 20, 30, 41, 50, 30, 42, 51, 20, 30, 43, 52, 20, 30, 3, 60, 4]
-    anchor = len(stream) - 1
-    for compatible_tokens, expected in (([43], 43), ([42], 42), ([41], 41), ([42, 41], 41), ([77], 0)):
-        lookup = Lookup(stream, marks, 64)
-        lookup.narrow(anchor, np.array(compatible_tokens))
-        hints, canvas = lookup.stream(), lookup.canvas(anchor, [6, 6])
-        assert hints.tokens[-1] == expected
-        assert (hints.strengths[-1] > 0) == (expected > 0)
-        assert canvas.tokens[0] == {43: 52, 42: 51, 41: 50, 0: 0}[expected]
-        assert hints.tokens[:-1].tolist() == Lookup(stream, marks, 64).stream().tokens[:-1].tolist()
-
-
 def test_training_cuts_holes_where_the_engine_does(tiny_model: Path) -> None:
     config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
     marks = special_tokens_of(tokenizer)
     collator = Collator(config, tokenizer, marks, 0)
     healed = 0
     for hole in drawn_holes(config, 60):
-        batch = collator.batch([hole], 32)
+        batch = collator.batch([collator.lay_out(hole, LENGTH)], 32)
         stream = batch.tokens[0, : batch.stream_rows].tolist()
         middle = stream[stream.index(marks.middle) + 1 : stream.index(marks.end)]
         typed = unfinished(tokenizer, hole.prefix)

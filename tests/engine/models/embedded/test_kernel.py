@@ -3,25 +3,34 @@
 These tests need few packages, so that an emulated ARM processor can run them: tests/engine/run_neon.py.
 """
 
-import json
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import attrs
 import numpy as np
 import pytest
-from kernel_passes import KERNELS, ODD, SAME_VECTORS, WIDE, random_rows, random_weights, run_holes, skip_without
+from kernel_passes import (
+    KERNELS,
+    ODD,
+    SAME_VECTORS,
+    SHAPES,
+    STORAGES,
+    RoundedPass,
+    Storage,
+    random_rows,
+    random_weights,
+    run_holes,
+    skip_without,
+)
 from numpy.typing import NDArray
 
 from engine.models.embedded.kernel_pass import KernelPass
-from engine.models.embedded.numpy_pass import Hole, NumpyPass
+from engine.models.embedded.numpy_pass import Hole, NumpyPass, Result
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.slabs import SLAB, SlabContext
 from engine.models.embedded.weights import SCALE, Weights, shapes_of
 
-SHIPPED = Path(__file__).parents[4] / "engine" / "weights"
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
 """(context, appended rows, canvas rows): with edges of slabs, and more and fewer rows than are computed at once."""
 
@@ -32,74 +41,108 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def shipped() -> tuple[Weights, Shape]:
-    config = json.loads((SHIPPED / "config.json").read_text())
-    return Weights.load(SHIPPED / "model.safetensors"), Shape(**config["shape"])
+def difference(found: Result, expected: Result) -> NDArray[np.float32]:
+    """Return the largest difference of each row's logits, as a part of the largest logit."""
+    each: NDArray[np.float32] = np.abs(found.logits - expected.logits).max(1) / np.abs(expected.logits).max()
+    return each
 
 
-@pytest.mark.parametrize("shape", [ODD, WIDE], ids=["odd", "wide"])
-def test_every_path_computes_what_numpy_computes(path: str, shape: Shape) -> None:
-    weights = random_weights(shape)
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_every_path_computes_what_numpy_computes(path: str, shape: Shape, storage: Storage) -> None:
+    weights = random_weights(shape, storage)
+    weights.check(shape)
     expected, read = run_holes(NumpyPass(weights, shape, np.float16), shape, HOLES)
     found, written = run_holes(KernelPass(weights, shape, path), shape, HOLES)
-    np.testing.assert_allclose(found.logits, expected.logits, atol=0.02)
-    np.testing.assert_allclose(found.rows, expected.rows, atol=0.02)
+    # The rows of products are rounded to 255 levels, and attention multiplies the difference.
+    assert np.median(difference(found, expected)) < 0.05
+    assert difference(found, expected).max() < 0.15
     for one, other in zip(read, written, strict=True):
-        np.testing.assert_allclose(np.array(one.slabs, np.float32), np.array(other.slabs, np.float32), atol=0.02)
+        first, also = (np.array(context.slabs, np.float32)[:, 0] for context in (one, other))
+        np.testing.assert_allclose(first, also, atol=0.08)  # of the first layer, before differences are multiplied
 
 
-def test_every_path_computes_the_shipped_weights_as_numpy_does(path: str) -> None:
-    weights, shape = shipped()
-    expected, _ = run_holes(NumpyPass(weights, shape, np.float16), shape, HOLES[1:3])
-    found, _ = run_holes(KernelPass(weights, shape, path), shape, HOLES[1:3])
-    np.testing.assert_allclose(found.logits, expected.logits, atol=0.05)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_every_path_computes_what_numpy_computes_with_rounded_rows(path: str, storage: Storage) -> None:
+    shape, holes = attrs.evolve(ODD, layers=1), HOLES[:5]
+    weights = random_weights(shape, storage)
+    expected, _ = run_holes(RoundedPass(weights, shape, np.float16), shape, holes)
+    found, _ = run_holes(KernelPass(weights, shape, path), shape, holes)
+    # A number in the middle between two levels may go to the other one: such rows differ by a level's share.
+    assert np.median(difference(found, expected)) < 1e-5
+    assert difference(found, expected).max() < 0.03
 
 
-def test_a_sum_at_the_edge_of_int32_does_not_wrap(path: str) -> None:
-    shape = attrs.evolve(WIDE, width=256, heads=4)
-    # Each number of the hidden row is the largest whole number that it is quantized to, and each weight is the lowest.
-    values = {"embed.weight": 1, "blocks.0.up.weight": 1, "blocks.0.down.weight": -128}
-    stored: dict[str, NDArray[np.generic]] = {}
-    for name, size in shapes_of(shape).items():
-        stored[name] = np.full(size, values.get(name, 0), np.int8)
-        stored[name + SCALE] = np.ones(size[0], np.float32)
-    stored["head.weight"] = random_weights(shape).int8("head.weight").values
-    stored["blocks.0.down.weight" + SCALE] = np.linspace(0, 2, 256, dtype=np.float32) / (128 * 1024 * 256**2)
-    weights = Weights(stored)
-    (expected, _), (found, _) = (
-        run_holes(host, shape, HOLES[:2]) for host in (NumpyPass(weights, shape), KernelPass(weights, shape, path))
-    )
-    assert (expected.rows[:, 0] > 0).all()
-    assert (expected.rows[:, -1] < 0).all()
-    np.testing.assert_allclose(found.rows, expected.rows, atol=1e-3)
+def test_the_largest_sums_of_a_group_are_exact(path: str) -> None:
+    # Each number of a row is the largest that it is quantized to, and so is each weight.
+    shape = attrs.evolve(ODD, heads=2, head_width=64, key_heads=2)
+    for value, dtype in ((0, np.uint8), (255, np.uint8), (-127, np.int8), (127, np.int8)):
+        stored: dict[str, NDArray[np.generic]] = {}
+        for name, size in shapes_of(shape).items():
+            if len(size) == 1:
+                stored[name] = np.ones(size, np.float32)
+                continue
+            columns = size[1] // 2 if dtype == np.uint8 else size[1]
+            stored[name] = np.full((size[0], columns), value, dtype)
+            stored[name + SCALE] = np.full((size[0], size[1] // 64), 1e-3, np.float16)
+        weights = Weights(stored)
+        weights.check(shape)
+        expected, _ = run_holes(NumpyPass(weights, shape), shape, HOLES[:3])
+        found, _ = run_holes(KernelPass(weights, shape, path), shape, HOLES[:3])
+        np.testing.assert_allclose(found.logits, expected.logits, rtol=1e-3)
 
 
 @pytest.mark.parametrize("paths", SAME_VECTORS, ids=" ".join)
 def test_paths_that_differ_in_their_products_alone_compute_the_same_bits(paths: tuple[str, str]) -> None:
     for path in paths:
         skip_without(path)
-    one, other = (run_holes(KernelPass(random_weights(WIDE), WIDE, path), WIDE, HOLES)[0] for path in paths)
+    one, other = (run_holes(KernelPass(random_weights(ODD), ODD, path), ODD, HOLES)[0] for path in paths)
     assert np.array_equal(one.logits, other.logits)
 
 
-def test_a_hole_gets_the_same_numbers_alone_and_with_others(path: str) -> None:
-    kernel = KernelPass(random_weights(ODD), ODD, path)
-    together, _ = run_holes(kernel, ODD, HOLES)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_a_hole_gets_the_same_numbers_alone_and_with_others(path: str, shape: Shape) -> None:
+    kernel = KernelPass(random_weights(shape), shape, path)
+    together, _ = run_holes(kernel, shape, HOLES)
     first = 0
     for number, (read, append, canvas) in enumerate(HOLES):
-        context = SlabContext(ODD, np.float16)
+        context = SlabContext(shape, np.float16)
         context.reserve(read + append + canvas)
         if read:
-            kernel.run(random_rows(ODD, read, 0, number), [Hole(read, read, 0, context.slabs)], np.zeros(0, np.int64))
+            kernel.run(random_rows(shape, read, 0, number), [Hole(read, read, 0, context.slabs)], np.zeros(0, np.int64))
         count = append + canvas
         hole = Hole(count, append, read, context.slabs)
-        alone = kernel.run(random_rows(ODD, count, read, 100 + number), [hole], np.arange(count))
+        alone = kernel.run(random_rows(shape, count, read, 100 + number), [hole], np.arange(count))
         assert np.array_equal(alone.logits, together.logits[first : first + count])
         first += count
 
 
-def test_two_threads_may_run_one_network(path: str) -> None:
-    kernel = KernelPass(random_weights(ODD), ODD, path)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_context_read_token_by_token_is_the_one_read_at_once(path: str, storage: Storage) -> None:
+    kernel, rows = KernelPass(random_weights(ODD, storage), ODD, path), random_rows(ODD, 201, 0)
+    whole, single = SlabContext(ODD, np.float16), SlabContext(ODD, np.float16)
+    for context in (whole, single):
+        context.reserve(201)
+    at_once = kernel.run(rows, [Hole(201, 201, 0, whole.slabs)], np.arange(201)).logits
+    for at in range(201):
+        row = kernel.run(rows[:, at : at + 1].copy(), [Hole(1, 1, at, single.slabs)], np.arange(1)).logits
+        assert np.array_equal(row[0], at_once[at])
+    assert np.array_equal(whole.slabs, single.slabs)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_more_threads_compute_the_same_bits(path: str, threads: int) -> None:
+    expected, read = run_holes(KernelPass(random_weights(ODD), ODD, path), ODD, HOLES)
+    kernel = KernelPass(random_weights(ODD), ODD, path, threads)
+    for _ in range(20):
+        found, written = run_holes(kernel, ODD, HOLES)
+        assert np.array_equal(found.logits, expected.logits)
+        assert all(np.array_equal(one.slabs, other.slabs) for one, other in zip(read, written, strict=True))
+
+
+@pytest.mark.parametrize("helpers", [1, 3])
+def test_several_callers_may_run_one_network(path: str, helpers: int) -> None:
+    kernel = KernelPass(random_weights(ODD), ODD, path, helpers)
     expected, _ = run_holes(kernel, ODD, HOLES)
     found: list[NDArray[np.float32]] = []
     threads = [threading.Thread(target=lambda: found.append(run_holes(kernel, ODD, HOLES)[0].logits)) for _ in range(4)]
@@ -148,9 +191,7 @@ def with_other_slab(dtype: type[np.generic]) -> Callable[[], object]:
         (with_number(0, 77), "a token is 77; it must be from 0 to 76"),
         (with_number(0, -1), "a token is -1"),
         (with_number(1, ODD.positions), "a position"),
-        (with_number(2, 1 << 40), "a hint"),
-        (with_number(3, 28), "a strength"),
-        (with_number(5, 9), "a gram"),
+        (with_number(0, 1 << 40), "a token"),
         (with_hole(2, 2, 0), "fewer rows than the batch"),
         (with_hole(4, 4, 0), "more rows than the batch"),
         (with_hole(3, 4, 0), "wrong numbers of rows"),
@@ -159,7 +200,7 @@ def with_other_slab(dtype: type[np.generic]) -> Callable[[], object]:
         (with_hole(3, 3, sys.maxsize, 9), "more positions"),
         (with_other_slab(np.float64), "bytes"),
         (lambda: (*a_batch()[:2], np.array([3])), "a wanted row"),
-        (lambda: (a_batch()[0][:5], *a_batch()[1:]), "wrong size"),
+        (lambda: (a_batch()[0][:1], *a_batch()[1:]), "wrong size"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(batch: Callable[[], tuple], says: str) -> None:  # type: ignore[type-arg]
@@ -174,7 +215,7 @@ def test_an_unknown_path_and_a_shape_that_does_not_fit_are_refused() -> None:
     skip_without("plain")
     with pytest.raises(ValueError, match="no path quantum"):
         KernelPass(random_weights(ODD), ODD, "quantum")
-    with pytest.raises(ValueError, match=r"array 0 has 3696 bytes; the sizes say 3744"):
+    with pytest.raises(ValueError, match=r"array 5 has 9856 bytes; the sizes say 9984"):
         KernelPass(random_weights(ODD), attrs.evolve(ODD, vocabulary=78))
 
 
@@ -187,9 +228,9 @@ def test_a_pass_without_wanted_rows_only_reads(path: str) -> None:
 
 
 def test_a_value_beyond_fp16_is_stored_as_the_largest(path: str) -> None:
-    weights, shape = shipped()
-    name = "blocks.0.qkv.weight"
-    weights._stored[name + ".scale"] = weights.int8(name).scales * np.float32(1e6)
-    result, contexts = run_holes(KernelPass(weights, shape, path), shape, [(0, 3, 0)])
+    weights = random_weights(ODD)
+    name = "blocks.0.norm.weight"
+    large = Weights({**weights._stored, name: weights.dense(name) * np.float32(1e6)})
+    result, contexts = run_holes(KernelPass(large, ODD, path), ODD, [(0, 3, 0)])
     assert np.isfinite(np.array(contexts[0].slabs)).all()
     assert np.isfinite(result.logits).all()

@@ -13,7 +13,9 @@ from engine.models.embedded.kernel_pass import kernel_paths
 
 ROOT = Path(__file__).parents[4]
 SOURCE = ROOT / "engine" / "models" / "embedded" / "native" / "module.c"
-FLAGS = "-shared -fPIC -O1 -g -std=gnu11 -ffp-contract=off -DPy_LIMITED_API=0x030B0000 -fno-sanitize-recover=all"
+FLAGS = (
+    "-shared -fPIC -pthread -O1 -g -std=gnu11 -ffp-contract=off -DPy_LIMITED_API=0x030B0000 -fno-sanitize-recover=all"
+)
 SANITIZERS = "-fsanitize=address,undefined"
 
 

@@ -1,0 +1,89 @@
+/* A quantized matrix, packed in the order in which a product reads it. */
+#ifndef MIDSPAN_MATRIX_H
+#define MIDSPAN_MATRIX_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 64 /* outputs that are packed together; positions of a slab; what outputs are padded to */
+#define GROUP 64 /* inputs that share a scale: shape.py */
+
+static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
+
+/* Weights [outputs, inputs] of 4 or 8 bits: [padded outputs / 64][inputs / 64] pieces, one read after the other. A piece
+   is fp16 scales [64], then words [64 / 8 or 64 / 4][64] of 32 bits, one for each output.
+
+   A word of int8 is 4 inputs. A word of int4 is 8 inputs, each with 8 added: byte i has input i in its low half and
+   input i + 4 in its high one, so one mask gives 4 inputs in order. All paths read the same words. */
+typedef struct {
+    size_t outputs, inputs;
+    int weight_bits;
+    uint8_t *blocks;
+} Matrix;
+
+static inline size_t piece_bytes(int bits) { return BLOCK * sizeof(uint16_t) + BLOCK * GROUP / 8 * (size_t)bits; }
+
+static void *aligned_zeros(size_t bytes) {
+    void *memory = NULL;
+    bytes = (bytes + 63) / 64 * 64;
+    if (posix_memalign(&memory, 64, bytes)) return NULL;
+    return memset(memory, 0, bytes);
+}
+
+/* Move 4 halves of bytes, in 16 bits, to the low half of a byte each. */
+static inline uint32_t spread(uint32_t halves) {
+    halves = (halves | halves << 8) & 0x00ff00ffu;
+    return (halves | halves << 4) & 0x0f0f0f0fu;
+}
+
+/* Pack the words of one output's group: `from` has 64 inputs in order, int4 with two in a byte. */
+static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
+    for (size_t step = 0; step < (size_t)(2 * bits); step++, from += 4) {
+        uint32_t word = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+        words[step * BLOCK] = bits == 8 ? word : spread(word & 0xffff) | spread(word >> 16) << 4;
+    }
+}
+
+/* Return 0 if there is no memory. weights: int4 [outputs, inputs / 2] or int8 [outputs, inputs]. scales: fp16
+   [outputs, inputs / 64]. */
+static int pack(Matrix *matrix, const uint8_t *weights, const uint16_t *scales, size_t outputs, size_t inputs,
+                int bits) {
+    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)bits;
+    *matrix = (Matrix){outputs, inputs, bits, aligned_zeros(padded(outputs) / BLOCK * groups * bytes)};
+    if (!matrix->blocks) return 0;
+    for (size_t output = 0; output < outputs; output++)
+        for (size_t group = 0; group < groups; group++) {
+            uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * bytes;
+            ((uint16_t *)piece)[output % BLOCK] = scales[output * groups + group];
+            pack_group((uint32_t *)(piece + BLOCK * sizeof *scales) + output % BLOCK,
+                       weights + (output * groups + group) * wide, bits);
+        }
+    return 1;
+}
+
+static inline float half_to_float(uint16_t half) {
+    union {
+        uint32_t bits;
+        float value;
+    } number = {(uint32_t)(half & 0x7fffu) << 13};
+    number.value *= 0x1p112f; /* the exponent's bias: 127 - 15 */
+    number.bits |= (uint32_t)(half & 0x8000u) << 16;
+    return number.value;
+}
+
+/* Write the weights of one output to `row` [inputs]. */
+static void look_up(const Matrix *matrix, size_t output, float *row) {
+    size_t groups = matrix->inputs / GROUP, bytes = piece_bytes(matrix->weight_bits), inputs = 32 / (size_t)matrix->weight_bits;
+    for (size_t group = 0; group < groups; group++, row += GROUP) {
+        const uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * bytes;
+        const uint32_t *words = (const uint32_t *)(piece + BLOCK * sizeof(uint16_t)) + output % BLOCK;
+        float scale = half_to_float(((const uint16_t *)piece)[output % BLOCK]);
+        for (size_t input = 0; input < GROUP; input++) {
+            uint32_t word = words[input / inputs * BLOCK] >> input % 4 * 8;
+            int whole = inputs == 4 ? (int8_t)(word & 0xff) : (int)(word >> input % 8 / 4 * 4 & 15) - 8;
+            row[input] = (float)whole * scale;
+        }
+    }
+}
+#endif

@@ -1,0 +1,125 @@
+"""Weights on disk: what is read, what is refused, and how closely int4 and int8 follow fp32."""
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import pytest
+from kernel_passes import ODD, STORAGES, Storage, random_weights
+from numpy.typing import NDArray
+
+from engine.models.embedded.shape import GROUP, Floats, Shape
+from engine.models.embedded.weights import SCALE, Packed, Weights, quantize_int4, quantize_int8
+
+Stored = dict[str, NDArray[np.generic]]
+MATRIX = "blocks.0.out.weight"
+
+
+def dense(rows: int = 40, inputs: int = 192) -> Floats:
+    return np.random.default_rng(5).normal(0, 0.1, (rows, inputs)).astype(np.float32)
+
+
+def squared_error(packed: Packed, weights: Floats) -> float:
+    return float(np.square(packed.dense() - weights).sum())
+
+
+def test_int8_is_half_a_level_away_at_most() -> None:
+    weights = dense()
+    packed = Packed(*quantize_int8(weights))
+    levels = np.repeat(np.abs(packed.scales.astype(np.float32)), GROUP, 1)
+    assert (np.abs(packed.dense() - weights) <= 0.56 * levels).all()  # The scale itself is rounded to fp16.
+
+
+def test_the_searched_scales_of_int4_are_better_than_those_that_hold_the_largest_weight() -> None:
+    weights = dense()
+    groups = weights.reshape(40, -1, GROUP)
+    scales = np.abs(groups).max(-1, keepdims=True) / 7
+    plain = np.square(np.clip(np.rint(groups / scales), -8, 7) * scales - groups).sum()
+    assert squared_error(Packed(*quantize_int4(weights)), weights) < 0.85 * plain
+
+
+def test_int4_holds_whole_numbers_exactly_in_the_order_of_the_inputs() -> None:
+    whole = np.random.default_rng(1).integers(-8, 8, (3, 128)).astype(np.float32)
+    whole[:, ::GROUP] = -8
+    values, scales = quantize_int4(whole)
+    assert values[0, 3] == int(whole[0, 6]) + 8 | int(whole[0, 7]) + 8 << 4
+    assert np.array_equal(Packed(values, scales).dense(), whole)
+
+
+@pytest.mark.parametrize("factor", [0.0, 1e-12, 1e6])
+def test_groups_of_zeros_and_of_extreme_numbers_keep_finite_scales(factor: float) -> None:
+    for packed in (Packed(*quantize_int4(dense() * np.float32(factor))), Packed(*quantize_int8(dense() * 0))):
+        assert np.isfinite(packed.scales).all()
+        assert np.isfinite(packed.dense()).all()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_are_those_of_the_whole_matrix(storage: Storage) -> None:
+    weights, indices = random_weights(ODD, storage), np.array([[3, 0], [7, 3]])
+    for name in ("embed.weight", MATRIX):
+        assert np.array_equal(weights.rows(name, indices), weights.dense(name)[indices])
+        assert np.array_equal(weights.rows(name, 2), weights.dense(name)[2])
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_each_weight_counts_as_one_parameter(storage: Storage) -> None:
+    shape = ODD
+    assert random_weights(shape, storage).count == 77 * 128 + 128 + 2 * 128 + 128 * (320 + 192 + 384 + 192)
+    assert random_weights(shape, storage).bits == (4 if storage == "int4" else 8)
+
+
+def without(name: str) -> Callable[[Stored], None]:
+    return lambda stored: stored.__delitem__(name)
+
+
+def with_array(name: str, change: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> Callable[[Stored], None]:
+    return lambda stored: stored.update({name: change(stored[name])})
+
+
+def not_finite(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    changed = array.copy()
+    changed.flat[3] = np.inf  # type: ignore[call-overload]
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (without(MATRIX), f"{MATRIX} is missing"),
+        (without(MATRIX + SCALE), f"{MATRIX} is in uint8"),
+        (lambda stored: stored.update({"hint.weight": np.zeros(3, np.float32)}), "hint.weight is not known"),
+        (lambda stored: stored.update({"hint.weight.scale": np.zeros(3, np.float16)}), "hint.weight.scale is not"),
+        (with_array(MATRIX, lambda array: array[:-1]), r"blocks.0.out.weight is \[127, 96\], not \[128, 96\]"),
+        (with_array(MATRIX, lambda array: array.astype(np.int8)), r"is \[128, 96\], not \[128, 192\]"),
+        (with_array(MATRIX, lambda array: array.astype(np.float64)), "in float64"),
+        (with_array(MATRIX + SCALE, lambda array: array.astype(np.float32)), "in float32"),
+        (with_array(MATRIX + SCALE, lambda array: array[:, :1]), r"scale is \[128, 1\]"),
+        (with_array(MATRIX + SCALE, not_finite), "not finite"),
+        (with_array("norm.weight", not_finite), "not finite"),
+        (with_array("norm.weight", lambda array: array.astype(np.float16)), "norm.weight is in float16"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_in_one_line(change: Callable[[Stored], None], says: str) -> None:
+    stored = dict(random_weights(ODD)._stored)
+    change(stored)
+    with pytest.raises(ValueError, match=says) as refusal:
+        Weights(stored).check(ODD)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"width": 100}, "width gives 100 inputs"),
+        ({"hidden": 96}, "hidden gives 96 inputs"),
+        ({"heads": 4, "head_width": 16, "key_heads": 3}, "4 heads cannot share 3"),
+        ({"head_width": 24}, "head_width is 24"),
+        ({"layers": 0}, "layers is 0"),
+        ({"norm_epsilon": 0.0}, "norm_epsilon"),
+        ({"rope_base": 0.5}, "rope_base"),
+    ],
+)
+def test_sizes_that_no_network_has_are_refused(changes: dict[str, int], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        attrs.evolve(ODD, **changes)
+    assert isinstance(ODD, Shape)
