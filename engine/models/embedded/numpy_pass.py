@@ -135,7 +135,8 @@ class NumpyPass:
 def _silu(rows: Floats) -> Floats:
     # e to the power of a number that is never positive cannot overflow.
     power = np.exp(-np.abs(rows))
-    return rows * np.where(rows < 0, power, np.float32(1)) / (1 + power)
+    result: Floats = rows * np.where(rows < 0, power, np.float32(1)) / (1 + power)
+    return result
 
 
 def _rotated(rows: Floats, cosine: Floats, sine: Floats) -> Floats:

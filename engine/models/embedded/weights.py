@@ -146,12 +146,13 @@ def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
     scales that clip more or less, each group gets the one with the smallest squared error.
     """
     groups = _groups(dense).reshape(-1, GROUP)
-    values, scales = np.empty(groups.shape, np.uint8), np.empty(len(groups), np.float16)
+    whole, scales = np.empty(groups.shape, np.uint8), np.empty(len(groups), np.float16)
     for first in range(0, len(groups), _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
-        values[part], scales[part] = _best_int4(groups[part])
-    values = values.reshape(dense.shape)
-    return values[:, ::2] | values[:, 1::2] << 4, scales.reshape(len(dense), -1)
+        whole[part], scales[part] = _best_int4(groups[part])
+    halves = whole.reshape(len(dense), -1, 2)
+    packed = (halves[..., 0] | halves[..., 1] << 4).astype(np.uint8, copy=False)
+    return packed, scales.reshape(len(dense), -1)
 
 
 def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
@@ -180,7 +181,8 @@ def _groups(dense: Floats) -> Floats:
 def _half(scales: Floats) -> Scales:
     """Round scales to fp16. None becomes 0 or infinite, so that one can divide by it."""
     bounded = np.clip(np.abs(scales), _SMALLEST, np.float32(np.finfo(np.float16).max))
-    return np.copysign(bounded, scales).astype(np.float16)
+    signed: Floats = np.copysign(bounded, scales)
+    return signed.astype(np.float16)
 
 
 def _dense(stored: NDArray[np.generic], scale: NDArray[np.generic] | None) -> Floats:

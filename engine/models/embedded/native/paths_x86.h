@@ -66,8 +66,8 @@ static inline __attribute__((always_inline, target("avx2"))) __m256i four_produc
 #define PATH avx2
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define LANES 8
-#define ROW_VECTORS 4
-#define TILE_ROWS 6
+#define ROW_VECTORS 8
+#define TILE_ROWS 4
 #define TILE_VECTORS 2
 #define HEAD_ROWS 6
 #define HEAD_VECTORS 2

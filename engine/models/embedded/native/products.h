@@ -52,11 +52,18 @@ INLINE ints NAME(four)(const int8_t *from) {
     return numbers - (ints){0};
 }
 
-/* Add the products of a group's inputs `from` to `end`. A word of int4 gives its inputs in two halves, one after the
+/* Add the products of a group's inputs `from` to `end`. `first`: these are the first vectors of a block. A word of int4 gives its inputs in two halves, one after the
    other: both at once would leave too few registers for sums. */
 INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
-                             size_t inputs, int from, int end, const int rows, const int vectors, const int width) {
-    for (int at = from; at < end; at += 32 / width)
+                             size_t inputs, int from, int end, int first, const int rows, const int vectors,
+                             const int width) {
+    (void)first;
+    for (int at = from; at < end; at += 32 / width) {
+#if LANES < 16
+        /* The first vectors of a block read every other line, which the processor does not foresee. */
+        for (int line = 0; first && line < 4; line++)
+            __builtin_prefetch(words + at * width / 32 * BLOCK * 4 + line * 64 + 2 * piece_bytes(width));
+#endif
 #pragma GCC unroll 2
         for (int half = 0; half < 8 / width; half++) {
             ints column[MOST_VECTORS];
@@ -78,11 +85,12 @@ INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *
                                                    : ADD_DOT(sums[one][vector], column[vector], numbers);
             }
         }
+    }
 }
 
 /* Write the sums over a group, less what was added to the weights. */
 INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
-                            size_t inputs, const int32_t *row_sums, const int rows, const int vectors,
+                            size_t inputs, const int32_t *row_sums, int first, const int rows, const int vectors,
                             const int width) {
     const uint32_t added = width == 4 ? 8 : ADDED_TO_8;
 #pragma GCC unroll 6
@@ -94,8 +102,12 @@ INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *w
 #ifdef WIDEN
     if (width == 4) { /* sums of int16, which hold the products of 32 inputs */
         for (int from = 0; from < GROUP; from += 32) {
-            ints narrow[TILE_ROWS][MOST_VECTORS] = {0};
-            NAME(add_inputs)(narrow, words, quantized, inputs, from, from + 32, rows, vectors, width);
+            ints narrow[TILE_ROWS][MOST_VECTORS];
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++) narrow[one][vector] = (ints){0};
+            NAME(add_inputs)(narrow, words, quantized, inputs, from, from + 32, first, rows, vectors, width);
 #pragma GCC unroll 6
             for (int one = 0; one < rows; one++)
 #pragma GCC unroll 8
@@ -104,7 +116,7 @@ INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *w
         return;
     }
 #endif
-    NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, rows, vectors, width);
+    NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, first, rows, vectors, width);
 }
 
 /* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. The last three are constants where this is
@@ -127,7 +139,8 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
         const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
         const uint8_t *words = piece + BLOCK * sizeof *scales + output % BLOCK * 4;
         ints sums[TILE_ROWS][MOST_VECTORS];
-        NAME(add_group)(sums, words, quantized + group * GROUP, inputs, row_sums + group, rows, vectors, width);
+        NAME(add_group)(sums, words, quantized + group * GROUP, inputs, row_sums + group, output % BLOCK == 0, rows,
+                        vectors, width);
 #pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++) {
             floats scale = NAME(load_half)(scales + vector * LANES);
