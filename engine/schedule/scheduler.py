@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from engine.fill.interface import Model
-from engine.library.device_memory import machine_memory
 from engine.fill.stream import StreamModel
+from engine.library.device_memory import machine_memory
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
