@@ -1,4 +1,4 @@
-"""Midspan's own messages besides standard LSP: midspan/fill and its progress, the status, and the commands.
+"""Midspan's own messages besides standard LSP: midspan/fill and its progress, the cursor, the status, the commands.
 
 Fields are snake_case here and camelCase on the wire.
 """
@@ -20,6 +20,7 @@ from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
 STATUS = "midspan/status"
+CURSOR_MOVED = "midspan/cursorMoved"
 # Clients of Copilot's language server send these two.
 SHOWN = "textDocument/didShowCompletion"
 PARTLY_ACCEPTED = "textDocument/didPartiallyAcceptCompletion"
@@ -82,6 +83,23 @@ class FillProgress:
     token: str | int
     step: int
     canvas: list[str | None]
+
+
+@attrs.frozen
+class CursorParams:
+    """The cursor rests at `position`, in the document that the user looks at."""
+
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+
+
+@attrs.frozen
+class CursorNotification:
+    """The JSON-RPC notification around CursorParams."""
+
+    params: CursorParams
+    method: str = CURSOR_MOVED
+    jsonrpc: str = "2.0"
 
 
 @attrs.frozen
@@ -195,6 +213,7 @@ _OURS: tuple[type[Any], ...] = (
     FillParams,
     FillResult,
     FillProgress,
+    CursorParams,
     StatusParams,
     StatusReport,
     ToggleResult,

@@ -15,13 +15,23 @@ from lsp_server.bulk_messages import (
     BulkEditRequest,
     NextEditRequest,
 )
-from lsp_server.messages import FILL, PARTLY_ACCEPTED, SHOWN, FillRequest, PartNotification, ShownNotification
+from lsp_server.messages import (
+    CURSOR_MOVED,
+    FILL,
+    PARTLY_ACCEPTED,
+    SHOWN,
+    CursorNotification,
+    FillRequest,
+    PartNotification,
+    ShownNotification,
+)
 from lsp_server.why_messages import WHY, WhyRequest
 
 _Handled = Generator[Any, Any, None]
 _OURS: dict[str, type[Any]] = {
     FILL: FillRequest,
     WHY: WhyRequest,
+    CURSOR_MOVED: CursorNotification,
     SHOWN: ShownNotification,
     PARTLY_ACCEPTED: PartNotification,
     BULK_EDIT: BulkEditRequest,

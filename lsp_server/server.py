@@ -30,6 +30,7 @@ from lsp_server.requests.fill import fill_request
 from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.inline_completion import InlineCompletions
 from lsp_server.requests.late_edits import ACTION_OPTIONS, LateEdits
+from lsp_server.requests.read_ahead import ReadAhead
 from lsp_server.requests.registration import CompletionSwitch, follow_configuration
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
@@ -66,7 +67,8 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         offers = Offers(board.counts, self.ledger)
         self.session = Session(configuration, documents, parsing, board, link, offers, memory)
-        self.suggestions = Suggestions(self.session, self._tell)
+        self.reading = ReadAhead(self.session)
+        self.suggestions = Suggestions(self.session, self.reading, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)
         completion = CompletionItems(self.session, self.suggestions)
         self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
@@ -77,7 +79,7 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions, self.edits)
+        sync = DocumentSync(self.session, self.suggestions, self.reading, self.edits)
         inline = InlineCompletions(self.session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
             types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
@@ -88,6 +90,7 @@ class MidspanServer(LanguageServer):
             types.NOTEBOOK_DOCUMENT_DID_CHANGE: sync.notebook_changed,
             types.NOTEBOOK_DOCUMENT_DID_CLOSE: sync.notebook_closed,
             types.TEXT_DOCUMENT_INLINE_COMPLETION: inline.complete,
+            wire.CURSOR_MOVED: self.reading.cursor_moved,
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
             WHY: self.suggestions.why.answer,
@@ -183,6 +186,7 @@ def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams)
 
 
 async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
+    ls.reading.stop()
     return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(wire.FILL_PROGRESS, progress))
 
 

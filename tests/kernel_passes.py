@@ -3,22 +3,16 @@
 Imports NumPy, pytest, attrs and safetensors only: an emulated processor runs it too (tests/engine/run_neon.py).
 """
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from engine.models.embedded.kernel_pass import kernel_paths
-from engine.models.embedded.numpy_pass import Hole, HostPass
-from engine.models.embedded.shape import Floats, Shape
-from engine.models.embedded.slabs import SlabContext
-from engine.models.embedded.weights import SCALE, Weights, shapes_of
 
 KERNELS = ("avx512-vnni", "avx-vnni", "avx2", "neon-matrix", "neon-dot", "plain")
 SAME_VECTORS = (("avx-vnni", "avx2"), ("neon-matrix", "neon-dot"))
 """Paths that differ in their products alone, and products are whole numbers: they compute the same bits."""
+
+
 def skip_without(runner: str) -> None:
     """Skip the test if `runner` is a path of the kernel that is not here."""
     if runner in KERNELS and runner not in kernel_paths():
         pytest.skip(f"no path {runner} here: the kernel was not built, or the processor lacks the instructions")
-
-

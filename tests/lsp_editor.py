@@ -129,6 +129,10 @@ class Editor:
         item = types.TextDocumentItem(uri, language, self.version, self.text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
+    def close(self) -> None:
+        """Close the document."""
+        self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self.uri)))
+
     def type(self, typed: str) -> None:
         """Insert `typed` at the cursor."""
         self._change(self.offset, typed)

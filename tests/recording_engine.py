@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from recording_memory import RecordingMemory, characters
 
@@ -19,14 +22,16 @@ from engine.server.server import Server
 
 
 class RecordingScheduler(Scheduler):
-    """Keeps the fills that it is asked for."""
+    """Keeps the fills that it is asked for, and their tickets."""
 
     fills: list[Fill]
+    tickets: list[ScheduledTicket]
 
     def submit(self, fill: Fill, on_progress: object, owner: int = 0) -> ScheduledTicket:
         self.fills.append(fill)
         callback = on_progress if callable(on_progress) else None
-        return super().submit(fill, callback, owner)
+        self.tickets.append(super().submit(fill, callback, owner))
+        return self.tickets[-1]
 
 
 class RecordingEngine:
@@ -39,11 +44,32 @@ class RecordingEngine:
         """What clients are told of the model."""
         self.memory = RecordingMemory()
         self.fills: list[Fill] = []
+        self.tickets: list[ScheduledTicket] = []
 
     @property
     def asked(self) -> list[Fill]:
         """The fills that somebody waits for. On a busy machine even a tiny model is slow enough for fills ahead."""
         return [fill for fill in self.fills if not fill.ahead]
+
+    @property
+    def read(self) -> list[ScheduledTicket]:
+        """What was, or is to be, read ahead."""
+        return [ticket for ticket in self.tickets if ticket.fill.only_read]
+
+    @property
+    def passes(self) -> int:
+        """How many passes the model made."""
+        return self._backend.report().passes
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the model busy while the context is open: no fill makes a step."""
+        go_on = Event()
+        self._backend._worker.submit(go_on.wait)
+        try:
+            yield
+        finally:
+            go_on.set()
 
     async def start(self) -> None:
         """Accept clients, with an empty memory."""
@@ -53,7 +79,7 @@ class RecordingEngine:
         assert lock is not None
         self._lock = lock
         self._backend = RecordingScheduler(self._model, files=FileQueue(self.memory, characters))
-        self._backend.fills = self.fills
+        self._backend.fills, self._backend.tickets = self.fills, self.tickets
         await self._backend.start()
         self._listener = Listener(self._paths, "unix")
         record = LockRecord(os.getpid(), "test", __version__, socket=self._listener.address.path)

@@ -2,9 +2,10 @@
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -13,6 +14,7 @@ from engine.json_file import parse_json, read_json
 from engine.library.quantized_tensors import is_image_tensor, is_quantized
 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
+_SCALE = ".scale"
 
 
 @attrs.frozen
@@ -78,7 +80,8 @@ def read_safetensors(path: Path) -> WeightsHeader:
             tensors = parse_json(stream.read(length))
         tensors.pop("__metadata__", None)
         end = 8 + length + max(_whole(tensor["data_offsets"][1]) for tensor in tensors.values())
-        shapes = {name: [_whole(side) for side in tensor["shape"]] for name, tensor in tensors.items()}
+        names = [name for name in tensors if not _is_scale(name, tensors)]
+        shapes = {name: _shape(name, tensors[name], tensors) for name in names}
         counts = [(name, shape, math.prod(shape)) for name, shape in shapes.items()]
     except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ModelError(
@@ -90,6 +93,19 @@ def read_safetensors(path: Path) -> WeightsHeader:
     loaded = [(name, shape, count) for name, shape, count in counts if not is_image_tensor(name)]
     plain = [count for name, shape, count in loaded if not is_quantized(name, shape)]
     return WeightsHeader(sum(count for *_, count in counts), size / 1e6, sum(count for *_, count in loaded), sum(plain))
+
+
+def _is_scale(name: str, tensors: Mapping[str, Any]) -> bool:
+    """Tell whether a tensor has the scales of another one of the embedded model (models/embedded/weights.py)."""
+    return name.endswith(_SCALE) and name.removesuffix(_SCALE) in tensors
+
+
+def _shape(name: str, tensor: Any, tensors: Mapping[str, Any]) -> list[int]:
+    """Return a tensor's sides. Of the embedded model's matrices in int4 a byte has two numbers."""
+    sides = [_whole(side) for side in tensor["shape"]]
+    if sides and tensor.get("dtype") == "U8" and name + _SCALE in tensors:
+        sides[-1] *= 2
+    return sides
 
 
 def _whole(value: object) -> int:

@@ -6,7 +6,7 @@ import attrs
 
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -84,7 +84,10 @@ class Fill:
     `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
     `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
 
-    `ahead` says that the text is not there yet, but may be soon: such a fill gives way to all others.
+    `ahead` says that nobody waits for the fill yet, but somebody may soon: it gives way to all others.
+
+    `only_read` asks for no text. The engine reads the context and keeps it for a fill of this hole; the answer has no
+    candidates. Where nearly all of the context is known already, nothing is read.
 
     `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
     file begins with `prefix`.
@@ -112,6 +115,7 @@ class Fill:
     explain: bool = False
     line: int = 0
     ahead: bool = False
+    only_read: bool = False
 
 
 @attrs.frozen

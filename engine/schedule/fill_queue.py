@@ -28,7 +28,8 @@ class FillQueue:
     late. The others are cancelled by their editors, answered by the scheduler when their time is over, or go first once
     they have waited for PATIENCE_S.
 
-    Fills ahead of the user come last. They join only when nothing else is under way.
+    Fills ahead of the user come last. They join only when nothing else is under way. What is only to be read joins
+    nothing: a fill under way may have the context that would be read again without it.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,8 @@ class FillQueue:
         waiting, held = urgent(self._waiting), urgent(active)
         if not waiting and not held:
             waiting, held = self._waiting, list(active)
+            if held:
+                waiting = [ticket for ticket in waiting if not ticket.fill.only_read]
         if len(held) >= MAX_BATCH:
             return None
         before = _before(waiting, held)

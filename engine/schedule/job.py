@@ -17,6 +17,8 @@ from engine.schedule.pass_timer import PassTimer
 
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
+SPARED_ROWS = 64
+"""A context that lacks at most this many tokens is not read ahead: the fill itself soon has them."""
 BRANCHING: tuple[RuleName, ...] = ("verify", "left-to-right")
 """Rules that commit left to right. Their other candidates begin where the first one was least sure."""
 
@@ -62,10 +64,14 @@ class Job:
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
         self._memories = memories
-        self._memory = None if memories is None else memories.for_fill(fill, self._layout)
+        self._memory = None if memories is None or fill.only_read else memories.for_fill(fill, self._layout)
         self._origins: list[list[Origin]] = []
         self._context = cache.take(self._layout.context)
         self._cached = len(self._context.tokens)
+        self._joint_rows = JOINT_ROWS
+        if fill.only_read:
+            # Nothing is read, or all of it: no canvas has a pass that could read the rest.
+            self._joint_rows = 0 if len(self._layout.context) - self._cached > SPARED_ROWS else SPARED_ROWS
         self._fillings: list[Filling] = []
         self._branches = 0
         if self._strategy.rule in BRANCHING and not fill.temperature:
@@ -79,15 +85,22 @@ class Job:
     def passes(self, encode_rows: int) -> list[Pass]:
         """Return what to run next: a piece of the context, or a pass for every candidate that is not done."""
         self.stepped = False
-        unread = self._layout.context[len(self._context.tokens) :]
-        if not self._fillings and len(unread) > JOINT_ROWS:
+        if self._reads:
+            unread = self._layout.context[len(self._context.tokens) :]
             return [self._model.read(self._context, unread[:encode_rows])]
+        if self.fill.only_read:
+            return []
         if not self._fillings:
             self._fillings = [self._start(Sampler(others=self._branches))]
             if not self._branches:
                 self._fillings += self._drawn()
         self._running = [filling for filling in self._fillings if filling.finish is None]
         return [filling.next_pass() for filling in self._running]
+
+    @property
+    def _reads(self) -> bool:
+        """Whether the next pass reads a piece of the context."""
+        return not self._fillings and len(self._layout.context) - len(self._context.tokens) > self._joint_rows
 
     def absorb(self, index: int, result: PassResult, elapsed_ms: float, expected_ms: float) -> None:
         """Take the result of pass number `index` of those that `passes` returned last.
@@ -107,6 +120,8 @@ class Job:
 
     def done(self, timer: PassTimer) -> bool:
         """Return whether nothing is left to do. Close what is past its deadline, or would be after one more pass."""
+        if self.fill.only_read:
+            return not self._reads or time.perf_counter() > self._deadline
         expected = self._expected_ms
         if expected is None:
             expected = timer.expect(self._model.info.canvas_tokens)

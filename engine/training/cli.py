@@ -19,7 +19,7 @@ from engine.evaluation.tables import calibration_table, fill_tables, speed_table
 from engine.memory.gate import GATE_FILE
 from engine.models import load as registry
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training.card import write_card
+from engine.training.card import ORIGIN, write_card
 from engine.training.checkpoint import PARENT, save
 from engine.training.config import Config, load_config
 from engine.training.convert import converted, counted, fetch_parent, read_parent
@@ -40,6 +40,9 @@ ParentOption = Annotated[
     Path | None,
     typer.Option("--parent", help="The model to convert: a GGUF, or a folder of safetensors. By default SmolLM2-135M."),
 ]
+BesideOption = Annotated[
+    Path | None, typer.Option("--beside", help="The work folder of a run at the same time, to average weights with.")
+]
 EvaluationOption = Annotated[
     list[Path] | None, typer.Option("--evaluation", help="Evaluation sets to keep out of the corpus.")
 ]
@@ -58,9 +61,7 @@ def run_all(
     session: Annotated[
         float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
     ] = None,
-    beside: Annotated[
-        Path | None, typer.Option(help="The work folder of a run at the same time, to average weights with.")
-    ] = None,
+    beside: BesideOption = None,
     target: Annotated[Path | None, typer.Option(help="Where to write the model's folder.")] = None,
     count: Annotated[int, typer.Option(help="Held-out holes of each language and kind for the evaluation.")] = 20,
 ) -> None:
@@ -73,7 +74,7 @@ def run_all(
     target = target or work / "model"
     export_checkpoint(numbers, work, target)
     evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")
-    write_card(numbers, config.parent, work, target)
+    write_card(numbers, config.parent, work, target, beside)
     typer.echo(f"model and card written to {target}")
 
 
@@ -106,6 +107,8 @@ def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | 
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
     if (work / PARENT).exists() and (work / TOKENIZER).exists():
         return
+    if parent_path is not None:
+        (work / ORIGIN).write_text(f"{parent_path.resolve().name}\n")
     model = config.model
     parent = read_parent(parent_path or fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
     counts = counted(parent, corpora.load(work / "corpus", "train"), config.corpus.shares)
@@ -128,9 +131,11 @@ def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption 
 
 
 @app.command("card")
-def card(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
-    """Write the model card from the run and the evaluations in WORK/evaluation."""
-    typer.echo(f"card written to {write_card(load_config(config), config.parent, work, target)}")
+def card(
+    target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small"), beside: BesideOption = None
+) -> None:
+    """Write the model card from the run and the evaluations in WORK/evaluation (judge.jsonl, held-out.jsonl)."""
+    typer.echo(f"card written to {write_card(load_config(config), config.parent, work, target, beside)}")
 
 
 @app.command("eval")

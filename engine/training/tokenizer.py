@@ -1,7 +1,7 @@
 """The tokenizer: the parent model's byte-level BPE, trimmed to the tokens that code needs, with our marks."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -45,15 +45,6 @@ def tokenizer_of(bpe: Merges, specials: Sequence[str] = ()) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
     return tokenizer
-
-
-def count_tokens(tokenizer: Tokenizer, texts: Iterable[tuple[str, float]]) -> Counter[int]:
-    """Return how often each token comes in weighted texts; an occurrence counts a thousand times its text's weight."""
-    counts: Counter[int] = Counter()
-    for text, weight in texts:
-        for token in tokenizer.encode(text, add_special_tokens=False).ids:
-            counts[token] += round(weight * 1000)
-    return counts
 
 
 def trimmed(bpe: Merges, counts: Counter[int], size: int) -> Merges:

@@ -3,6 +3,7 @@
 from lsprotocol import types
 
 from lsp_server.requests.late_edits import LateEdits
+from lsp_server.requests.read_ahead import ReadAhead
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 
@@ -13,9 +14,10 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithN
 class DocumentSync:
     """Keeps the session's documents as the editor has them, and cancels suggestions for text that changed."""
 
-    def __init__(self, session: Session, suggestions: Suggestions, edits: LateEdits) -> None:
+    def __init__(self, session: Session, suggestions: Suggestions, reading: ReadAhead, edits: LateEdits) -> None:
         self._session = session
         self._suggestions = suggestions
+        self._reading = reading
         self._edits = edits
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
@@ -23,10 +25,12 @@ class DocumentSync:
         self._session.open(params.text_document)
         if self._session.served(params.text_document.uri) is not None:
             self._session.link.wake()
+            self._reading.opened(params.text_document.uri)
         self._session.memory.opened(params.text_document.uri)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply a change, and cancel the requests for the text before it."""
+        self._reading.stop()
         self._suggestions.cancel(params.text_document.uri)
         self._session.change(params)
         self._edits.changed(params.text_document.uri)
@@ -39,6 +43,7 @@ class DocumentSync:
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Drop a document."""
         self._suggestions.forget(params.text_document.uri)
+        self._reading.closed(params.text_document.uri)
         self._edits.closed(params.text_document.uri)
         self._session.close(params.text_document.uri)
         self._session.memory.closed(params.text_document.uri)

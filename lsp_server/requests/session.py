@@ -143,6 +143,13 @@ class Session:
 
         With the first plan for a document of a workspace folder the memory begins to learn that folder.
         """
+        self.memory.begin(snapshot.path, model)
+        return self.plan_unasked(snapshot, offset, model, settings, candidates)
+
+    def plan_unasked(
+        self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1
+    ) -> Plan:
+        """Return what `plan` does, for a hole that nobody has asked for yet: the memory does not begin to learn."""
         return plan(
             snapshot,
             offset,
@@ -152,7 +159,7 @@ class Session:
             code_above=self._cells_above(snapshot),
             snippets=self._related_snippets(snapshot, model, settings),
             candidates=candidates,
-            workspace=self.memory.begin(snapshot.path, model),
+            workspace=self.memory.workspace_of(snapshot.path, model),
         )
 
     def _related_snippets(self, snapshot: Snapshot, model: ModelInfo, settings: Settings) -> Sequence[Snippet]:

@@ -19,6 +19,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
 from lsp_server.log import describe
 from lsp_server.requests.ahead import Ahead
+from lsp_server.requests.read_ahead import ReadAhead
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
@@ -37,9 +38,10 @@ _PATIENCE_S = 5.0
 class Suggestions:
     """Answers the suggestion requests of a session, and cancels those that a newer request or an edit makes stale."""
 
-    def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
+    def __init__(self, session: Session, reading: ReadAhead, tell: Callable[[str], None]) -> None:
         """`tell` shows the user one line."""
         self._session = session
+        self._reading = reading
         self._tell = tell
         self._reuse = Reuse()
         self._restraint = Restraint()
@@ -56,6 +58,7 @@ class Suggestions:
         Raises asyncio.CancelledError only, when the editor cancels the request.
         """
         self._cancel((request.uri, request.asker))
+        self._reading.stop()
         try:
             suggestions = await self._find(request)
         except MidspanError as error:
@@ -95,6 +98,7 @@ class Suggestions:
         """Cancel all running requests, and forget what was suggested."""
         for key in list(self._running):
             self._cancel(key)
+        self._reading.stop()
         self._reuse.forget_all()
         self._ahead.forget_all()
 

@@ -53,12 +53,17 @@ class WorkspaceMemory:
 
         Returns "" when the document is outside all folders, and when the settings allow no memory of the workspace.
         """
-        place = self.folders.place_of(path) if self._is_allowed(model) else None
+        place = self._place(path, model)
         if place is None:
             return ""
         if place.workspace not in self._learners and (client := self._link.connected) is not None:
             self._learn(place, client)
         return place.workspace
+
+    def workspace_of(self, path: str, model: ModelInfo) -> str:
+        """Return what `begin` does, and learn nothing."""
+        place = self._place(path, model)
+        return place.workspace if place is not None else ""
 
     async def count(self) -> None:
         """Ask the engine how much it knows of the folders, and pass that on. Nothing without learned folders."""
@@ -131,6 +136,9 @@ class WorkspaceMemory:
     @property
     def _rules(self) -> Rules:
         return Rules.of(self._configuration.settings)
+
+    def _place(self, path: str, model: ModelInfo) -> Place | None:
+        return self.folders.place_of(path) if self._is_allowed(model) else None
 
     def _is_allowed(self, model: ModelInfo) -> bool:
         settings = self._configuration.settings

@@ -2,6 +2,7 @@ import { commands, type ExtensionContext, window, workspace } from 'vscode';
 import { bulkCommands } from './bulk_commands';
 import { BulkEdits } from './bulk_edits';
 import { registerCommands } from './commands';
+import { CursorReports } from './cursor_reports';
 import { NextEdits } from './next_edits';
 import { onSelectedPython } from './python';
 import { Session } from './session';
@@ -17,12 +18,14 @@ export async function activate(context: ExtensionContext): Promise<void> {
   const session = new Session(context, log, status, offerInstallation);
   const bulk = new BulkEdits(context, session, log);
   const next = new NextEdits(session, log);
+  const cursor = new CursorReports(session, log);
   context.subscriptions.push(
     log,
     status,
     session,
     bulk,
     next,
+    cursor,
     ...registerCommands(context, session, log, status, bulkCommands(session, bulk, next)),
     workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('midspan.server')) {
@@ -35,6 +38,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     context.subscriptions.push(selecting);
   }
   await session.restart();
+  cursor.moved(); // The editor that is open already sends no event.
 }
 
 async function offerInstallation(): Promise<void> {

@@ -1,6 +1,7 @@
 /** Our additions to standard LSP. The server's side is lsp_server/messages.py. */
 
 export const STATUS = 'midspan/status';
+export const CURSOR_MOVED = 'midspan/cursorMoved';
 export const WHY = 'midspan/whyThisSuggestion';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';

@@ -93,3 +93,16 @@ async def test_fills_ahead_take_no_place_of_the_others(queue: FillQueue) -> None
     ahead = [ScheduledTicket(attrs.evolve(HOLE, ahead=True), asyncio.Future(), None, 0.0, 1) for _ in range(MAX_BATCH)]
     queue.put(ticket(1, 0.1))
     assert taken(queue, ahead, 0.2) == [(1, 0.1)]
+
+
+async def test_what_is_only_read_joins_nothing(queue: FillQueue) -> None:
+    reads = [
+        ScheduledTicket(attrs.evolve(HOLE, ahead=True, only_read=True), asyncio.Future(), None, at, 1)
+        for at in (0.0, 0.1)
+    ]
+    for one in reads:
+        queue.put(one)
+    ahead = ScheduledTicket(attrs.evolve(HOLE, ahead=True), asyncio.Future(), None, 0.0, 1)
+    assert queue.take([ahead], 0.2) is None
+    assert queue.take([ticket(2, 0.1)], 0.2) is None
+    assert taken(queue, [], 0.2) == [(1, 0.1)], "one at a time"

@@ -22,6 +22,7 @@ from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
 from engine.schedule.heap import give_back
+from engine.schedule.job import SPARED_ROWS
 from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
@@ -292,3 +293,48 @@ async def test_a_fill_ends_behind_the_token_that_makes_its_first_line_unsure(
     assert ended.candidates[0].finish == "unsure"
     assert ended.candidates[0].tokens == tokens[: first + 3]
     assert ended.steps < whole.steps
+
+
+async def test_a_context_that_is_read_ahead_is_there_for_the_fill(scheduler: Scheduler) -> None:
+    (hole,) = prefixes(1)
+    before = scheduler.report()
+    read = await answer(scheduler, attrs.evolve(hole, ahead=True, only_read=True))
+    assert read.candidates == []
+    assert read.cached_tokens < read.context_tokens
+    assert scheduler.report().fills == before.fills, "it is no fill"
+    passes = scheduler.report().passes
+    again = await answer(scheduler, attrs.evolve(hole, ahead=True, only_read=True))
+    assert again.cached_tokens == again.context_tokens
+    assert scheduler.report().passes == passes, "nothing is read twice"
+    filled = await answer(scheduler, hole)
+    assert filled.cached_tokens == filled.context_tokens
+    assert filled.candidates
+
+
+async def test_a_context_that_lacks_little_is_not_read_ahead(scheduler: Scheduler) -> None:
+    (hole,) = prefixes(1)
+    await answer(scheduler, attrs.evolve(hole, only_read=True))
+    passes = scheduler.report().passes
+    near = await answer(scheduler, attrs.evolve(hole, prefix=hole.prefix + "part + ", only_read=True))
+    assert 0 < near.context_tokens - near.cached_tokens <= SPARED_ROWS
+    assert scheduler.report().passes == passes
+
+
+async def test_what_was_read_ahead_until_it_was_cancelled_is_kept(
+    scheduler: Scheduler, family: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hole,) = prefixes(1)
+    run, loop = family.run, asyncio.get_running_loop()
+
+    def run_and_cancel(batch: Sequence[Pass]) -> list[PassResult]:
+        loop.call_soon_threadsafe(scheduler.cancel, ahead)
+        return run(batch)
+
+    monkeypatch.setattr(scheduler, "_encode_rows", 16)
+    monkeypatch.setattr(family, "run", run_and_cancel)
+    ahead = scheduler.submit(attrs.evolve(hole, ahead=True, only_read=True), None)
+    with pytest.raises(CancelledFill):
+        await ahead.result
+    monkeypatch.setattr(family, "run", run)
+    filled = await answer(scheduler, hole)
+    assert filled.cached_tokens == 16 < filled.context_tokens

@@ -67,6 +67,7 @@ end
 ---@param buf integer
 local function attached(client, buf)
   require('midspan.ask').follow(buf)
+  require('midspan.cursor').follow(buf)
   status.begin(client.id)
   require('midspan.next_edit_requests').start()
 end
