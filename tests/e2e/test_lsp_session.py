@@ -1,5 +1,6 @@
 """Whole sessions of an editor with the language server and the engine: open, type, accept, fill, close, exit."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest_asyncio
 from lsp_editor import Editor, engine_home
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from engine.library.resolve import EMBEDDED_FOLDER
 
 CODE = "def total(items):\n    result = 0\n    for item in items:\n        result += |\n    return result\n"
 URI = "file:///project/shop/total.py"
@@ -151,6 +154,6 @@ async def test_the_embedded_model_fills_code_by_default(tmp_path: Path) -> None:
         assert answer.tokens
         assert answer.finish == "complete"
         report = await editor.command("midspan.status")
-        assert report["engine"]["model"]["name"] == "midspan-small-2"
+        assert report["engine"]["model"]["name"] == json.loads((EMBEDDED_FOLDER / "config.json").read_text())["name"]
         assert editor.warnings() == []
         await editor.stop()

@@ -71,7 +71,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
 def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
     network = torch_runner_of(embedded).network
     slots = Slots(
-        [SlotShape(network.shape.heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
+        [SlotShape(network.shape.key_heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
     )
     return StreamStep(network, slots, RowBucket(2, 8, 64, 8)).compute
 
