@@ -14,7 +14,7 @@
 
 #define MOST_THREADS 64
 #define MOST_TASKS ((1u << 20) - 1)
-#define SPINS 2000 /* looks before a thread sleeps, some 10 to 30 microseconds: longer than most steps lie apart */
+#define SPINS 2000 /* looks before a thread sleeps: an estimate of some ten microseconds, not measured */
 
 typedef void Work(void *argument, size_t task, size_t thread);
 
