@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import attrs
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from engine.fill.interface import expect_type
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
 from engine.library.precision_names import PrecisionSetting
 from engine.models.cuda_graphs.graphs import synchronize
-from engine.models.embedded.attention import ContextAttention
+from engine.models.embedded.attention import QUERY_BLOCK, ContextAttention
 from engine.models.embedded.cuda_graph import CapturedStreams
 from engine.models.embedded.network import Network
 from engine.models.embedded.rows import PackedRows
@@ -51,6 +52,8 @@ class TorchRunner:
     ) -> None:
         self.network, self._device = network, device
         self._dtype = network.embed.weight.dtype
+        # In bf16 the rounding of a product depends on its number of rows: see attention.QUERY_BLOCK.
+        self._block = QUERY_BLOCK if device.type == "cpu" and self._dtype == torch.bfloat16 else 1
         self.device, self.dtype = device.type, str(self._dtype).removeprefix("torch.")
         self._forbidden = torch.tensor(forbidden, device=device)
         self._continuing = torch.zeros(network.shape.vocabulary, device=device)
@@ -97,16 +100,23 @@ class TorchRunner:
         self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], packed: PackedRows
     ) -> TorchRan:
         """Run passes with shapes as they come."""
-        tokens, positions = torch.from_numpy(packed.numbers).to(self._device)
+        count = packed.numbers.shape[1]
+        tokens, positions = F.pad(torch.from_numpy(packed.numbers), (0, -count % self._block)).to(self._device)
         attention = ContextAttention(passes, contexts, self._dtype, self._device)
-        rows = self.network.trunk(tokens, positions, attention.attend)
+
+        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            mixed = attention.attend(layer, query[:count], key[:count], value[:count])
+            return F.pad(mixed, (0, 0, 0, 0, 0, len(query) - count))
+
+        rows = self.network.trunk(tokens, positions, attend)
         wanted: list[int] = []
         first = 0
         for item in passes:
             wanted += [first + row for row in item.wanted]
             first += item.rows
-        chosen = torch.tensor(wanted, dtype=torch.long, device=self._device)
-        return TorchRan(self.network.logits(rows[chosen]), self._forbidden, self._continuing)
+        chosen = torch.tensor(wanted + [0] * (-len(wanted) % self._block), dtype=torch.long, device=self._device)
+        logits = self.network.logits(rows[chosen])[: len(wanted)]
+        return TorchRan(logits, self._forbidden, self._continuing)
 
 
 def _store_by_columns(network: Network) -> None:

@@ -56,7 +56,6 @@ def test_a_row_read_with_others_after_it_is_the_row_read_last(model: EmbeddedMod
 
 def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_answers(runner: str) -> None:
     shipped = load_embedded("embedded", runner)
-    shipped.draft_rows = 8  # Those that draft on no canvas would have nothing to verify here.
     draw = random.Random(11)
     for path in source_paths()[:8]:
         text = path.read_text()
