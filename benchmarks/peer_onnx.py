@@ -16,6 +16,7 @@ from onnx_graph import write_quantized
 from engine.fill.interface import expect_type
 from engine.fill.stream import StreamPass
 from engine.models.embedded.host_runner import HostRan
+from engine.models.embedded.numpy_pass import Result
 from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Weights
@@ -109,4 +110,4 @@ class OnnxRunner:
             numbers = packed.numbers[:, first : first + item.rows]
             results.append(self._graph.run(numbers, context, len(item.append), item.wanted))
             first += item.rows
-        return HostRan(np.concatenate(results), self._forbidden, self._continuing)
+        return HostRan(Result(np.concatenate(results)), self._forbidden, self._continuing)

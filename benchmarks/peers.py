@@ -14,14 +14,15 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated
 
 import attrs
+import numpy as np
 import torch
 import typer
-from kernel import in_turns
 from machine import Machine, this_machine
 from peer import TOKENS, Peer, Took, holes_of
 from peer_engine import NUMPY, ONNX, WAYS, EnginePeer, Way, resident_megabytes
@@ -34,12 +35,14 @@ from rich.table import Table
 
 from engine.corpus import corpus
 from engine.errors import MidspanError
+from engine.fill.stream import StreamPass
 from engine.library.device_memory import processor_has_bf16
 from engine.library.resolve import folder_of
 from engine.models.embedded.host_runner import HostRunner, host_pass
 from engine.models.embedded.load import load
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.numpy_pass import NumpyPass
+from engine.models.embedded.rows import PackedRows
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.weights import Weights
 
@@ -47,6 +50,7 @@ _OUT = Path(__file__).resolve().parent / "out"
 _KEYS = 300
 """Tokens before the rows of a pass."""
 _ROWS = (1, 16)
+_PASSES = 5
 _TURNS = 20
 _MEGABYTE = 1e6
 
@@ -159,11 +163,11 @@ def _passes(loaded: EmbeddedModel, model: str, threads: int, without: list[str])
 
     def runner_of(way: Way) -> Runner | None:
         if way.passes == NUMPY:
-            return HostRunner(NumpyPass(weights, shape), shape, [], [])
+            return HostRunner(NumpyPass(weights, shape), weights, shape, [], [])
         if way.passes == ONNX:
             return OnnxRunner(OnnxPass(weights, shape), shape, [], []) if has_onnx() else None
         if way.precision == "auto":
-            return HostRunner(host_pass(weights, shape), shape, [], [])
+            return HostRunner(host_pass(weights, shape), weights, shape, [], [])
         there = way.precision != "bf16" or processor_has_bf16()
         return load(folder, _config(model), threads, "cpu", way.precision).runner if there else None
 
@@ -171,9 +175,35 @@ def _passes(loaded: EmbeddedModel, model: str, threads: int, without: list[str])
     runners = {way.name: runner for way in wanted if (runner := runner_of(way)) is not None}
     found: dict[str, dict[int, float]] = {name: {} for name in runners}
     for rows in _ROWS:
-        for name, taken in in_turns(loaded, runners, _KEYS, rows, _TURNS).items():
+        for name, taken in _in_turns(runners, shape.vocabulary, _KEYS, rows, _TURNS).items():
             found[name][rows] = min(taken)
     return found
+
+
+def _in_turns(runners: dict[str, Runner], vocabulary: int, keys: int, rows: int, turns: int) -> dict[str, list[float]]:
+    """Return the milliseconds of each runner's passes. The first one of a turn is not counted: its weights are not in
+    the cache."""
+    tokens = np.random.default_rng(0).integers(8, vocabulary, keys + rows).tolist()
+    passes: dict[str, StreamPass] = {}
+    for name, runner in runners.items():
+        context = runner.new_context()
+        _run(runner, StreamPass(context, tokens[:keys], [], []))
+        context.tokens += tokens[:keys]
+        passes[name] = StreamPass(context, tokens[keys:], [], range(rows))
+    taken: dict[str, list[float]] = {name: [] for name in runners}
+    for _ in range(turns):
+        for name, runner in runners.items():
+            taken[name] += [_run(runner, passes[name]) for _ in range(_PASSES)][1:]
+    return taken
+
+
+def _run(runner: Runner, item: StreamPass) -> float:
+    """Run a pass over already prepared rows and return its milliseconds."""
+    packed = PackedRows.of([item], [len(item.context.tokens)])
+    started = time.perf_counter()
+    with torch.inference_mode():
+        runner.run([item], packed).logits()
+    return (time.perf_counter() - started) * 1000
 
 
 def _times(peer: Peer, took: list[tuple[Took, Took]], passes: dict[int, float]) -> PeerTimes:

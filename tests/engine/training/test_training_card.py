@@ -26,7 +26,7 @@ ROW = Row(
     steps=2,
     ms=3.0,
     confidence=0.9,
-    finish="end",
+    finish="complete",
     text="x",
 )
 
