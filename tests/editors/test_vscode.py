@@ -143,7 +143,7 @@ def test_a_wrong_setting_is_messages_once_and_clearly(vscode: Workbench) -> None
     vscode.server.configure({"midspan.budgetMs": "fast"})
     messages = eventually(lambda: [line for line in vscode.notifications() if "budgetMs" in line], "the message")
     assert messages == [
-        'Midspan: the setting midspan.budgetMs is "fast"; allowed is a whole number from 20 to 5000; 150 is used'
+        'Midspan: the setting midspan.budgetMs is "fast"; allowed is a whole number from 20 to 5000; 500 is used'
     ]
 
 

@@ -38,7 +38,7 @@ def test_a_model_is_downloaded_only_after_the_user_said_so(vscode: Workbench, mo
     vscode.ask("click", selector=STATUS)
     choose(vscode, "Choose a Model")
     # The rows of the menu before may still be there.
-    eventually(lambda: "".join(vscode.texts(CHOICE)[:1]).startswith("embedded22 M, in use"), "the models")
+    eventually(lambda: "".join(vscode.texts(CHOICE)[:1]).startswith("embedded116 M, in use"), "the models")
     choose(vscode, SMALL)
     eventually(lambda: "Licence" in "".join(vscode.texts(".monaco-dialog-box")), "the question")
     assert not models.hub.requests
