@@ -58,7 +58,7 @@ def test_a_row_read_with_others_after_it_is_the_row_read_last(model: EmbeddedMod
 def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_answers(runner: str) -> None:
     shipped = load_embedded("embedded", runner)
     draw = random.Random(11)
-    for path in source_paths()[:4]:
+    for path in source_paths()[: 2 if runner == "bf16" else 6]:
         text = path.read_text()
         cursor = draw.randrange(len(text) // 4, len(text) * 3 // 4)
         fill = Fill(
