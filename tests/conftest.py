@@ -8,7 +8,7 @@ import pytest
 import torch
 from changed_first import changed_paths, rank
 from sources import source_paths
-from tiny_models import randomize, train_tokenizer
+from tiny_models import TINY, randomize, train_tokenizer
 
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
@@ -27,19 +27,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--changed-first"):
         changed = changed_paths(ROOT)
         items.sort(key=lambda item: rank(PurePosixPath(item.path.relative_to(ROOT).as_posix()), changed))
-
-
-TINY = Shape(
-    vocabulary=400,
-    width=64,
-    layers=2,
-    heads=4,
-    key_heads=2,
-    head_width=16,
-    hidden=128,
-    context_tokens=192,
-    canvas_tokens=8,
-)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,20 @@ from collections.abc import Iterable
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.models.embedded.shape import Shape
 from engine.training.tokenizer import SPECIALS, Merges, tokenizer_of
+
+TINY = Shape(
+    vocabulary=400,
+    width=64,
+    layers=2,
+    heads=4,
+    key_heads=2,
+    head_width=16,
+    hidden=128,
+    context_tokens=192,
+    canvas_tokens=8,
+)
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:

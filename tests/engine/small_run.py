@@ -5,13 +5,12 @@ from pathlib import Path
 import attrs
 import torch
 from sources import source_paths
-from tiny_models import randomize
+from tiny_models import TINY, randomize
 from tokenizers import Tokenizer
 
 from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.models.embedded.network import Network
-from engine.models.embedded.shape import Shape
 from engine.training.batch import Batch
 from engine.training.collator import Collator
 from engine.training.config import Config, load_config
@@ -19,19 +18,9 @@ from engine.training.loader import special_tokens_of
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "engine" / "training"
-SHAPE = Shape(
-    vocabulary=400,
-    width=64,
-    layers=2,
-    heads=4,
-    key_heads=2,
-    head_width=16,
-    hidden=128,
-    context_tokens=96,
-    canvas_tokens=8,
-)
 LENGTH = 96
 """Tokens of a sequence."""
+SHAPE = attrs.evolve(TINY, context_tokens=LENGTH)
 
 
 def source_files() -> list[corpus.File]:
