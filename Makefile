@@ -53,13 +53,13 @@ types: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/engine/conftest.py
 	$(BIN)/mypy tests/editors/conftest.py
-	MYPYPATH=benchmarks $(BIN)/mypy $(filter-out benchmarks/gpu%,$(wildcard benchmarks/*.py))
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	@$(MAKE) --no-print-directory types
+	@$(BIN)/python tests/support/small_files.py
 
 # Two files of tests at a time. The tests of a file stay together, because they share engines; torch gets one thread.
 JOBS ?= 2
@@ -84,12 +84,12 @@ include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk
 editors: editors-neovim editors-vscode
 
 bench: setup
-	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/latency/latency.py
 
 CORPUS ?= runs/small/corpus
 SPLIT ?= judge
 quality: setup
-	$(BIN)/python benchmarks/quality.py --corpus $(CORPUS) --split $(SPLIT) $(HUMANEVAL:%=--humaneval %)
+	$(BIN)/python benchmarks/quality/quality.py --corpus $(CORPUS) --split $(SPLIT) $(HUMANEVAL:%=--humaneval %)
 
 # What was tried, how often, and what was lost: the table of docs/reliability.md. SOAK="--docs" puts it there.
 MINUTES ?= 60

@@ -16,7 +16,7 @@ from engine import __version__
 from engine.client import exit_status
 from engine.client.address import make_private, resolve_model, runtime_paths_of
 from engine.client.lock import EngineLock, LockRecord
-from engine.errors import MidspanError
+from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
 from engine.protocol.messages import PROTOCOL_VERSION, ModelInfo, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
@@ -27,6 +27,9 @@ from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_
 from engine.server.server import Server
 
 _log = logging.getLogger("engine.main")
+
+_LEAST_ADDRESS_SPACE = 480 << 20
+"""Bytes that the embedded model needs at the very least, with its libraries."""
 
 
 @attrs.frozen
@@ -65,6 +68,13 @@ def main() -> None:
         _log.error("%s", error)
         _print_error(str(error))
         sys.exit(exit_status.ERROR)
+    except MemoryError:
+        line = (
+            f"there is not enough memory for the model {arguments.model}; close other programs, or choose a smaller one"
+        )
+        _log.error("%s", line)
+        _print_error(line)
+        sys.exit(exit_status.ERROR)
     except Exception as error:
         _log.critical("the engine failed", exc_info=error)
         _print_error(f"the engine failed with {type(error).__name__}; its log {paths.log} says where")
@@ -74,7 +84,22 @@ def main() -> None:
             lock.release()
 
 
+def _check_address_space() -> None:
+    """Raise ModelError where the system gives this process too little: native code would end it without a line."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < _LEAST_ADDRESS_SPACE:
+        raise ModelError(
+            f"the engine may use {most >> 20} MB of address space, and needs {_LEAST_ADDRESS_SPACE >> 20} at least; "
+            "raise the limit (ulimit -v)"
+        )
+
+
 def _serve(arguments: _Arguments, lock: EngineLock) -> None:
+    _check_address_space()
     model = resolve_model(arguments.model)
     check_precision_setting(arguments.precision)
     endpoint = endpoint_of(model)  # Checked before the model's name is written anywhere: a wrong URL may contain a key.
@@ -122,8 +147,8 @@ def _run(
 def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
     # Imported late because torch takes seconds: a process that does not get the lock ends without this.
     from engine.library.resolve import folder_of
-    from engine.memory.engine_memories import EngineMemories
-    from engine.memory.gate import MemoryGate
+    from engine.memory.mixing_network import MixingNetwork
+    from engine.memory.workspace import EngineMemories
     from engine.models.load import load
     from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
@@ -131,9 +156,9 @@ def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[Mod
     loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
     if not arguments.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
-    gate = MemoryGate.of_model(folder_of(model))
+    mixing = MixingNetwork.of_model(folder_of(model))
     max_bytes = arguments.memory_megabytes << 20
-    memories = EngineMemories(loaded, loaded.tokenizer, gate, max_bytes, loaded.memory_use)
+    memories = EngineMemories(loaded, loaded.tokenizer, mixing, max_bytes, loaded.memory_use)
     files = FileQueue(memories, memories.tokenize)
     return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage, files=files, memories=memories)
 

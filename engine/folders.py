@@ -5,15 +5,18 @@ from pathlib import Path
 
 import platformdirs
 
+OWN_NAME = "midspan"
+"""The name of each folder, where no variable moves it."""
+
 
 def data_folder() -> Path:
     """Return $MIDSPAN_DATA_DIR, or else the system's folder for user data."""
-    return _from_environment("MIDSPAN_DATA_DIR") or platformdirs.user_data_path("midspan")
+    return _from_environment("MIDSPAN_DATA_DIR") or platformdirs.user_data_path(OWN_NAME)
 
 
 def config_folder() -> Path:
     """Return $MIDSPAN_CONFIG_DIR, or else the system's folder for user configuration."""
-    return _from_environment("MIDSPAN_CONFIG_DIR") or platformdirs.user_config_path("midspan")
+    return _from_environment("MIDSPAN_CONFIG_DIR") or platformdirs.user_config_path(OWN_NAME)
 
 
 def models_folder() -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
+from engine.whole_files import write_whole
 
 MOST_BYTES = 64 * 1024 * 1024
 
@@ -30,11 +31,9 @@ def parse_json(text: bytes | str) -> Any:
 
 def write_config(path: Path, values: object) -> None:
     """Write a JSON file of the configuration folder, whole or not at all. Raises ModelError in one line."""
-    new = path.with_suffix(".new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new.write_text(json.dumps(values) + "\n", "utf-8")
-        new.replace(path)
+        write_whole(path, f"{json.dumps(values)}\n".encode())
     except OSError as error:
         raise ModelError(
             f"cannot write {path}: {error.strerror}; set MIDSPAN_CONFIG_DIR to a folder that you can write"

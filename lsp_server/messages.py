@@ -25,7 +25,8 @@ CURSOR_MOVED = "midspan/cursorMoved"
 SHOWN = "textDocument/didShowCompletion"
 PARTLY_ACCEPTED = "textDocument/didPartiallyAcceptCompletion"
 
-State = Literal["starting", "ready", "busy", "off", "error"]
+State = Literal["idle", "starting", "ready", "busy", "off", "error"]
+"""idle: no engine runs, and the next request starts one. off: nothing is suggested, because the user said so."""
 
 
 @attrs.frozen

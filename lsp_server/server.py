@@ -1,8 +1,9 @@
 """The language server: its requests, notifications and commands, from initialize to shutdown."""
 
+import difflib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lsprotocol import types
@@ -136,7 +137,7 @@ class MidspanServer(LanguageServer):
         for problem in reading.problems:
             self._warn(problem)
         if reading.unknown:
-            _logger.warning("unknown settings %s; there are %s", ", ".join(reading.unknown), ", ".join(setting_names()))
+            self._warn(f"no setting is called {', '.join(reading.unknown)}; {_suggested(reading.unknown)}")
         log.set_level(reading.settings.log_level)
         self.session.related.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
@@ -198,6 +199,15 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
+
+
+def _suggested(unknown: Iterable[str]) -> str:
+    """Return the names of settings that are like unknown ones, as the end of a message."""
+    names = {name.lower(): name for name in setting_names()}
+    like = [close for name in unknown for close in difflib.get_close_matches(name.lower(), names)]
+    if not like:
+        return "Midspan's README lists them all"
+    return f"did you mean {' or '.join(names[each] for each in dict.fromkeys(like))}?"
 
 
 def _ignore(*_: Any) -> None:

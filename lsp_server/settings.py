@@ -19,6 +19,8 @@ from lsp_server.secret_files import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
 SECTION = "midspan"
+_OF_EDITORS = frozenset({"server", "trace"})
+"""Names under "midspan" that are the editor's own: VS Code sends its midspan.server.path too."""
 # What a wrong suggestion and a glance cost, in keys. Eager's price is what the evaluation counts. The other two are for
 # readers whom grey text disturbs more: they hide what is shorter than five or six characters, however likely it is.
 # docs/suggestions.md says how to measure them.
@@ -125,11 +127,17 @@ class Settings:
     )
     rule: RuleName = attrs.field(
         default="default",
-        metadata=_advanced(choice(*get_args(RuleName)), "How denoising steps commit their tokens."),
+        metadata=_advanced(
+            choice(*get_args(RuleName)),
+            "How a hole is filled: verify (drafts; the text of left to right), threshold or entropy (denoise alone), "
+            "left-to-right; default is the model's own.",
+        ),
     )
     device: str = attrs.field(
         default="auto",
-        metadata=_advanced(choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU if any."),
+        metadata=_advanced(
+            choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU for larger models, if any."
+        ),
     )
     precision: str = attrs.field(
         default="auto",
@@ -212,7 +220,7 @@ def read_settings(*layers: object) -> SettingsReading:
         for key, value in section.items():
             name = _snake_case(str(key))
             if name not in fields:
-                unknown.append(str(key))
+                unknown += [str(key)] * (name not in _OF_EDITORS)
             elif value is not None:
                 kind: Kind = fields[name].metadata["kind"]
                 try:

@@ -6,9 +6,10 @@ from pathlib import Path, PurePosixPath
 import attrs
 import pytest
 import torch
-from changed_first import changed_paths, rank
-from sources import source_paths
-from tiny_models import TINY, randomize, train_tokenizer
+from support.changed_first import changed_paths, rank
+from support.remote_server import ModelServer, serving
+from support.sources import source_paths
+from support.tiny_models import TINY, randomize, train_tokenizer
 
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
@@ -54,6 +55,20 @@ def _save_random(folder: Path, shape: Shape) -> Path:
     config = attrs.evolve(cpu, name="tiny", holes=attrs.evolve(cpu.holes, suffix_tokens=96))
     export(config, network, folder / "tokenizer.json", folder)
     return folder
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A server on loopback that fills holes in every dialect, and misbehaves on demand."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[ModelServer]:
+    """The same, for all tests of a module."""
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture(scope="session", autouse=True)

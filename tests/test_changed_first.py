@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
-from changed_first import changed_paths, rank
+from support.changed_first import changed_paths, rank
 
 FILL = PurePosixPath("tests/engine/fill/test_sampling.py")
 MODEL = PurePosixPath("tests/engine/models/embedded/test_link.py")

@@ -8,18 +8,22 @@ import attrs
 
 from lsp_server.messages import camel_case
 from lsp_server.settings import Settings, documented_default
+from lsp_server.settings_page import settings_page
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_every_setting_stands_in_readme_with_its_default() -> None:
+def test_the_basic_settings_stand_in_readme_with_their_defaults() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", README, re.MULTILINE))
-    fields = {camel_case(field.name): field for field in attrs.fields(Settings)}
+    fields = {camel_case(field.name): field for field in attrs.fields(Settings) if field.metadata["level"] == "basic"}
     assert set(rows) == set(fields)
     for shown, field in fields.items():
-        if shown != "exclude":
-            assert json.loads(rows[shown]) == documented_default(field), shown
+        assert json.loads(rows[shown]) == documented_default(field), shown
+
+
+def test_the_page_of_settings_is_made_from_the_settings() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text() == settings_page()
 
 
 def test_every_link_in_the_documents_leads_somewhere() -> None:

@@ -15,6 +15,9 @@ import attrs
 import tree_sitter
 
 from engine.errors import MidspanError
+from engine.library.answer_time import DEFAULT_BUDGET_MS, answering_devices, answers_on
+from engine.library.catalog import catalog
+from engine.library.device_memory import device_memories, has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install
 from engine.library.weights_header import read_weights
 from engine.models.embedded.kernel_pass import kernel_paths
@@ -22,6 +25,8 @@ from engine.models.embedded.kernel_pass import kernel_paths
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_NEOVIM = (0, 12)
+_OLDEST_TORCH = (2, 10)
+"""The first with grouped products as a public function."""
 _REINSTALL = "install Midspan again: `make setup` in a checkout, else `pip install --force-reinstall .` in a clone"
 _NO_WEIGHTS = "install Midspan again, or restore engine/weights in a checkout (git checkout engine/weights)"
 _NO_KERNEL = "install gcc or clang with Python's headers, and then Midspan again"
@@ -46,6 +51,7 @@ def installation() -> Iterator[Check]:
     yield packages()
     yield grammars()
     yield torch()
+    yield larger_models()
     yield cpu()
     yield kernel()
     yield weights()
@@ -89,7 +95,11 @@ def torch() -> Check:
         return Check("torch", "ok", f"not installed, and the embedded model needs none; {advice}")
     try:
         run = subprocess.run(
-            [sys.executable, "-c", _TORCH_SCRIPT], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True
+            [sys.executable, "-P", "-c", _TORCH_SCRIPT],
+            capture_output=True,
+            text=True,
+            timeout=_TORCH_SECONDS,
+            check=True,
         )
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or ["no reason given"])[-1]
@@ -97,8 +107,21 @@ def torch() -> Check:
     except subprocess.TimeoutExpired:
         return Check("torch", "fail", f"did not import within {_TORCH_SECONDS} s", _REINSTALL)
     version, threads, cuda = run.stdout.split()[-3:]
-    device = "CUDA and CPU" if cuda == "True" else "CPU"
-    return Check("torch", "ok", f"{version}, {device}, {threads} threads")
+    found = f"{version}, {'CUDA and CPU' if cuda == 'True' else 'CPU'}, {threads} threads"
+    if cuda != "True" and has_gpu_driver():
+        return Check("torch", "warn", found, unseen_gpu(version))
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST_TORCH:
+        return Check("torch", "warn", found, "DiffusionGemma is slow before torch 2.10: pip install --upgrade torch")
+    return Check("torch", "ok", found)
+
+
+def larger_models() -> Check:
+    """Tell which models of the catalog fit a device of this machine now, and would answer in time. Loads none."""
+    devices = answering_devices(device_memories())
+    if not devices:
+        return Check("larger models", "ok", "this system does not tell its memory")
+    found = "; ".join(answers_on(device, catalog().values()) for device in devices)
+    return Check("larger models", "ok", f"{found} (estimates; in time is {DEFAULT_BUDGET_MS} ms, midspan.budgetMs)")
 
 
 def cpu() -> Check:

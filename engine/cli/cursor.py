@@ -57,11 +57,11 @@ class Cursor:
 
 def read_text(path: Path) -> str:
     """Return the text of a file with its own line ends. Raises CursorError when it cannot be read as text."""
-    if not path.exists():
-        raise CursorError(f"{path}: no such file")
-    if not path.is_file():
-        raise CursorError(f"{path} is not a file")
     try:
+        if not path.exists():
+            raise CursorError(f"{path}: no such file")
+        if not path.is_file():
+            raise CursorError(f"{path} is not a file")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise CursorError(f"{path} has {size / 1e6:.1f} MB; at most {MAX_FILE_BYTES / 1e6:.1f} MB are allowed")

@@ -8,11 +8,11 @@ import typer
 from rich.table import Table
 
 from engine.cli.console import FAILED, err, leave, out
-from engine.cli.options import AsJson, Model, Precision
+from engine.cli.options import AsJson, Model, OptionalModelToStop, Precision
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
-from engine.client.stopping import stop_running
+from engine.client.stopping import stop_all, stop_running
 from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status
@@ -50,17 +50,22 @@ def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: 
 
 
 @app.command()
-def stop(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
-    """Ask the engine to end, and wait for its end."""
+def stop(model: OptionalModelToStop = None, precision: Precision = "auto", as_json: AsJson = False) -> None:
+    """End all engines of yours, or the one of a model, and wait for their end."""
     try:
-        options = EngineOptions(model=resolve_model(model), precision=precision)
-        stopped = asyncio.run(stop_running(options, _CLIENT))
+        if model is None:
+            stopped = asyncio.run(stop_all(_CLIENT))
+        else:
+            options = EngineOptions(model=resolve_model(model), precision=precision)
+            stopped = [options.model] if asyncio.run(stop_running(options, _CLIENT)) else []
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
         typer.echo(json.dumps({"running": False, "stopped": stopped}))
+    elif stopped:
+        out.print(f"stopped: {', '.join(f'the engine of {name}' for name in stopped)}", soft_wrap=True)
     else:
-        out.print("the engine has stopped" if stopped else f"no engine is running for the model {model}")
+        out.print("no engine is running" + (f" for the model {model}" if model else ""))
 
 
 async def _start(options: EngineOptions) -> Status:

@@ -22,6 +22,8 @@ from engine.protocol.messages import RuleName
 # A denoising step takes a few milliseconds, too fast to see. The animation is slower; the printed times are the real
 # ones.
 _FRAME_SECONDS = 0.12
+# A budget is for editors, whose users type on. A person at a terminal waits for the context and for a slow model.
+_PATIENCE_MS = 60_000.0
 _WAITING = "filling the hole (an engine that is not running yet takes a few seconds to start)"
 _WAITING_TO_EXPLAIN = "learning the files of the repository, then filling the hole"
 
@@ -36,7 +38,8 @@ def fill(
         int | None, typer.Option(min=1, max=256, help="The number of denoising steps. Default: what the budget allows.")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option("--budget", min=1, metavar="MS", help="The time limit in milliseconds.")
+        float | None,
+        typer.Option("--budget", min=1, metavar="MS", help="The time limit in milliseconds. Default: a minute."),
     ] = None,
     rule: Annotated[RuleName | None, typer.Option(help="The commit rule.")] = None,
     explain: Annotated[
@@ -55,7 +58,7 @@ def fill(
         cursor = Cursor.parse(file, at)
     except CursorError as error:
         leave(error, BAD_INPUT)
-    options = FillOptions("left-to-right" if left_to_right else rule, steps, budget, explain)
+    options = FillOptions("left-to-right" if left_to_right else rule, steps, budget or _PATIENCE_MS, explain)
     session = LspSession(model, precision, _repository_of(file) if explain else None)
     try:
         answer = asyncio.run(_fill(session, cursor, options, _Animation(cursor) if watch and not as_json else None))

@@ -20,6 +20,7 @@ from engine.client.stopping import stop_running
 from engine.client.trusted_hosts import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
+from engine.library.answer_time import DEFAULT_BUDGET_MS, answering_devices, answers_on
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, choose, chosen_model
 from engine.library.device_memory import device_memories, gigabytes
@@ -40,11 +41,21 @@ def list_models(as_json: AsJson = False) -> None:
         sheets = model_sheet.all_sheets()
     except MidspanError as error:
         leave(error, FAILED)
-    if as_json:
+    with err.status("measuring this machine"):
         memories = device_memories()
+    if as_json:
         typer.echo(json.dumps([model_sheet.as_json(sheet, memories) for sheet in sheets]))
         return
     out.print(_table(sheets))
+    known = [sheet.catalog_entry for sheet in sheets if sheet.catalog_entry is not None]
+    for device in answering_devices(memories):
+        out.print(answers_on(device, known), soft_wrap=True)
+    out.print(
+        f"These are estimates of what fits now, and of the time; in time is {DEFAULT_BUDGET_MS} ms, the default of "
+        "midspan.budgetMs",
+        style="dim",
+        soft_wrap=True,
+    )
     choice = chosen_model()
     if choice.problem:
         err.print(f"midspan: {choice.problem}", soft_wrap=True)

@@ -16,7 +16,9 @@ import attrs
 import platformdirs
 
 from engine.errors import EngineUnavailable
+from engine.folders import OWN_NAME
 from engine.library.chosen_model import DEFAULT, EMBEDDED, chosen_model
+from engine.library.precision_names import TORCH_PRECISIONS
 from engine.library.store import is_pulled
 from engine.protocol.messages import PROTOCOL_VERSION
 
@@ -103,18 +105,30 @@ def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:
 
     They are in $MIDSPAN_RUNTIME_DIR, or else in the system's runtime directory. Their name depends on the protocol
     version, so that two versions of Midspan never share an engine, and on the precision if it is not "auto", so that a
-    client gets the precision that it asks for.
+    client gets the precision that it asks for. A precision that the embedded model does not have changes nothing.
     """
-    precision_part = "" if precision == "auto" else f" {precision}"
-    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {resolve_model(model)}{precision_part}')}"
+    model = resolve_model(model)
+    applies = precision != "auto" and (model != EMBEDDED or precision in TORCH_PRECISIONS)
+    stem = f"engine-{_digest(f'{PROTOCOL_VERSION} {model}' + (f' {precision}' if applies else ''))}"
+    return RuntimePaths(*runtime_folders(), stem)
+
+
+def all_runtime_paths() -> list[RuntimePaths]:
+    """Return the runtime files of all engines of the user that have a lock file, of other versions too."""
+    directory, log_directory = runtime_folders()
+    return [RuntimePaths(directory, log_directory, lock.stem) for lock in sorted(directory.glob("engine-*.lock"))]
+
+
+def runtime_folders() -> tuple[Path, Path]:
+    """Return the folder of locks and sockets, and that of logs."""
     configured = os.environ.get("MIDSPAN_RUNTIME_DIR")
     if configured:
         directory = Path(configured).expanduser().resolve()
-        return RuntimePaths(directory, directory, stem)
+        return directory, directory
     with warnings.catch_warnings():  # platformdirs warns about its fallback directory; make_private checks that one
         warnings.simplefilter("ignore")
-        directory = platformdirs.user_runtime_path("midspan")
-    return RuntimePaths(directory, platformdirs.user_log_path("midspan"), stem)
+        directory = platformdirs.user_runtime_path(OWN_NAME)
+    return directory, platformdirs.user_log_path(OWN_NAME)
 
 
 def make_private(directory: Path) -> None:

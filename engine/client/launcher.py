@@ -71,7 +71,12 @@ async def connect_running(options: EngineOptions, client: str) -> EngineClient |
     `client` is the client's name. Raises ProtocolError when the engine refuses the connection, EngineSilent when it
     does not answer, and EngineUnavailable when somebody else could have written where it is.
     """
-    address = _address(options.paths)
+    return await connect_at(options.paths, client)
+
+
+async def connect_at(paths: RuntimePaths, client: str) -> EngineClient | None:
+    """Connect to the running engine with these runtime files, as `connect_running` does."""
+    address = _address(paths)
     if address is None:
         return None
     try:

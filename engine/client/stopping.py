@@ -8,11 +8,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from engine.client.address import RuntimePaths, check_private
+from engine.client.address import RuntimePaths, all_runtime_paths, check_private
 from engine.client.connection import EngineClient
-from engine.client.launcher import EngineOptions, connect_running
+from engine.client.launcher import EngineOptions, connect_at
 from engine.client.lock import is_held, read_record
-from engine.errors import EngineUnavailable, MidspanError
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError
 
 ANSWER_S = 3.0
 """An engine that does not answer a status request within this time will not end when it is asked to."""
@@ -27,29 +27,53 @@ async def stop_running(options: EngineOptions, client_name: str) -> bool:
     It is asked to end. If it does not answer, the process that holds its lock is killed. `client_name` is our name.
     Raises MidspanError.
     """
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            client = await connect_running(options, client_name)
-    except (EngineUnavailable, TimeoutError):
-        await kill_holder(options.paths)
-        return True
-    if client is None:
+    return await _stop_at(options.paths, client_name)
+
+
+async def stop_all(client_name: str) -> list[str]:
+    """End all engines of the user, as `stop_running` does one, and return their models. Raises MidspanError."""
+    stopped = []
+    for paths in all_runtime_paths():
+        record = read_record(paths.lock)
+        try:
+            ended = await _stop_at(paths, client_name)
+        except ProtocolError:  # It is of another version.
+            await kill_holder(paths)
+            ended = True
+        if ended and record is not None:
+            stopped.append(record.model)
+    return stopped
+
+
+async def _stop_at(paths: RuntimePaths, client_name: str) -> bool:
+    if not is_held(paths.lock):
         return False
     try:
-        await stop(client, options)
+        async with asyncio.timeout(ANSWER_S):
+            client = await connect_at(paths, client_name)
+    except (EngineUnavailable, TimeoutError):
+        await kill_holder(paths)
+        return True
+    if client is None:
+        if not is_held(paths.lock):
+            return False
+        await kill_holder(paths)  # It is still loading its model.
+        return True
+    try:
+        await stop(client, paths)
     finally:
         await client.close()
     return True
 
 
-async def stop(client: EngineClient, options: EngineOptions) -> None:
+async def stop(client: EngineClient, paths: RuntimePaths) -> None:
     """End the engine at the other end of a connection, as `stop_running` does."""
     with suppress(MidspanError, TimeoutError):
         async with asyncio.timeout(ANSWER_S):
             await client.status()
         await client.shutdown()
         return
-    await kill_holder(options.paths)
+    await kill_holder(paths)
 
 
 async def kill_holder(paths: RuntimePaths) -> None:

@@ -120,14 +120,35 @@ def _span(text: str, rng: random.Random) -> tuple[int, int] | None:
     return start, min(len(text), start + 1 + int(rng.expovariate(1 / 30)))
 
 
+def _before_word(text: str, rng: random.Random) -> tuple[int, int] | None:
+    """From any character of a line to where a later word of it begins, as an argument or a call is added."""
+    start, end = _line_at(text, rng.randrange(len(text)))
+    words = [word.start() for word in _WORD.finditer(text, start, end)]
+    if len(words) < 2:
+        return None
+    first = rng.randrange(len(words) - 1)
+    begin = words[first] if rng.random() < 0.5 else rng.randrange(start + _indent(text, start, end), words[first] + 1)
+    return begin, words[min(first + rng.choice((1, 1, 1, 2, 2, 3)), len(words) - 1)]
+
+
 KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
     "rest of line": _rest_of_line,
     "inside": _inside,
     "lines": _lines,
     "body": _body,
     "word": _word,
+    "before word": _before_word,
     "span": _span,
 }
+
+
+def cut_within_line(text: str, kind: str, rng: random.Random) -> tuple[int, int] | None:
+    """Return start and end of a hole of `kind` that ends on the line where it starts, or None."""
+    span = KINDS[kind](text, rng)
+    if span is None:
+        return None
+    end = min(span[1], _line_at(text, span[0])[1])
+    return (span[0], end) if span[0] < end <= span[0] + MAX_MIDDLE else None
 
 
 def cut(file: File, kind: str, rng: random.Random) -> TrainingHole | None:
@@ -147,12 +168,17 @@ def as_edited(hole: TrainingHole, rng: random.Random, unfinished: float) -> Trai
     """
     line, newline, below = hole.suffix.partition("\n")
     if hole.kind == "inside" and rng.random() < unfinished:
-        line = line[: len(line) - len(line.lstrip(")]}\"'"))]
+        line = closers_of(line)
     if below and rng.random() < unfinished:
         lines = below.split("\n")
         dropped = min(1 + int(rng.expovariate(1 / 4)), len(lines))
         below = "\n".join(lines[dropped:])
     return attrs.evolve(hole, suffix=line + newline + below)
+
+
+def closers_of(line: str) -> str:
+    """Return the brackets and quotes that the rest of a line begins with."""
+    return line[: len(line) - len(line.lstrip(")]}\"'"))]
 
 
 class HoleSampler:

@@ -15,8 +15,7 @@ from engine.evaluation.measure import measure
 from engine.evaluation.rows import Row
 from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.task import Task
-from engine.fill.interface import Model
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy, Model
 from engine.protocol.messages import Extent
 from engine.schedule.job import Memories
 

@@ -8,8 +8,7 @@ from engine.evaluation.rows import Row, judge
 from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, held_out
-from engine.fill.interface import Model
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy, Model
 from engine.schedule.job import Memories
 from engine.schedule.scheduler import Scheduler
 

@@ -9,7 +9,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Seen, Task
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy
 from engine.protocol.confidence import line_confidence
 from engine.protocol.messages import Candidate, Filled, Finish
 

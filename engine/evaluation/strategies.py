@@ -1,7 +1,7 @@
 """The fill strategies that an evaluation compares: commit rules with their numbers of steps."""
 
-from engine.fill.strategy import FillStrategy
-from engine.fill.stream_strategies import DEFAULT
+from engine.fill.interface import FillStrategy
+from engine.fill.strategies import DEFAULT
 
 __all__ = ["DEFAULT", "DENOISE", "STRATEGIES", "TWIN", "VERIFY", "FillStrategy"]
 

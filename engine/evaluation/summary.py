@@ -7,7 +7,7 @@ import attrs
 
 from engine.evaluation.rows import Row
 from engine.evaluation.strategies import TWIN, VERIFY
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy
 
 LENGTHS = ((1, 7), (8, 15), (16, 31), (32, 10_000))
 """Tokens of the left-to-right answer, which equal its passes: within a bucket all holes are about as hard."""

@@ -7,7 +7,7 @@ import attrs
 
 from engine.corpus.holes import TrainingHole, cut
 from engine.corpus.languages import File
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy
 from engine.protocol.messages import Extent, Fill
 
 Seen = Literal["both sides", "above only"]

@@ -9,8 +9,8 @@ from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.library.resolve import folder_of
-from engine.memory.engine_memories import EngineMemories
-from engine.memory.gate import MemoryGate
+from engine.memory.mixing_network import MixingNetwork
+from engine.memory.workspace import EngineMemories
 from engine.models.embedded.model import EmbeddedModel
 
 _MOST_BYTES = 1 << 30
@@ -22,9 +22,9 @@ class Workspaces:
     memories: for a scheduler.
     """
 
-    def __init__(self, model: EmbeddedModel, gate: MemoryGate, files: Sequence[File]) -> None:
+    def __init__(self, model: EmbeddedModel, mixing: MixingNetwork, files: Sequence[File]) -> None:
         self.model = model
-        self.memories = EngineMemories(model, model.tokenizer, gate, _MOST_BYTES)
+        self.memories = EngineMemories(model, model.tokenizer, mixing, _MOST_BYTES)
         self._package_of = {file.path: package for package in packages(files) for file in package}
         self._learned: set[str] = set()
 
@@ -33,7 +33,7 @@ class Workspaces:
         """Return the workspaces for a model, which was loaded by `name`. Raises ModelError if it uses no memory."""
         if not isinstance(model, EmbeddedModel):
             raise ModelError(f"{model.info.name} uses no memory; name the embedded model or a folder with one")
-        return cls(model, MemoryGate.of_model(folder_of(name)), files)
+        return cls(model, MixingNetwork.of_model(folder_of(name)), files)
 
     def name_of(self, path: str) -> str:
         """Learn the package of a file, and return its name as a workspace; "" for a file without a package."""

@@ -1,8 +1,8 @@
 """Which tokens the next pass drafts and how wide its canvas is: whatever brings the most tokens a millisecond.
 
 A pass costs the reading of the weights; rows beside it are nearly free, until arithmetic takes over. Where that is
-differs between machines, so passes are timed after the warm-up (schedule/warm_up.py). Nothing here changes a text: what
-is drafted is verified."""
+differs between machines, so passes are timed after the warm-up (schedule/pass_timer.py). Nothing here changes a text:
+what is drafted is verified."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile

@@ -13,9 +13,8 @@ from tokenizers import Tokenizer
 
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Branch, Sampler
-from engine.fill.strategy import FillStrategy
 from engine.fill.token_source import RowSources, TokenSource
-from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo
+from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo, RuleName
 
 Kind = TypeVar("Kind")
 
@@ -118,6 +117,20 @@ class FillMemory(Protocol):
         compatible: where not empty, the only tokens that the first one may be.
         """
         ...
+
+
+@attrs.frozen
+class FillStrategy:
+    """Which rule commits tokens, in how many steps. 0 steps takes as many as the budget allows."""
+
+    rule: RuleName
+    steps: int = 0
+
+    @property
+    def name(self) -> str:
+        if not self.steps:
+            return self.rule
+        return f"{self.rule}, {self.steps} step{'s' if self.steps > 1 else ''}"
 
 
 @attrs.frozen

@@ -6,9 +6,11 @@ Imports torch only where there is a GPU driver.
 import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -23,7 +25,14 @@ BYTES_PER_PARAMETER: dict[Precision, float] = {"fp32": 4.0, "bf16": 2.0, "fp8": 
 ALLOWANCE_BYTES = 1_000_000_000
 ALLOWANCE_SHARE = 0.1
 ALLOWANCE = "weights, a tenth more, and 1 GB for everything else"
+UNKNOWN = sys.maxsize
+"""The bytes of a memory whose size the system does not tell."""
 _FIRST_CAPABILITY_WITH_FP8 = (8, 9)
+_OPERATIONS_A_CYCLE = {(8, 0): 2048, (9, 0): 4096, (10, 0): 8192, (10, 3): 8192}
+_OPERATIONS_A_CYCLE_OF_OTHERS = 512
+"""Of a multiprocessor, in bf16 with sums in fp32: 312 TFLOP/s on an A100, 71 on an RTX 3090."""
+_COPIED, _SIDE = 1 << 25, 768
+"""What is copied (bytes) and multiplied (sides) to measure a processor."""
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -33,7 +42,8 @@ class DeviceMemory:
     """The memory of a device, in bytes: the total, and what is free now.
 
     `precisions` are those that the device computes in, the best first. In a quantized model, a weight that is never
-    quantized takes `plain_bytes`.
+    quantized takes `plain_bytes`. `bytes_per_s` and `operations_per_s` (of floating point) are what the device can move
+    and multiply; 0 if not known.
     """
 
     name: str
@@ -41,6 +51,9 @@ class DeviceMemory:
     free: int
     precisions: tuple[Precision, ...]
     plain_bytes: int = 2
+    bytes_per_s: float = 0.0
+    operations_per_s: float = 0.0
+    is_gpu: bool = False
 
     def verdict(self, precision: Precision, parameters: int, plain: int = 0) -> Verdict | None:
         """Tell whether a model fits; None if the device does not have this precision.
@@ -61,9 +74,14 @@ class DeviceMemory:
 
 def bytes_needed(parameters: int, precision: Precision, plain: int = 0, plain_bytes: int = 2) -> int:
     """Return the bytes that a model needs: its weights and the allowance. `plain` parameters are never quantized."""
-    size = BYTES_PER_PARAMETER[precision]
-    weights = (parameters - plain) * size + plain * (size if precision in ("fp32", "bf16") else plain_bytes)
+    weights = bytes_of_weights(parameters, precision, plain, plain_bytes)
     return round(weights * (1 + ALLOWANCE_SHARE)) + ALLOWANCE_BYTES
+
+
+def bytes_of_weights(parameters: int, precision: Precision, plain: int = 0, plain_bytes: int = 2) -> float:
+    """Return the bytes of the weights alone. `plain` parameters are never quantized."""
+    size = BYTES_PER_PARAMETER[precision]
+    return (parameters - plain) * size + plain * (size if precision in ("fp32", "bf16") else plain_bytes)
 
 
 def device_memories() -> list[DeviceMemory]:
@@ -75,7 +93,7 @@ def device_memories() -> list[DeviceMemory]:
 def memory_of(device: str) -> DeviceMemory:
     """Return the memory of "cpu" or "cuda". If the system does not tell it, the result is practically unlimited."""
     memory = next(iter(_gpu_memories()), None) if device == "cuda" else machine_memory()
-    return memory or DeviceMemory("memory", sys.maxsize, sys.maxsize, *_processor_precisions())
+    return memory or DeviceMemory("memory", UNKNOWN, UNKNOWN, *_processor_precisions())
 
 
 def gigabytes(count: int) -> str:
@@ -132,5 +150,44 @@ def _gpu_memories() -> list[DeviceMemory]:
         free, total = torch.cuda.mem_get_info(index)
         has_fp8 = torch.cuda.get_device_capability(index) >= _FIRST_CAPABILITY_WITH_FP8
         precisions: tuple[Precision, ...] = ("bf16", "fp8", "int8", "int4") if has_fp8 else ("bf16", "int8", "int4")
-        memories.append(DeviceMemory(torch.cuda.get_device_name(index), total, free, precisions))
+        name, speeds = torch.cuda.get_device_name(index), _gpu_speeds(torch.cuda.get_device_properties(index))
+        memories.append(DeviceMemory(name, total, free, precisions, 2, *speeds, is_gpu=True))
     return memories
+
+
+def _gpu_speeds(properties: Any) -> tuple[float, float]:
+    """Return bytes and operations a second in bf16, as the maker states them, from torch's properties of a GPU."""
+    memory_hertz, hertz = (1000 * getattr(properties, name, 0) for name in ("memory_clock_rate", "clock_rate"))
+    bytes_per_s = 2 * memory_hertz * getattr(properties, "memory_bus_width", 0) / 8  # two transfers a cycle
+    each = _OPERATIONS_A_CYCLE.get((properties.major, properties.minor), _OPERATIONS_A_CYCLE_OF_OTHERS)
+    return float(bytes_per_s), float(each * properties.multi_processor_count * hertz)
+
+
+def with_measured_speed(memory: DeviceMemory) -> DeviceMemory:
+    """Return the machine's memory with the speed of its processor, from a copy and a product of some milliseconds."""
+    import numpy as np  # an editor's process that only counts bytes needs none
+
+    source = np.ones(_COPIED // 8)
+    side = np.ones((_SIDE, _SIDE), np.float32)
+    target = np.empty_like(source)
+    copying = _fastest(lambda: np.copyto(target, source))
+    multiplying = _fastest(lambda: side @ side)
+    return attrs.evolve(memory, bytes_per_s=2 * source.nbytes / copying, operations_per_s=2 * _SIDE**3 / multiplying)
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of a few runs."""
+    times = []
+    for _ in range(4):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def unseen_gpu(version: str) -> str:
+    """Return what to do where a GPU's driver is, but torch sees no GPU."""
+    return (
+        f"there is a GPU's driver, but torch {version} sees no GPU, so larger models run on the processor; install the "
+        "build of torch for this GPU (pip install --force-reinstall torch), or update the driver"
+    )

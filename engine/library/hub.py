@@ -24,13 +24,14 @@ from huggingface_hub.errors import (
 )
 
 from engine.errors import ModelError
+from engine.json_file import parse_json
 from engine.library.catalog import CatalogModel
 
 WEIGHTS = ".safetensors"
 _PULLED_SUFFIXES = (WEIGHTS, ".json", ".jinja", ".txt", ".md")
 _PULLED_NAMES = re.compile(r"(?:LICENSE|NOTICE)[\w-]*|tokenizer\.model(?:\.v\d+)?")
 _OUR_OWN = re.compile(r"(?i)midspan.*|memory\.safetensors")
-"""Our records, a user's notes and the gate of a model: a repository must not bring its own."""
+"""Our records, a user's notes and the mixing network of a model: a repository must not bring its own."""
 TIMEOUT_S = 30.0
 _TEMPORARY = (408, 429, 500, 502, 503, 504)
 
@@ -90,7 +91,7 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
     with hub_errors_explained(model, revision):
         answer = get_session().get(url, params={"blobs": True}, headers=headers(), timeout=TIMEOUT_S)
         hf_raise_for_status(answer)
-        repository = cattrs.structure(answer.json(), _Repository)
+        repository = cattrs.structure(parse_json(answer.content), _Repository)
     files = [
         HubFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else "", file.blobId)
         for file in repository.siblings

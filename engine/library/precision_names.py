@@ -8,6 +8,9 @@ Precision = Literal["fp32", "bf16", "fp8", "int8", "int4"]
 PrecisionSetting = Literal["auto", "bf16", "int8", "int4", "fp8", "fp32"]
 """The values that a user can set. "auto" chooses the best precision that fits the memory."""
 
+TORCH_PRECISIONS: tuple[PrecisionSetting, ...] = ("fp32", "bf16")
+"""Those that the embedded model can be run in, by torch. It has the others' place filled with its own int4."""
+
 PRECISION_SETTINGS: tuple[PrecisionSetting, ...] = get_args(PrecisionSetting)
 
 

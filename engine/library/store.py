@@ -13,6 +13,7 @@ import cattrs
 from engine.errors import ModelError
 from engine.folders import models_folder
 from engine.json_file import read_json
+from engine.whole_files import write_whole
 
 RECORD = "midspan-model.json"
 PARTIAL = ".partial"
@@ -53,9 +54,7 @@ class ModelRecord:
 
     def write(self, path: Path) -> None:
         """Write the record to `path`, completely or not at all. Raises OSError."""
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(attrs.asdict(self), indent=2) + "\n", "utf-8")
-        new.replace(path)
+        write_whole(path, f"{json.dumps(attrs.asdict(self), indent=2)}\n".encode())
 
 
 def read_record(path: Path) -> ModelRecord | None:

@@ -1,4 +1,4 @@
-"""Places where runs of tokens may have occurred, and those of them where they did."""
+"""Places where runs of tokens may have occurred, found by hashes of the runs, and those of them where they did."""
 
 from collections.abc import Sequence
 
@@ -6,20 +6,79 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.followers import GROUP_SHIFT, PLACE_BITS, PLACES, RUNS, SLOTS
+from engine.memory.followers import GROUP_SHIFT, GROUPS_A_ROW, PLACE_BITS, PLACES, RUN_LENGTHS
 from engine.memory.generations import Keys
-from engine.memory.run_hashes import HASHED, RunHashes
 
-REACH = RUNS[-1] + 1
+HASHED = (1, 2, 3, 5)
+"""The lengths of the runs that are hashed. Longer runs are found among the places of the longest of these."""
+_WORD = (1 << 64) - 1
+_LENGTH_SHIFT = 62
+"""The upper two bits of a key say which of HASHED the run's length is."""
+_HASH_SHIFT = 64 - _LENGTH_SHIFT
+_TAGS = {length: index << _LENGTH_SHIFT for index, length in enumerate(HASHED)}
+_FARTHEST = HASHED[-1]
+# Random odd numbers, one for each distance from the follower: multilinear hashing (arXiv 1202.4961).
+_FACTORS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0xABC98388FB8FAC03, 0x8CB92BA72F3D8DD7, 0xC2B2AE3D27D4EB4F)
+
+
+REACH = RUN_LENGTHS[-1] + 1
 """Tokens before a follower that are compared. The first is compared with no token, so each comparison has an end."""
 SEPARATOR = -1
 """Between files, in the array of tokens. It equals no token."""
-MOST_ROWS = (1 << (63 - GROUP_SHIFT)) // SLOTS
+MOST_ROWS = (1 << (63 - GROUP_SHIFT)) // GROUPS_A_ROW
 _NO_TOKEN = -2
-_LAST_SLOT = len(HASHED) - 1
-_LENGTHS = np.array(RUNS)
+_LAST_HASHED = len(HASHED) - 1
+_LENGTHS = np.array(RUN_LENGTHS)
 
 Windows = NDArray[np.void]
+
+
+@attrs.frozen
+class RunHashes:
+    """Hashes runs of tokens, of a whole file at once or of the last tokens of a text.
+
+    A key has 64 bits: in the upper half a run's length and hash, in the lower half the place of its follower.
+
+    bits: bits of the hash that are used, 30 at most. Few bits force collisions, for tests.
+    """
+
+    bits: int = attrs.field(default=30, validator=attrs.validators.le(30))
+    _mask: int = attrs.field(init=False)
+
+    @_mask.default
+    def _mask_of_bits(self) -> int:
+        return ((1 << self.bits) - 1) << (_LENGTH_SHIFT - self.bits)
+
+    def keys(self, tokens: NDArray[np.int32], first: int) -> NDArray[np.uint64]:
+        """Return one key for each token and hashed run before it, sorted.
+
+        tokens: int32 [n], a file. first: the place of its first token; the others follow.
+        """
+        words = (tokens.astype(np.int64) + 1).view(np.uint64)
+        places = np.arange(first, first + len(tokens), dtype=np.uint64)
+        sums = np.zeros(len(tokens), np.uint64)
+        mask, parts = np.uint64(self._mask), []
+        for distance, factor in enumerate(_FACTORS, 1):
+            sums[distance:] += words[:-distance] * np.uint64(factor)
+            if distance in HASHED:
+                hashes = (sums[distance:] >> np.uint64(_HASH_SHIFT)) & mask
+                keys = np.uint64(_TAGS[distance]) | hashes | places[distance:]
+                keys.sort()
+                parts.append(keys)
+        return np.concatenate(parts)
+
+    def bounds(self, history: Sequence[int]) -> list[int]:
+        """Return two keys for each hashed run that `history` is long enough for, shortest first.
+
+        All places of the run are between the two.
+        """
+        sums, keys = 0, list[int]()
+        for distance, token in enumerate(history[: -_FARTHEST - 1 : -1], 1):
+            sums += (token + 1) * _FACTORS[distance - 1]
+            if distance in _TAGS:
+                key = _TAGS[distance] | ((sums & _WORD) >> _HASH_SHIFT) & self._mask
+                keys += (key, key | PLACES)
+        return keys
 
 
 def windows_of(array: NDArray[np.int32]) -> Windows:
@@ -64,11 +123,11 @@ def find_candidates(
     bounds: list[int] = []
     groups: list[int] = []
     by_row = [hashes.bounds(history) for history in histories]
-    for slot in range(_LAST_SLOT, -1, -1):
+    for rank in range(_LAST_HASHED, -1, -1):
         for row, of_row in enumerate(by_row):
-            if len(of_row) > 2 * slot:
-                bounds += of_row[2 * slot : 2 * slot + 2]
-                groups.append(row * SLOTS + slot)
+            if len(of_row) > 2 * rank:
+                bounds += of_row[2 * rank : 2 * rank + 2]
+                groups.append(row * GROUPS_A_ROW + rank)
     queries = np.array(bounds, np.uint64)
     searched = [(keys, keys.searchsorted(queries).tolist()) for keys in reversed(arrays)]
     parts: list[Keys] = []
@@ -106,15 +165,15 @@ def occurrences(
     patterns = np.array([pattern_of(history) for history in histories], np.int32)
     group_of = np.arange(len(groups)).repeat(sizes)
     seen = windows[places].view(np.int32).reshape(-1, REACH + 1)
-    differs = seen != (patterns if len(histories) == 1 else patterns[(groups // SLOTS)[group_of]])
+    differs = seen != (patterns if len(histories) == 1 else patterns[(groups // GROUPS_A_ROW)[group_of]])
     lengths = differs[:, -2::-1].argmax(1)
-    matches = lengths >= _LENGTHS[groups % SLOTS][group_of]
+    matches = lengths >= _LENGTHS[groups % GROUPS_A_ROW][group_of]
     if hidden:
         matches &= (places < hidden.start) | (places >= hidden.stop)
     stop, longest = 0, 0
     for index, size in enumerate(sizes):
         stop += size
-        if candidates.groups[index] % SLOTS == _LAST_SLOT:
+        if candidates.groups[index] % GROUPS_A_ROW == _LAST_HASHED:
             longest = stop
         if size >= most:
             group = slice(stop - size, stop)
@@ -126,11 +185,11 @@ def occurrences(
     codes = (groups << GROUP_SHIFT)[group_of] | (seen[:, REACH].astype(np.int64) << PLACE_BITS) | places
     parts = [codes[matches]]
     lengths, codes, matches = lengths[:longest], codes[:longest], matches[:longest]
-    for slot in range(_LAST_SLOT + 1, SLOTS):
-        matches = matches & (lengths >= RUNS[slot])
+    for rank in range(_LAST_HASHED + 1, GROUPS_A_ROW):
+        matches = matches & (lengths >= RUN_LENGTHS[rank])
         if not matches.any():
             break
-        parts.append(codes[matches] + ((slot - _LAST_SLOT) << GROUP_SHIFT))
+        parts.append(codes[matches] + ((rank - _LAST_HASHED) << GROUP_SHIFT))
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 

@@ -11,10 +11,10 @@ PLACE_BITS = 32
 TOKEN_BITS = 21
 GROUP_SHIFT = TOKEN_BITS + PLACE_BITS
 
-RUNS = (1, 2, 3, 5, 8, 12)
+RUN_LENGTHS = (1, 2, 3, 5, 8, 12)
 """The lengths of the runs of tokens that the memory knows."""
-SLOTS = len(RUNS)
-"""Groups of a row: group `row * SLOTS + slot` is of the run RUNS[slot]."""
+GROUPS_A_ROW = len(RUN_LENGTHS)
+"""Groups of a row: group `row * GROUPS_A_ROW + rank` is of the run RUN_LENGTHS[rank]."""
 PLACES = (1 << PLACE_BITS) - 1
 _TOKENS = (1 << TOKEN_BITS) - 1
 
@@ -31,7 +31,7 @@ class Place:
 class Followers:
     """The tokens that followed one run.
 
-    run: the length of the run in tokens, one of RUNS.
+    run: the length of the run in tokens, one of RUN_LENGTHS.
     tokens: int64 [n], the different followers, smallest first.
     counts: int64 [n], how often each followed, among the latest occurrences that are looked at.
     places: int64 [n], the latest place of each token, in the numbering of the index.
@@ -72,7 +72,7 @@ class Followers:
 class FollowerCounts:
     """What followed the last tokens of n rows: an entry for each row, run and follower, sorted by these three.
 
-    groups: int64 [entries], `row * SLOTS + slot`.
+    groups: int64 [entries], `row * GROUPS_A_ROW + rank`.
     tokens, counts, places: int64 [entries], as in Followers.
     """
 
@@ -127,7 +127,9 @@ class FollowerCounts:
         firsts = np.cumsum([0, *(part.rows for part in parts)]).tolist()
         return cls(
             rows=firsts[-1],
-            groups=np.concatenate([part.groups + SLOTS * first for part, first in zip(parts, firsts, strict=False)]),
+            groups=np.concatenate(
+                [part.groups + GROUPS_A_ROW * first for part, first in zip(parts, firsts, strict=False)]
+            ),
             tokens=np.concatenate([part.tokens for part in parts]),
             counts=np.concatenate([part.counts for part in parts]),
             places=np.concatenate([part.places for part in parts]),
@@ -136,8 +138,8 @@ class FollowerCounts:
 
     def row(self, row: int) -> list[Followers]:
         """Return what followed each run of a row, the longest run last."""
-        bounds = self.groups.searchsorted(range(row * SLOTS, (row + 1) * SLOTS + 1)).tolist()
-        parts = [(run, slice(first, stop)) for run, (first, stop) in zip(RUNS, pairwise(bounds), strict=True)]
+        bounds = self.groups.searchsorted(range(row * GROUPS_A_ROW, (row + 1) * GROUPS_A_ROW + 1)).tolist()
+        parts = [(run, slice(first, stop)) for run, (first, stop) in zip(RUN_LENGTHS, pairwise(bounds), strict=True)]
         return [
             Followers(run, self.tokens[part], self.counts[part], self.places[part], self._locate)
             for run, part in parts
@@ -146,7 +148,7 @@ class FollowerCounts:
 
     def only(self, row: int, tokens: NDArray[np.int64]) -> "FollowerCounts":
         """Return these counts without those followers of a row that are not among `tokens`."""
-        kept = (self.groups // SLOTS != row) | np.isin(self.tokens, tokens)
+        kept = (self.groups // GROUPS_A_ROW != row) | np.isin(self.tokens, tokens)
         return attrs.evolve(
             self, groups=self.groups[kept], tokens=self.tokens[kept], counts=self.counts[kept], places=self.places[kept]
         )

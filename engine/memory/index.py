@@ -7,11 +7,18 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, find_candidates, occurrences, token_counts, windows_of
-from engine.memory.followers import PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
+from engine.memory.candidates import (
+    MOST_ROWS,
+    REACH,
+    SEPARATOR,
+    RunHashes,
+    find_candidates,
+    occurrences,
+    token_counts,
+    windows_of,
+)
+from engine.memory.followers import GROUP_SHIFT, GROUPS_A_ROW, PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
 from engine.memory.generations import Generations, Keys
-from engine.memory.run_hashes import RunHashes
-from engine.memory.run_places import RunPlaces
 
 MOST_PLACES = 64
 """The latest occurrences of a run that are counted."""
@@ -23,8 +30,42 @@ _SHORTEST_ARRAY = 1 << 12
 _BYTES_A_FILE = 250
 _REMOVED_SHARE = 4
 """The array is rewritten when one position of this many is of a removed file."""
-
 _GONE = (1 << 32) - 1
+
+
+@attrs.frozen(eq=False)
+class RunPlaces:
+    """Where the runs at the ends of rows occurred: one entry for each row, run and place.
+
+    groups: int64 [n], `row * GROUPS_A_ROW + rank`: the run RUN_LENGTHS[rank] of that row occurred.
+    files, positions: int64 [n], the file's number and the position in it of the token after the run.
+    """
+
+    groups: NDArray[np.int64]
+    files: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int64], starts: Sequence[int], files: Sequence[int]) -> "RunPlaces":
+        """Read the codes of candidates.occurrences.
+
+        starts: where each file begins in the array of all tokens, smallest first. files: their numbers.
+        """
+        positions = (codes & PLACES) + REACH
+        if not len(codes):
+            return cls(codes, codes, positions)
+        all_starts = np.asarray(starts, np.int64)
+        indices = all_starts.searchsorted(positions, "right") - 1
+        return cls(codes >> GROUP_SHIFT, np.asarray(files, np.int64)[indices], positions - all_starts[indices])
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return self.groups // GROUPS_A_ROW
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often the run of each entry occurred, int64 [n]."""
+        return np.bincount(self.groups)[self.groups] if len(self.groups) else self.groups
 
 
 @attrs.frozen
@@ -44,7 +85,7 @@ class RunIndex:
 
     The tokens of all files are in one array, in the order in which the files were added, with a separator before each
     file. So a larger place is a later one. For each token and each hashed run before it there is a sorted key
-    (run_hashes.py). Each place is compared with the array before it counts, so a hash collision is never an answer.
+    (RunHashes). Each place is compared with the array before it counts, so a hash collision is never an answer.
     A removed file is overwritten with separators, so nothing matches there. Its keys go with the next merge
     (generations.py). Its tokens go when a quarter of the array is of removed files.
 

@@ -1,21 +1,95 @@
-"""What the memory knows for the rows of one fill."""
+"""What the memory knows for the rows of one fill: from the edited file, and from the other files of the workspace."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.file_scan import BELOW, FileScan
-from engine.memory.followers import SLOTS, FollowerCounts, Followers, Place
+from engine.memory.candidates import MOST_ROWS, REACH, SEPARATOR, pattern_of, token_counts, windows_of
+from engine.memory.followers import GROUP_SHIFT, GROUPS_A_ROW, PLACE_BITS, RUN_LENGTHS, FollowerCounts, Followers, Place
 from engine.memory.index import RunIndex
+
+BELOW, ABOVE = 0, 1
+"""What a Place of a scan calls the code below and above the cursor."""
+
+
+class FileScan:
+    """The runs of tokens around the cursor, found by a scan: they change with every key, so an index is not worth it.
+
+    What is nearest above the cursor counts as the latest. A place is as in RunIndex.
+    """
+
+    def __init__(self, above: Sequence[int], below: Sequence[int]) -> None:
+        separators = np.full(REACH, SEPARATOR, np.int32)
+        parts = (separators, np.asarray(below, np.int32), separators, np.asarray(above, np.int32))
+        self._array = np.concatenate(parts)
+        self._above = len(self._array) - len(above)
+        self._windows = windows_of(self._array)
+        # The token before the follower of each window; none before a separator.
+        self._last = np.where(self._array[REACH:] == SEPARATOR, SEPARATOR, self._array[REACH - 1 : -1])
+
+    def followers_of_rows(
+        self, histories: Sequence[Sequence[int]], above: Sequence[int] | None = None
+    ) -> FollowerCounts:
+        """Return what followed the last tokens of each history. All occurrences of a run count.
+
+        above: for each row, how many tokens above the cursor count, the first ones; by default all.
+        """
+        if len(histories) > MOST_ROWS:
+            halves = (slice(0, MOST_ROWS), slice(MOST_ROWS, None))
+            return FollowerCounts.joined(
+                [self.followers_of_rows(histories[half], None if above is None else above[half]) for half in halves]
+            )
+        rows, parts = [], []
+        for row, history in enumerate(histories):
+            if not history:
+                continue
+            last = self._last if above is None else self._last[: self._above - REACH + above[row]]
+            (places,) = (last == history[-1]).nonzero()
+            if len(places):
+                rows.append(row)
+                parts.append(places)
+        if not parts:
+            return FollowerCounts.nothing(len(histories))
+        places = np.concatenate(parts)
+        row_of = np.array(rows).repeat([len(part) for part in parts])
+        seen = self._windows[places].view(np.int32).reshape(-1, REACH + 1)
+        patterns = np.array([pattern_of(history) for history in histories], np.int32)
+        differs = seen != (patterns if len(histories) == 1 else patterns[row_of])
+        lengths = differs[:, -2::-1].argmax(1)
+        codes = (row_of * GROUPS_A_ROW << GROUP_SHIFT) | (seen[:, REACH].astype(np.int64) << PLACE_BITS) | places
+        found = [codes]
+        for rank in range(1, GROUPS_A_ROW):
+            (longer,) = (lengths >= RUN_LENGTHS[rank]).nonzero()
+            if not len(longer):
+                break
+            codes, lengths = codes[longer] + (1 << GROUP_SHIFT), lengths[longer]
+            found.append(codes)
+        return FollowerCounts.count(np.concatenate(found), len(histories), self._locate)
+
+    def occurrences(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how often each of `tokens` occurs, int64 [n]. tokens: int64 [n]."""
+        return token_counts(self._array[self._array != SEPARATOR], int(tokens.max(initial=0)) + 1)[tokens]
+
+    def tokens_before(self, place: Place) -> NDArray[np.int32]:
+        """Return the tokens of the code below or above, up to a place."""
+        first = REACH if place.file == BELOW else self._above
+        return self._array[first : first + place.position]
+
+    def _locate(self, place: int) -> Place:
+        position = place + REACH
+        if position < self._above:
+            return Place(BELOW, position - REACH)
+        return Place(ABOVE, position - self._above)
+
 
 SCOPES = 3
 """This file, the other files of the workspace, and the words of both."""
 FILE_SCOPE, WORD_SCOPE = 0, 2
 OTHER_WORDS, FILE_WORDS = 0, 1
-"""Slots of the words: those of the other files, and those of this file."""
+"""Ranks of the words: those of the other files, and those of this file."""
 
 Part = Literal["above", "below", "workspace"]
 """The code above the cursor, the code below it, the other files."""
@@ -25,8 +99,8 @@ Part = Literal["above", "below", "workspace"]
 class RowFollowers:
     """What followed the last tokens of rows, in this file and in the other files of the workspace.
 
-    words: for a row whose token is begun, how often the tokens that fit occur at all. Slot 0 is of the other files,
-    slot 1 of this file.
+    words: for a row whose token is begun, how often the tokens that fit occur at all. Rank 0 is of the other files,
+    rank 1 of this file.
     """
 
     file: FollowerCounts
@@ -83,19 +157,42 @@ class Source:
     total: int
 
 
-@attrs.frozen(eq=False)
 class KnownFiles:
-    """An index of files with their names."""
+    """The files of one workspace: their index, and their numbers in it."""
 
-    index: RunIndex
-    path_of: Callable[[int], str]
+    def __init__(self, name: str = "") -> None:
+        self.name, self.index = name, RunIndex()
+        self.highest = 0
+        """The highest token of its files, or of those that it had."""
+        self.numbers: dict[str, int] = {}
+        self.paths: dict[int, str] = {}
+        self._next = 0
+
+    def add(self, path: str, tokens: NDArray[np.int32]) -> None:
+        """Add a file with its tokens [n], in place of what was known of it."""
+        self.highest = max(self.highest, int(tokens.max(initial=0)))
+        number = self.numbers.get(path)
+        if number is None:
+            number = self.numbers[path] = self._next
+            self.paths[number] = path
+            self._next += 1
+        self.index.add(number, tokens)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is known."""
+        number = self.numbers.pop(path, None)
+        if number is not None:
+            del self.paths[number]
+            self.index.remove(number)
 
 
 class RowMemory:
     """The memory as one fill sees it: the edited file as it is now, and the workspace without that file."""
 
-    def __init__(self, scan: FileScan, known: KnownFiles | None, edited: int | None) -> None:
-        self._scan, self._known, self._edited = scan, known, edited
+    def __init__(self, scan: FileScan, known: KnownFiles | None, path: str) -> None:
+        """`path`: the edited file, of which nothing that is known counts."""
+        self._scan, self._known = scan, known
+        self._edited = None if known is None else known.numbers.get(path)
 
     def followers(self, history: Sequence[int]) -> RowFollowers:
         """Return what followed the last tokens of `history`, as one row."""
@@ -127,7 +224,7 @@ class RowMemory:
     def _name(self, scope: int, place: Place) -> tuple[str, Part, NDArray[np.int32]]:
         if scope == 0 or self._known is None:
             return "", "below" if place.file == BELOW else "above", self._scan.tokens_before(place)
-        return self._known.path_of(place.file), "workspace", self._known.index.tokens_before(place)
+        return self._known.paths[place.file], "workspace", self._known.index.tokens_before(place)
 
 
 def followers_of_rows(
@@ -150,6 +247,6 @@ def followers_of_rows(
         named = np.unique(np.asarray(tokens, np.int64))
         in_file, in_index = in_file.only(row, named), in_index.only(row, named)
         if index is not None:
-            words.append((row * SLOTS + OTHER_WORDS, named, index.occurrences(named, edited)))
-        words.append((row * SLOTS + FILE_WORDS, named, scan.occurrences(named)))
+            words.append((row * GROUPS_A_ROW + OTHER_WORDS, named, index.occurrences(named, edited)))
+        words.append((row * GROUPS_A_ROW + FILE_WORDS, named, scan.occurrences(named)))
     return RowFollowers(in_file, in_index, FollowerCounts.of_words(words, len(histories)))

@@ -4,8 +4,11 @@ A query is the code around a hole. Each of its tokens ends several runs (index.p
 information of the rarest run that ends there. A window scores the sum over the tokens of the query, each counted once
 with its best place in the window, and at most the sum over its places. So a long common run scores high, because all
 its tokens end rare runs, and what the query repeats scores no higher than what the window repeats.
+
+RelatedWindows chooses windows for a model that reads related code in its prompt.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
@@ -15,10 +18,10 @@ from numpy.typing import NDArray
 
 from engine.fill.interface import HISTORY
 from engine.memory.candidates import MOST_ROWS
-from engine.memory.followers import SLOTS
-from engine.memory.index import MOST_PLACES
+from engine.memory.followers import GROUPS_A_ROW
+from engine.memory.index import MOST_PLACES, RunPlaces
 from engine.memory.row_memory import KnownFiles
-from engine.memory.run_places import RunPlaces
+from engine.protocol.messages import Fill, Snippet
 
 LINES = 20
 """Lines of a window, at most."""
@@ -37,6 +40,17 @@ _LOOKED_AT = 16
 _BLOCK = 128
 """Tokens. Places are first grouped by two neighbouring blocks of their file, some 20 lines together."""
 _BLOCK_BITS, _NAME_BITS = 24, 10
+
+
+LINES_ABOVE = 8
+"""Lines above the cursor that are part of the query, the cursor's own line included."""
+LINES_BELOW = 3
+HELD_LINES = 12
+"""Windows are held until the cursor has moved down by about as many lines."""
+HELD_FILES = 64
+GROWTH = 1.125
+"""Windows are chosen again once the workspace has so many times the tokens."""
+_QUERY_CHARACTERS = 4000
 
 
 @attrs.frozen
@@ -93,7 +107,7 @@ class _Hits:
         In a small workspace every comma is rare.
         """
         weights = np.log(MOST_PLACES / places.counts)
-        kept = places.groups % SLOTS > 0
+        kept = places.groups % GROUPS_A_ROW > 0
         return cls(places.rows[kept], places.files[kept], places.positions[kept], weights[kept])
 
     def part(self, kept: NDArray[np.bool_]) -> "_Hits":
@@ -125,18 +139,18 @@ class _Hits:
 
 
 def best_windows(
-    known: KnownFiles, edited: int | None, query: Sequence[Sequence[int]], lines: LineTexts, most: int = MOST_WINDOWS
+    known: KnownFiles, path: str, query: Sequence[Sequence[int]], lines: LineTexts, most: int = MOST_WINDOWS
 ) -> list[Window]:
     """Return the windows that are most like a query, best first. No two of them overlap.
 
-    edited: the file that no window may be of. query: the tokens of each part of the code around the hole, together at
-    most MOST_QUERY_TOKENS.
+    path: the edited file, which no window may be of. query: the tokens of each part of the code around the hole, at
+    most MOST_QUERY_TOKENS together.
     """
     histories = [part[max(0, end - HISTORY) : end] for part in query for end in range(1, len(part) + 1)]
     windows: list[Window] = []
     taken: dict[int, list[range]] = {}
-    ranked = _Hits.of(known.index.rare_places_of_rows(histories, edited)).ranked()
-    for score, hits in islice(ranked, _LOOKED_AT):
+    places = known.index.rare_places_of_rows(histories, known.numbers.get(path))
+    for score, hits in islice(_Hits.of(places).ranked(), _LOOKED_AT):
         least = max(LEAST_SCORE, LEAST_SHARE * windows[0].score if windows else 0.0)
         if score < least or len(windows) == most:
             break
@@ -148,7 +162,7 @@ def best_windows(
             continue
         others.append(extent)
         if (text := lines.text(tokens, extent.start, extent.stop)).strip():
-            windows.append(Window(known.path_of(file), text, score))
+            windows.append(Window(known.paths[file], text, score))
     return windows
 
 
@@ -169,3 +183,82 @@ def _extent(hits: _Hits, breaks: NDArray[np.int64], length: int) -> range:
 
 def _overlap(first: range, second: range) -> bool:
     return max(first.start, second.start) < min(first.stop, second.stop)
+
+
+@attrs.frozen
+class _Held:
+    """The windows of a file. `anchor`: the lines above the cursor when they were chosen. `tokens`: of the workspace."""
+
+    anchor: list[str]
+    tokens: int
+    windows: list[Window]
+
+
+class RelatedWindows:
+    """Chooses windows for holes, and holds the choice while the cursor stays near.
+
+    Models read related code before the code above the cursor, and keep what they have read. So another choice for each
+    line would make them read everything again. All methods belong on one thread.
+    """
+
+    def __init__(
+        self,
+        files_of: Callable[[str], KnownFiles | None],
+        tokenize: Callable[[str], Sequence[int]],
+        lines: LineTexts,
+    ) -> None:
+        """`files_of` returns what is known of a workspace; None without any file."""
+        self._files_of, self._tokenize, self._lines = files_of, tokenize, lines
+        self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+
+    def snippets(self, fill: Fill) -> list[Snippet]:
+        """Return windows as snippets, the best first. The fill's own snippets are not repeated."""
+        if fill.memory != "workspace" or not fill.workspace:
+            return []
+        return [
+            Snippet(window.path, window.text)
+            for window in self._windows(fill)
+            if not any(window.path == given.path and window.text in given.text for given in fill.snippets)
+        ]
+
+    def drop(self, workspace: str, paths: Sequence[str] | None) -> None:
+        """Drop choices that have windows of these files of a workspace, by default of any of its files."""
+        for key, held in list(self._held.items()):
+            if key[0] == workspace and (paths is None or any(window.path in paths for window in held.windows)):
+                del self._held[key]
+
+    def _windows(self, fill: Fill) -> list[Window]:
+        key, lines = (fill.workspace, fill.path), _lines_above(fill.prefix)
+        known, held = self._files_of(fill.workspace), self._held.pop(key, None)
+        if known is None:
+            return []
+        tokens = known.index.tokens
+        if held is None or not _contains(lines, held.anchor) or tokens > GROWTH * held.tokens:
+            held = _Held(lines[-2:], tokens, self._choose(known, fill))
+        if held.windows:
+            self._held[key] = held
+        while len(self._held) > HELD_FILES:
+            self._held.popitem(last=False)
+        return held.windows
+
+    def _choose(self, known: KnownFiles, fill: Fill) -> list[Window]:
+        above = "".join(fill.prefix[-_QUERY_CHARACTERS:].splitlines(keepends=True)[-LINES_ABOVE:])
+        below = "".join(fill.suffix[:_QUERY_CHARACTERS].splitlines(keepends=True)[:LINES_BELOW])
+        after = self._tokenize(below)[: MOST_QUERY_TOKENS // 4]
+        before = self._tokenize(above)[len(after) - MOST_QUERY_TOKENS :]
+        return best_windows(known, fill.path, [before, after], self._lines)
+
+
+def _lines_above(prefix: str) -> list[str]:
+    """Return the last lines that end above the cursor, without empty ones."""
+    lines = prefix[-2 * _QUERY_CHARACTERS :].splitlines()
+    if not prefix.endswith("\n"):
+        lines = lines[:-1]
+    return [line for line in lines if line.strip()][-HELD_LINES:]
+
+
+def _contains(lines: list[str], part: list[str]) -> bool:
+    """Return whether `part` are neighbouring items of `lines`. An empty part is contained in no lines only."""
+    if not part:
+        return not lines
+    return any(lines[at : at + len(part)] == part for at in range(len(lines) - len(part) + 1))

@@ -1,63 +1,49 @@
-"""The memories of all workspaces that an engine serves, within a bound."""
+"""What an engine knows of the workspaces that it serves, within a bound, and for the fills of one model."""
 
+import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
-from engine.memory.file_scan import FileScan
-from engine.memory.index import BYTES_A_TOKEN, RunIndex
-from engine.memory.row_memory import KnownFiles, RowMemory
-from engine.memory.windows import LineTexts, Window, best_windows
+from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
+from engine.fill.predictions import continues_word
+from engine.memory.index import BYTES_A_TOKEN
+from engine.memory.mixing_network import MixingNetwork
+from engine.memory.mixture import MixedMemory
+from engine.memory.origins import Origins
+from engine.memory.row_memory import FileScan, KnownFiles, RowMemory
+from engine.memory.windows import LineTexts, RelatedWindows
+from engine.protocol.memory_messages import MemoryStatus
+from engine.protocol.messages import Fill, Origin, Snippet
 
-
-@attrs.frozen
-class Status:
-    """What is known of a workspace. `bytes` is the memory that it holds."""
-
-    files: int
-    tokens: int
-    bytes: int
-
-
-class _Workspace:
-    """The index of one workspace, with the numbers of its files."""
-
-    def __init__(self) -> None:
-        self.index = RunIndex()
-        self.numbers: dict[str, int] = {}
-        self.paths: dict[int, str] = {}
-        self._next = 0
-
-    def add(self, path: str, tokens: NDArray[np.int32]) -> None:
-        number = self.numbers.get(path)
-        if number is None:
-            number = self.numbers[path] = self._next
-            self.paths[number] = path
-            self._next += 1
-        self.index.add(number, tokens)
-
-    def remove(self, path: str) -> None:
-        number = self.numbers.pop(path, None)
-        if number is not None:
-            del self.paths[number]
-            self.index.remove(number)
+FILE_BYTES = 1_000
+"""What a file costs besides its tokens and its path: entries of dictionaries, and its place in the index."""
+WORKSPACE_BYTES = 30_000
+"""What a workspace costs besides its files and its name: the shortest arrays of an index."""
+_COUNT_BYTES = 8
+"""A workspace counts the tokens of its vocabulary, up to the highest one it has."""
+_LONGEST = 24
+"""Bytes of what follows the cursor in which its first token is looked for."""
 
 
 class WorkspaceMemories:
     """What is known of each workspace. No workspace answers for another one. All methods belong on one thread.
 
     Over `max_bytes`, the files that were used least recently are forgotten, whatever their workspace. A file is used
-    when it is learned and when it is edited.
+    when it is learned and when it is edited. Paths count too, and what an empty file and a workspace of one file cost:
+    a stranger's folder may have many of them.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_tokens = max_bytes // BYTES_A_TOKEN
-        self._workspaces: dict[str, _Workspace] = {}
+        self._max_bytes = max_bytes
+        self._workspaces: dict[str, KnownFiles] = {}
         self._sizes: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._tokens = 0
+        self._cost = 0
+        """The bytes that all files and workspaces may take, counted so that they take less."""
 
     @property
     def bytes(self) -> int:
@@ -67,13 +53,20 @@ class WorkspaceMemories:
     def learn(self, workspace: str, path: str, tokens: Sequence[int] | NDArray[np.int32]) -> None:
         """Learn a file, or learn it again. A file that is too large for the bound is forgotten instead."""
         array = np.asarray(tokens, np.int32)
+        highest = int(array.max(initial=0))
         self._forget_file(workspace, path)
-        if len(array) > self._max_tokens:
+        cost = _file_cost(path, len(array))
+        if cost + _workspace_cost(workspace, highest) > self._max_bytes:
             return
-        while self._tokens + len(array) > self._max_tokens:
+        while self._cost + cost + self._growth(workspace, highest) > self._max_bytes:
             self._forget_file(*next(iter(self._sizes)))
-        self._workspaces.setdefault(workspace, _Workspace()).add(path, array)
-        self._sizes[workspace, path] = len(array)
+        self._cost += cost + self._growth(workspace, highest)
+        known = self._workspaces.get(workspace)
+        if known is None:
+            known = self._workspaces[workspace] = KnownFiles(workspace)
+        known.add(path, array)
+        # One name for all files: each message brings a string of its own.
+        self._sizes[known.name, path] = len(array)
         self._tokens += len(array)
 
     def forget(self, workspace: str, paths: Sequence[str] | None = None) -> None:
@@ -89,14 +82,14 @@ class WorkspaceMemories:
         known = self._workspaces.get(workspace)
         return [] if known is None else list(known.numbers)
 
-    def status(self, workspace: str) -> Status:
+    def status(self, workspace: str) -> MemoryStatus:
         """Return what is known of a workspace; of all together for ""."""
         if not workspace:
-            return Status(len(self._sizes), self._tokens, self.bytes)
+            return MemoryStatus("", len(self._sizes), self._tokens, self.bytes)
         known = self._workspaces.get(workspace)
         if known is None:
-            return Status(0, 0, 0)
-        return Status(len(known.index), known.index.tokens, known.index.bytes)
+            return MemoryStatus(workspace, 0, 0, 0)
+        return MemoryStatus(workspace, len(known.index), known.index.tokens, known.index.bytes)
 
     def settle(self) -> bool:
         """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
@@ -108,28 +101,127 @@ class WorkspaceMemories:
         above, below: tokens of the edited file around the cursor, as the editor has them now. They count instead of
         what was learned of `path`. Use the answer before any file is learned or forgotten.
         """
-        scan = FileScan(above, below)
-        known = self._workspaces.get(workspace)
-        if known is None:
-            return RowMemory(scan, None, None)
         if (workspace, path) in self._sizes:
             self._sizes.move_to_end((workspace, path))
-        return RowMemory(scan, KnownFiles(known.index, known.paths.__getitem__), known.numbers.get(path))
+        return RowMemory(FileScan(above, below), self.files(workspace), path)
 
-    def windows(self, workspace: str, path: str, query: Sequence[Sequence[int]], lines: LineTexts) -> list[Window]:
-        """Return the parts of the other files of a workspace that are most like a query (windows.py)."""
+    def files(self, workspace: str) -> KnownFiles | None:
+        """Return what is known of a workspace; None without any file."""
+        return self._workspaces.get(workspace)
+
+    def _growth(self, workspace: str, highest: int) -> int:
+        """Return how much more a workspace itself costs once it has a token `highest`."""
         known = self._workspaces.get(workspace)
         if known is None:
-            return []
-        files = KnownFiles(known.index, known.paths.__getitem__)
-        return best_windows(files, known.numbers.get(path), query, lines)
+            return _workspace_cost(workspace, highest)
+        return _COUNT_BYTES * max(highest - known.highest, 0)
 
     def _forget_file(self, workspace: str, path: str) -> None:
         size = self._sizes.pop((workspace, path), None)
         if size is None:
             return
         self._tokens -= size
+        self._cost -= _file_cost(path, size)
         known = self._workspaces[workspace]
         known.remove(path)
         if not known.numbers:
+            self._cost -= _workspace_cost(workspace, known.highest)
             del self._workspaces[workspace]
+
+
+class EngineMemories:
+    """What is known of the workspaces, for one model.
+
+    Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
+
+    use: whether fills get a mixture, windows of other files, or both.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        tokenizer: Tokenizer,
+        mixing: MixingNetwork,
+        max_bytes: int,
+        use: MemoryUse = "mixture",
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._workspaces, self._mixing, self._end = WorkspaceMemories(max_bytes), mixing, vocabulary.end
+        self._tokenizer = tokenizer
+        special = tokenizer.get_added_tokens_decoder()
+        text = [token for token in tokenizer.get_vocab().values() if token not in special]
+        size = 1 + max(tokenizer.get_vocab().values())
+        self._line_breaks = np.zeros(size, np.bool_)
+        self._line_breaks[[token for token in text if vocabulary.breaks_line(token)]] = True
+        self._token_of = {vocabulary.bytes_of(token): token for token in text}
+        self._mixes = use != "windows"
+        self._continuing = np.zeros(size, np.float32)
+        if self._mixes:
+            self._continuing[:] = [continues_word(vocabulary.bytes_of(token)) for token in range(size)]
+        self._related: RelatedWindows | None = None
+        if use != "mixture":
+            lines = LineTexts(self._line_breaks, vocabulary.bytes_of)
+            self._related = RelatedWindows(self._workspaces.files, self.tokenize, lines)
+
+    def tokenize(self, text: str) -> list[int]:
+        """Return the tokens of a file, whatever its line ends."""
+        return self._tokenizer.encode(text.replace("\r\n", "\n"), add_special_tokens=False).ids
+
+    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
+        self._workspaces.learn(workspace, path, tokens)
+        if self._related is not None:
+            self._related.drop(workspace, [path])
+
+    def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
+        self._workspaces.forget(workspace, paths)
+        if self._related is not None:
+            self._related.drop(workspace, paths)
+
+    def paths(self, workspace: str) -> list[str]:
+        return self._workspaces.paths(workspace)
+
+    def status(self, workspace: str) -> MemoryStatus:
+        return self._workspaces.status(workspace)
+
+    def settle(self) -> bool:
+        return self._workspaces.settle()
+
+    def related(self, fill: Fill) -> list[Snippet]:
+        return [] if self._related is None else self._related.snippets(fill)
+
+    def for_fill(self, fill: Fill, layout: Layout) -> MixedMemory | None:
+        if fill.memory == "off" or not self._mixes:
+            return None
+        ends = self._ends(fill) if fill.extent == "line" else None
+        return MixedMemory(self._rows(fill, layout), self._mixing, ends, self._end, self._continuing)
+
+    def _ends(self, fill: Fill) -> NDArray[np.bool_]:
+        """Return the tokens that end a fill in one line, bool [vocabulary]: those that break the line, and those that
+        what follows the cursor in it begins with, if they end where a word does.
+        """
+        follows = fill.suffix.partition("\n")[0].rstrip("\r").encode()
+        ends = self._line_breaks.copy()
+        for length in range(1, min(len(follows), _LONGEST) + 1):
+            start, rest = follows[:length], follows[length:]
+            is_cut = continues_word(start[-1:]) and continues_word(rest)
+            if start in self._token_of and start.strip() and not is_cut:
+                ends[self._token_of[start]] = True
+        return ends
+
+    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+        if not committed.sources:
+            return []
+        return Origins(self._rows(fill, layout), self._vocabulary, fill, layout).of(committed)
+
+    def _rows(self, fill: Fill, layout: Layout) -> RowMemory:
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        return self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
+
+
+def _workspace_cost(name: str, highest: int) -> int:
+    """Return what a workspace costs besides its files. `highest`: its highest token."""
+    return WORKSPACE_BYTES + sys.getsizeof(name) + _COUNT_BYTES * (highest + 1)
+
+
+def _file_cost(path: str, tokens: int) -> int:
+    return FILE_BYTES + sys.getsizeof(path) + BYTES_A_TOKEN * tokens

@@ -1,5 +1,6 @@
 """From a model's name to a loaded model."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.json_file import read_json
-from engine.library.device_memory import has_gpu_driver
+from engine.library.device_memory import has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install, needs_extra
-from engine.library.precision_names import PrecisionSetting, check_precision_setting
+from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, check_precision_setting
 from engine.library.resolve import folder_of
 from engine.models.embedded.card import FAMILY
-from engine.models.embedded.load import TORCH_PRECISIONS
 from engine.models.embedded.load import load as load_embedded
+
+_log = logging.getLogger(__name__)
 
 
 def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Model:
@@ -41,7 +43,8 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     count = threads or os.cpu_count() or 1
     family = config.get("family") if isinstance(config, dict) else None
     if family == FAMILY:
-        place = _device(device)
+        # "auto" is the kernel: so small a model needs no GPU, and torch takes seconds to import.
+        place = _device(device) if device == "cuda" else "cpu"
         with needs_extra(f'precision "{precision}" on device "{place}"', MODELS):
             if place == "cuda" or precision in TORCH_PRECISIONS:
                 _use_threads(count)
@@ -57,13 +60,18 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
 
 
 def _device(device: str) -> str:
-    """Return "cuda" where a GPU is wanted and there, else "cpu". Imports torch only where there is a GPU's driver."""
+    """Return "cuda" where a GPU is wanted and there, else "cpu". Imports torch only where there is a GPU's driver.
+
+    Logs it if torch does not see the GPU of a driver.
+    """
     if device == "cpu" or not (device == "cuda" or has_gpu_driver()):
         return "cpu"
     try:
         import torch
 
         found = torch.cuda.is_available()
+        if device == "auto" and not found:
+            _log.warning("%s", unseen_gpu(torch.__version__))
     except ModuleNotFoundError:
         if device == "cuda":
             raise ModelError(f'device "cuda" needs torch; {how_to_install(MODELS)}') from None
@@ -101,7 +109,8 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
     from engine.models.stock.checkpoint import Checkpoint
 
     def load_drafter(folder: Path) -> Model:
-        return load(str(folder), threads=threads, device=device, precision=precision)
+        # Where the model is: a draft takes turns with its passes.
+        return load(str(folder), threads=threads, device=place.type, precision=precision)
 
     if reads_left_to_right(Checkpoint.of(folder, config)):
         return load_left_to_right(folder, config, threads, place, load_drafter, precision)

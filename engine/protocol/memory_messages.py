@@ -22,7 +22,10 @@ class Learn:
 
 @attrs.frozen
 class Forget:
-    """Remove these paths from the memory of a workspace; no paths mean all but `keep`. Answered as Learn is."""
+    """Remove these paths from the memory of a workspace; no paths mean all but `keep`. Answered as Learn is.
+
+    With neither paths nor `keep` the client leaves the workspace. Its files stay while other clients use it.
+    """
 
     workspace: str
     paths: list[str] = attrs.field(factory=list)

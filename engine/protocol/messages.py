@@ -5,6 +5,7 @@ from typing import Literal
 import attrs
 
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
+from engine.protocol.plain_text import plain, plain_all
 
 PROTOCOL_VERSION = 4
 
@@ -118,13 +119,17 @@ class Fill:
     only_read: bool = False
 
 
+def _plain_canvas(canvas: list[str | None]) -> list[str | None]:
+    return [text if text is None else plain(text) for text in canvas]
+
+
 @attrs.frozen
 class Progress:
     """The canvas after a denoising step: one text for each position, None for a mask."""
 
     id: int
     step: int
-    canvas: list[str | None]
+    canvas: list[str | None] = attrs.field(converter=_plain_canvas)
 
 
 @attrs.frozen
@@ -138,7 +143,7 @@ class Origin:
     """
 
     start: int
-    text: str
+    text: str = attrs.field(converter=plain)
     path: str
     line: int
     count: int
@@ -150,15 +155,15 @@ class Origin:
 class Candidate:
     """One text for a hole.
 
-    `tokens` joined together are `text`. `confidence` has the probability of each token. `end_confidence` is the
-    probability that the text ends after the last token; it is 1.0 if the model did not choose the end. `source` gave
-    the largest share of the tokens' probabilities. `origins` is empty unless the fill asks to explain. `continues` says
-    for each token, and for the end, how likely the word before it went on there instead: 0 where the model does not
-    say, and empty from a server.
+    `tokens` joined together are `text`. Whatever a model wrote, neither has control characters. `confidence` has
+    the probability of each token. `end_confidence` is the probability that the text ends after the last token; it
+    is 1.0 if the model did not choose the end. `source` gave the largest share of the tokens' probabilities.
+    `origins` is empty unless the fill asks to explain. `continues` says for each token, and for the end, how likely
+    the word before it went on there instead: 0 where the model does not say, and empty from a server.
     """
 
-    text: str
-    tokens: list[str]
+    text: str = attrs.field(converter=plain)
+    tokens: list[str] = attrs.field(converter=plain_all)
     confidence: list[float]
     finish: Finish
     end_confidence: float = 1.0

@@ -135,7 +135,10 @@ class Completions:
         while True:
             request = self._request(fill, samples)
             reply = await self._connection.post(
-                self._endpoint.url + self.path, write_json(request, self._refused_fields), deadline
+                self._endpoint.url + self.path,
+                write_json(request, self._refused_fields),
+                deadline,
+                fill.max_tokens * (samples or 1),
             )
             if not reply.refused and request.suffix and reply.program.startswith(_IGNORES_SUFFIX):
                 self._takes_suffix = False

@@ -16,7 +16,10 @@ from engine.errors import RemoteError
 from engine.remote.endpoint import Endpoint
 from engine.remote.key import variable_of
 
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
+MAX_ANSWER_BYTES = 256 * 1024
+"""Of an answer, besides what the server may repeat of the request, and its tokens."""
+TOKEN_BYTES = 1024
+"""Of a token in an answer, with its probability and its likeliest rivals."""
 CONNECT_S = 3.0
 _DEFAULT_PAUSE_S = 1.0
 _MAX_PAUSE_S = 3600.0
@@ -61,8 +64,8 @@ class Connection:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def post(self, url: str, body: str, deadline: float) -> Reply:
-        """Send `body`, a JSON text, to a URL of the server and return its answer.
+    async def post(self, url: str, body: str, deadline: float, tokens: int = 0) -> Reply:
+        """Send `body`, a JSON text, to a URL of the server and return its answer. It may have `tokens` tokens.
 
         `deadline` is in seconds of the event loop's clock. A broken connection and the statuses 429, 502 and 503 lead
         to one retry before the deadline. If the server asks for a pause, the next request waits for it. When this is
@@ -71,13 +74,13 @@ class Connection:
         """
         await self._wait_for_turn(deadline)
         try:
-            reply = await self._send(url, body, deadline)
+            reply = await self._send(url, body, deadline, tokens)
             retry = reply.status in _TEMPORARY
         except _ConnectionLost:
             retry = True
         if retry:
             await self._wait_for_turn(deadline)
-            reply = await self._send(url, body, deadline)
+            reply = await self._send(url, body, deadline, tokens)
         if reply.status != 200 and not reply.refused:
             raise RemoteError(self._error_line(reply.status))
         return reply
@@ -94,20 +97,21 @@ class Connection:
             pause = min(_seconds(retry_after), _MAX_PAUSE_S)
             self._paused_until = asyncio.get_running_loop().time() + pause
 
-    async def _send(self, url: str, body: str, deadline: float) -> Reply:
+    async def _send(self, url: str, body: str, deadline: float, tokens: int) -> Reply:
         seconds_left = deadline - asyncio.get_running_loop().time()
         if seconds_left <= 0:
             raise TimeoutError
         timeout = httpx2.Timeout(seconds_left, connect=min(seconds_left, CONNECT_S))
         server = self._endpoint.server
+        most = MAX_ANSWER_BYTES + 2 * len(body) + tokens * TOKEN_BYTES
         self.requests += 1
         try:
             async with self._client.stream("POST", url, content=body.encode(), timeout=timeout) as response:
                 answer = bytearray()
                 async for piece in response.aiter_raw():
                     answer += piece
-                    if len(answer) > MAX_ANSWER_BYTES:
-                        raise RemoteError(f"the answer of {server} is larger than {MAX_ANSWER_BYTES} bytes; dropped")
+                    if len(answer) > most:
+                        raise RemoteError(f"the answer of {server} is larger than {most} bytes; dropped")
                 headers = response.headers
                 self._note_pause(response.status_code, headers.get("retry-after", ""))
                 return Reply(response.status_code, bytes(answer), headers.get("server", ""))
@@ -153,7 +157,10 @@ def _seconds(retry_after: str) -> float:
         pause = float(retry_after)
     except ValueError:
         date = email.utils.parsedate_tz(retry_after)
-        pause = _DEFAULT_PAUSE_S if date is None else email.utils.mktime_tz(date) - time.time()
+        try:
+            pause = _DEFAULT_PAUSE_S if date is None else email.utils.mktime_tz(date) - time.time()
+        except (ValueError, OverflowError):  # a year that no calendar has
+            return _DEFAULT_PAUSE_S
     return _DEFAULT_PAUSE_S if math.isnan(pause) else max(0.0, pause)
 
 

@@ -8,6 +8,13 @@ import attrs
 from engine.protocol.messages import Fill
 from engine.remote.server_text import ServerText
 
+_MOST_TOKENS = 2**31 - 1
+
+
+def _count(number: int) -> int:
+    """Return a server's count as one that a frame can hold: it may say anything."""
+    return min(max(number, 0), _MOST_TOKENS)
+
 
 @attrs.frozen
 class ServerAnswer:
@@ -17,8 +24,8 @@ class ServerAnswer:
     """
 
     texts: Sequence[ServerText]
-    context_tokens: int = 0
-    cached_tokens: int = 0
+    context_tokens: int = attrs.field(default=0, converter=_count)
+    cached_tokens: int = attrs.field(default=0, converter=_count)
 
 
 class Dialect(Protocol):

@@ -90,7 +90,8 @@ class LlamaCpp:
 
     async def _infill(self, fill: Fill, deadline: float, number: int) -> _InfillAnswer:
         request = _request(fill, deadline - asyncio.get_running_loop().time(), number)
-        reply = await self._connection.post(self._endpoint.url + "/infill", write_json(request), deadline)
+        url = self._endpoint.url + "/infill"
+        reply = await self._connection.post(url, write_json(request), deadline, fill.max_tokens)
         answer = None if reply.refused else read_json(reply.body, _InfillAnswer)
         if answer is None:
             problem = f"refuses the request ({reply.status})" if reply.refused else "answers, but not as llama.cpp does"

@@ -38,6 +38,7 @@ _FAMILIES = {
     "deepseek-coder": FimTags("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001  # these are its tokens
 }
 KNOWN_FAMILIES = ", ".join(_FAMILIES)
+ALL_TAGS = tuple(dict.fromkeys(_FAMILIES.values()))
 
 
 def tags_of(model: str) -> FimTags | None:

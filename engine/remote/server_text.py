@@ -18,19 +18,31 @@ the default price from seven characters on. A user whose gate is a higher number
 """
 
 
+_TOKEN_CHARACTERS, _LEAST_CHARACTERS = 16, 256
+"""A server may write so many characters for each token that was asked for. Code has about four, white space many."""
+_LEAST_LOGARITHM = -1000.0
+
+
+def _logarithm(value: float | None) -> float | None:
+    """Return a server's number as the logarithm of a probability; that of nearly 0 if it is none."""
+    if value is None:
+        return None
+    return _LEAST_LOGARITHM if math.isnan(value) else min(max(value, _LEAST_LOGARITHM), 0.0)
+
+
 @attrs.frozen
 class ServerToken:
     """The bytes of a token, which can be a part of a character, and the natural logarithm of its probability."""
 
     raw: bytes
-    log_probability: float | None
+    log_probability: float | None = attrs.field(converter=_logarithm)
 
     @property
     def confidence(self) -> float:
         """The probability, between 0 and 1."""
         if self.log_probability is None:
             return UNKNOWN_CONFIDENCE
-        return math.exp(min(0.0, self.log_probability)) if not math.isnan(self.log_probability) else 0.0
+        return math.exp(self.log_probability)
 
 
 @attrs.frozen
@@ -45,13 +57,17 @@ class ServerText:
 def candidate_of(server_text: ServerText, fill: Fill) -> Candidate:
     """Return the text as a candidate with tokens and confidence. A fill of one line is cut at the first newline.
 
-    The cut is needed because some servers ignore `stop` and others stop too late.
+    The cut is needed because some servers ignore `stop` and others stop too late, or never.
     """
-    text, finish = server_text.text.rstrip("\ufffd"), server_text.finish  # the end can be half a character
+    text, finish = server_text.text, server_text.finish
+    most = max(_LEAST_CHARACTERS, fill.max_tokens * _TOKEN_CHARACTERS)
+    if len(text) > most:
+        text, finish = text[:most], "canvas full"
+    text = text.rstrip("\ufffd")  # the end can be half a character
     line = re.split(r"[\r\n]", text, maxsplit=1)[0] if fill.extent == "line" else text
     if len(line) < len(text):
         text, finish = line, "complete"
-    tokens, confidence = _spell(text, server_text.tokens)
+    tokens, confidence = _spell(text, server_text.tokens[:most])
     return Candidate(text, tokens, [round(value, 4) for value in confidence], finish)
 
 

@@ -85,7 +85,7 @@ class Vllm(Completions):
         lengths = _LINE_LENGTHS if fill.extent == "line" else _LENGTHS
         fitting = [length for length in lengths if length <= fill.max_tokens] or [fill.max_tokens]
         noise = random.Random(fill.seed)
-        requests = [self._canvas(fill, length, suffix[:_SUFFIX_TOKENS], noise) for length in fitting]
+        requests = [self._canvas(fill, length, suffix, noise) for length in fitting]
         answers = await run_together(self._fill_canvas(request, deadline) for request in requests)
         texts = sorted((answer.texts[0] for answer in answers), key=_mean_log_probability, reverse=True)
         return attrs.evolve(answers[0], texts=texts)
@@ -100,8 +100,9 @@ class Vllm(Completions):
         answer = None if reply.refused else read_json(reply.body, _Tokenized)
         if answer is None:
             raise _CanvasRefused
-        self._tokenized_suffix = (suffix, answer.tokens)
-        return answer.tokens
+        tokens = answer.tokens[:_SUFFIX_TOKENS]
+        self._tokenized_suffix = (suffix, tokens)
+        return tokens
 
     def _canvas(self, fill: Fill, length: int, suffix: list[int], noise: random.Random) -> _CanvasRequest:
         seed = [noise.randrange(_VOCABULARY) for _ in range(length)] + suffix
@@ -116,7 +117,8 @@ class Vllm(Completions):
 
     async def _fill_canvas(self, request: _CanvasRequest, deadline: float) -> ServerAnswer:
         url = self._endpoint.url + self.path
-        reply = await self._connection.post(url, write_json(request, self._refused_fields), deadline)
+        body = write_json(request, self._refused_fields)
+        reply = await self._connection.post(url, body, deadline, request.max_tokens)
         if not reply.refused:
             return self._read(reply)
         if _DIFFUSION in (body := reply.body.decode(errors="replace")) or "vllm_xargs" in body:

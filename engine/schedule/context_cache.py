@@ -55,3 +55,8 @@ class ContextCache:
         kept = 1 if self._max_bytes else 0
         while len(self._idle) > kept and self.bytes > self._max_bytes:
             self._idle.pop(0)
+
+    def clear(self) -> bool:
+        """Drop all idle contexts; return whether there were any."""
+        had, self._idle = bool(self._idle), []
+        return had

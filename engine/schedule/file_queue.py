@@ -1,6 +1,7 @@
 """The files that wait to enter the memory of a workspace. The worker thread takes them between the steps of fills."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,19 +16,21 @@ from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 Tokenize = Callable[[str], Sequence[int] | NDArray[np.int32]]
 
 
-class MemorySize(Protocol):
-    """How much is known of a workspace; `bytes` is the memory that it holds."""
+_PIECE = 8_000
+"""Characters that are read at once: some milliseconds, in which no hole can begin. Without a space they take longer."""
+_LINE_END = re.compile(r"(?<=\S)(?=\n)")
+"""Where a text can be cut so that its tokens stay the same: before all white space that follows a word or a mark."""
 
-    @property
-    def files(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
+
+def _end_of_piece(text: str, start: int) -> int:
+    """Return where to end the piece of a text that begins at `start`."""
+    if len(text) - start <= _PIECE:
+        return len(text)
+    return max((end.start() for end in _LINE_END.finditer(text, start + 1, start + _PIECE)), default=start + _PIECE)
 
 
 class FileMemory(Protocol):
-    """What the queue writes to: memory.workspace.WorkspaceMemories. Used on the worker thread only."""
+    """What the queue writes to: memory.workspace.EngineMemories. Used on the worker thread only."""
 
     def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
         """Take a file's tokens [n], in place of the ones that it had for this path."""
@@ -39,7 +42,7 @@ class FileMemory(Protocol):
         """Return the files that are known of a workspace."""
         ...
 
-    def status(self, workspace: str) -> MemorySize:
+    def status(self, workspace: str) -> MemoryStatus:
         """Count what is known of a workspace; of all together for ""."""
         ...
 
@@ -60,7 +63,7 @@ class NoMemory:
     def paths(self, workspace: str) -> Sequence[str]:
         return []
 
-    def status(self, workspace: str) -> MemorySize:
+    def status(self, workspace: str) -> MemoryStatus:
         return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
 
     def settle(self) -> bool:
@@ -75,6 +78,9 @@ class _Waiting:
     futures: list[asyncio.Future[None]]
     since: float = attrs.field(factory=time.perf_counter)
     error: Exception | None = None
+    tokens: list[NDArray[np.int32]] = attrs.field(factory=list)
+    """Of the first `done` characters of a Learn's text."""
+    done: int = 0
 
 
 class FileQueue:
@@ -119,6 +125,8 @@ class FileQueue:
             else:
                 older.message = message
                 older.futures.append(future)
+                older.tokens.clear()
+                older.done = 0
         return future
 
     def forget(self, message: Forget) -> asyncio.Future[None]:
@@ -136,11 +144,14 @@ class FileQueue:
         return forget.futures[0]
 
     def work(self, budget_s: float, hurry: Callable[[], bool]) -> None:
-        """Forget and learn for `budget_s` seconds, at least one file. Stop after a file when `hurry` returns True."""
+        """Forget and learn for `budget_s` seconds, at least a piece of a file. Stop after one if `hurry()`."""
         deadline = time.perf_counter() + budget_s
         self.work_forgets()
         while (file := self._next()) is not None:
-            self._do(file)
+            if self._read_piece(file):
+                self._do(file)
+            else:
+                self._put_back(file)
             self.work_forgets()
             if hurry() or time.perf_counter() > deadline:
                 return
@@ -158,8 +169,7 @@ class FileQueue:
 
     def status(self, workspace: str) -> MemoryStatus:
         """Count what the memory of a workspace has, on the worker thread."""
-        size = self.memory.status(workspace)
-        return MemoryStatus(workspace, size.files, size.tokens, size.bytes)
+        return self.memory.status(workspace)
 
     def settle(self) -> None:
         """End the futures of what is done. Call this after each `work`."""
@@ -187,15 +197,37 @@ class FileQueue:
             key = next(iter(self._files), None)
             return self._files.pop(key) if key is not None else None
 
+    def _put_back(self, file: _Waiting) -> None:
+        """Have a file that is not read to its end come next, unless a newer text of it has come meanwhile."""
+        assert isinstance(file.message, Learn)
+        key = file.message.workspace, file.message.path
+        with self._lock:
+            newer = self._files.get(key)
+            if newer is not None:
+                newer.futures += file.futures
+            else:
+                self._files = {key: file, **self._files}
+
+    def _read_piece(self, file: _Waiting) -> bool:
+        """Turn a piece of a file into tokens. Return whether that was the last one."""
+        assert isinstance(file.message, Learn)
+        # Fills read newlines in this form too.
+        text = file.message.text.replace("\r\n", "\n")
+        end = _end_of_piece(text, file.done)
+        try:
+            file.tokens.append(np.asarray(self._tokenize(text[file.done : end]), dtype=np.int32))
+        except Exception as error:  # one file must not keep the others out
+            file.error, end = error, len(text)
+        file.done = end
+        return end == len(text)
+
     def _do(self, waiting: _Waiting) -> None:
         message = waiting.message
         try:
             if isinstance(message, Forget):
                 self.memory.forget(message.workspace, self._named_by(message))
-            else:
-                # Fills read newlines in this form too.
-                tokens = np.asarray(self._tokenize(message.text.replace("\r\n", "\n")), dtype=np.int32)
-                self.memory.learn(message.workspace, message.path, tokens)
+            elif waiting.error is None:
+                self.memory.learn(message.workspace, message.path, np.concatenate(waiting.tokens))
                 self.is_loose = True
         except Exception as error:  # one file must not keep the others out
             waiting.error = error

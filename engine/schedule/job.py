@@ -7,10 +7,20 @@ from typing import Protocol
 
 import attrs
 
-from engine.fill.interface import Bounds, Committed, Context, Filling, FillMemory, FillTask, Layout, Model, Pass
+from engine.fill.interface import (
+    Bounds,
+    Committed,
+    Context,
+    Filling,
+    FillMemory,
+    FillStrategy,
+    FillTask,
+    Layout,
+    Model,
+    Pass,
+)
 from engine.fill.predictions import PassResult
 from engine.fill.sampler import TEMPERATURE, Branch, Sampler
-from engine.fill.strategy import FillStrategy
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
@@ -24,7 +34,7 @@ BRANCHING: tuple[RuleName, ...] = ("verify", "left-to-right")
 
 
 class Memories(Protocol):
-    """What is known of each workspace (memory/engine_memories.py). Used on the worker thread."""
+    """What is known of each workspace (memory/workspace.py). Used on the worker thread."""
 
     def related(self, fill: Fill) -> Sequence[Snippet]:
         """Return related code for the model's prompt, the best first; nothing for a model that reads none."""

@@ -6,31 +6,40 @@ workspace are learned on the same thread while no hole is there (see FileQueue).
 """
 
 import asyncio
+import ctypes
+import logging
+import math
 import statistics
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 
 from engine.fill.interface import Model
 from engine.fill.stream import StreamModel
-from engine.library.device_memory import machine_memory
+from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
-from engine.schedule.fill_queue import MAX_BATCH, FillQueue, urgent
-from engine.schedule.heap import give_back
+from engine.schedule.fill_queue import MAX_BATCH, Entry, FillQueue, ScheduledTicket, show_progress, unfilled, urgent
 from engine.schedule.job import Job, Memories
-from engine.schedule.pass_timer import PassTimer
-from engine.schedule.ticket import Entry, ScheduledTicket, show_progress, unfilled
-from engine.schedule.warm_up import WARM_UP_S, time_passes, warm_up_rounds
+from engine.schedule.pass_timer import WARM_UP_S, PassTimer, time_passes, warm_up_rounds
 
+_log = logging.getLogger(__name__)
+STEPS_OF_A_FILL = 8
+"""Steps that a fill of a model that denoises takes, when it has time."""
 CACHE_BYTES = 256 * 1024 * 1024
 CACHE_SHARE = 64
 """Contexts take at most CACHE_BYTES, and at most this part of the machine's memory."""
+GPU_CACHE_SHARE = 3
+"""On a GPU they take at most this part of what weights and graphs leave free: a large model's token takes 225 kB."""
+_OUT_OF_MEMORY = "OutOfMemoryError"
+"""Torch's error for a GPU, which no module here imports."""
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 64, 4096
 """A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
@@ -47,6 +56,13 @@ IDLE_S = 0.2
 """Without work for so long, the memory is made faster."""
 FILE_PATIENCE_S = 0.5
 """While there are always holes, a file that has waited for so long is learned between two of their steps."""
+
+
+def cache_bytes_on(device: str, memory: DeviceMemory) -> int:
+    """Return the bytes that idle contexts may take on a device with this memory."""
+    if device == "cuda" and memory.free < UNKNOWN:
+        return memory.free // GPU_CACHE_SHARE
+    return min(CACHE_BYTES, memory.total // CACHE_SHARE)
 
 
 class Scheduler:
@@ -66,8 +82,7 @@ class Scheduler:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
         if cache_bytes is None:
-            memory = machine_memory()
-            cache_bytes = min(CACHE_BYTES, memory.total // CACHE_SHARE) if memory is not None else CACHE_BYTES
+            cache_bytes = cache_bytes_on(model.info.device, memory_of(model.info.device))
         self._cache = ContextCache(model, cache_bytes)
         self._timer = PassTimer()
         self._files = files or FileQueue(NoMemory(), lambda _: [])
@@ -79,6 +94,7 @@ class Scheduler:
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
         self._fills = self._cancelled = self._passes = 0
+        self._said = True  # until the warm-up is over, which has budgets of its own
 
     async def start(self) -> None:
         """Warm the model up and begin to serve. After WARM_UP_S no further round of the warm-up begins."""
@@ -94,6 +110,7 @@ class Scheduler:
         await asyncio.get_running_loop().run_in_executor(self._worker, self._time_passes)
         self._latencies.clear()
         self._fills = 0
+        self._said = False
 
     def _time_passes(self) -> None:
         if isinstance(self._model, StreamModel):
@@ -245,7 +262,9 @@ class Scheduler:
         try:
             results = self._model.run([entry.run for entry in batch])
         except Exception as error:
-            if len(batch) == 1:
+            if type(error).__name__ == _OUT_OF_MEMORY and self._cache.clear():
+                self._run(batch)  # what was only kept for later made room
+            elif len(batch) == 1:
                 batch[0].ticket.error = error
             else:
                 for entry in batch:
@@ -282,5 +301,40 @@ class Scheduler:
         self._fills += counted
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
+        self._say_if_too_slow(ticket.fill, filled)
         show_progress(ticket, job)
         ticket.result.set_result(filled)
+
+    def _say_if_too_slow(self, fill: Fill, filled: Filled) -> None:
+        """Log once which budget a model needs here, where there was no time for a second step."""
+        step = self._timer.expect(self._model.info.canvas_tokens)
+        hurried = filled.steps <= 1 and filled.ms.total + step > fill.budget_ms
+        if not hurried or self._said or fill.only_read or isinstance(self._model, StreamModel):
+            return
+        self._said = True
+        needed = filled.ms.encode + STEPS_OF_A_FILL * step
+        _log.warning(
+            "%s needs a budget of about %d ms for a fill here, not %d: set midspan.budgetMs, or use a smaller model",
+            *(self._model.info.name, math.ceil(needed / 100) * 100, fill.budget_ms),
+        )
+
+
+@cache
+def _libc() -> ctypes.CDLL | None:
+    try:
+        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    except OSError:
+        return None
+    return libc if libc is not None and hasattr(libc, "malloc_trim") else None
+
+
+def give_back() -> bool:
+    """Give free memory of the heap, which glibc keeps between other objects, back to the system in some milliseconds.
+
+    Return whether the C library can do that.
+    """
+    libc = _libc()
+    if libc is None:
+        return False
+    libc.malloc_trim(0)
+    return True

@@ -3,12 +3,15 @@
 import asyncio
 import hmac
 import logging
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+import attrs
 
 from engine.errors import MidspanError, ProtocolError
 from engine.protocol.framing import pack, read_frame
-from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatusRequest, MemoryUpdated
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -23,21 +26,27 @@ from engine.protocol.messages import (
     Welcome,
 )
 from engine.schedule.backend import Backend, Ticket
-from engine.server.limits import limit_error
-from engine.server.memory_requests import MemoryRequests
+from engine.server.limits import limit_error, memory_limit_error
 
 HELLO_TIMEOUT_S = 10.0
 # A client with this many unread bytes is dropped.
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MAX_OPEN_FILLS = 64
+MAX_OPEN_REQUESTS = 64
+"""Files of one client that wait. With the limit of a frame this bounds the bytes that a client can make us keep."""
 _LAST_READ_S = 1.0
 _log = logging.getLogger(__name__)
+
+
+Held = TypeVar("Held")
+Answer = TypeVar("Answer")
 
 
 class SessionHost(Protocol):
     """What a session needs from the server that it belongs to."""
 
     backend: Backend
+    workspace_users: "WorkspaceUsers"
     welcome: Welcome
     token: str
     stopping: bool
@@ -53,6 +62,75 @@ class SessionHost(Protocol):
         """Ask the engine to end."""
 
 
+@attrs.define
+class WorkspaceUsers:
+    """Which clients have had the engine learn files of which workspaces. Two editors may have the same folder."""
+
+    _users: dict[str, set[object]] = attrs.field(factory=dict)
+
+    def add(self, workspace: str, client: object) -> None:
+        """Note that a client uses a workspace."""
+        self._users.setdefault(workspace, set()).add(client)
+
+    def leave(self, workspace: str, client: object) -> bool:
+        """Note that a client leaves a workspace. Return whether others still use it."""
+        users = self._users.get(workspace, set())
+        users.discard(client)
+        if not users:
+            self._users.pop(workspace, None)
+        return bool(users)
+
+    def leave_all(self, client: object) -> None:
+        """Note that a client is gone."""
+        for workspace in list(self._users):
+            self.leave(workspace, client)
+
+
+@attrs.define(eq=False)
+class OpenRequests(Generic[Held]):
+    """The requests of one kind that a client waits for. `held` has what the backend gave for each, by its id.
+
+    send: sends an answer. most: how many may be open. kind, busy, cancelled: words of the answers that refuse.
+    """
+
+    send: Callable[[Message], None]
+    most: int
+    kind: str
+    busy: str
+    cancelled: str
+    held: dict[int, Held] = attrs.field(factory=dict)
+
+    def refusal(self, request_id: int, error: str | None) -> Failed | None:
+        """Return why a request cannot be opened; None if it can. error: what is wrong with its fields."""
+        if error is not None:
+            return Failed("bad-value", error, request_id)
+        if request_id in self.held:
+            message = f"id {request_id} is of a {self.kind} that still runs; use another id"
+            return Failed("bad-value", message, request_id)
+        return Failed("busy", self.busy, request_id) if len(self.held) >= self.most else None
+
+    def open(
+        self, request_id: int, held: Held, future: asyncio.Future[Answer], answer: Callable[[Answer], Message]
+    ) -> None:
+        """Send what `answer` makes of the future's result, or Failed, unless the request was dropped before."""
+        self.held[request_id] = held
+        future.add_done_callback(lambda done: self._end(request_id, held, done, answer))
+
+    def _end(
+        self, request_id: int, held: Held, done: asyncio.Future[Answer], answer: Callable[[Answer], Message]
+    ) -> None:
+        error = None if done.cancelled() else done.exception()
+        if self.held.get(request_id) is not held:
+            return  # nobody waits for it any more
+        del self.held[request_id]
+        if done.cancelled():
+            self.send(Failed("cancelled", self.cancelled, request_id))
+        elif isinstance(error, MidspanError):
+            self.send(Failed(error.code, str(error), request_id))
+        else:
+            self.send(answer(done.result()) if error is None else _internal(error, request_id))
+
+
 class ClientSession:
     """Answers every frame of a client, valid or not, until the client or the engine ends the connection."""
 
@@ -63,13 +141,25 @@ class ClientSession:
         self._host = host
         self._reader = reader
         self._writer = writer
-        self._tickets: dict[int, Ticket] = {}
-        self._memory = MemoryRequests(host.backend, self._send, _internal)
+        self._fills = OpenRequests[Ticket](
+            self._answer,
+            MAX_OPEN_FILLS,
+            "fill",
+            f"this client has {MAX_OPEN_FILLS} open fills already; cancel some",
+            "the fill was cancelled",
+        )
+        self._memory = OpenRequests[object](
+            self._answer,
+            MAX_OPEN_REQUESTS,
+            "request",
+            f"{MAX_OPEN_REQUESTS} files of this client wait already; wait for an answer",
+            "the engine is ending; connect again and send the file again",
+        )
         self._is_ending = False
 
     @property
     def open_fills(self) -> int:
-        return len(self._tickets)
+        return len(self._fills.held)
 
     async def run(self) -> None:
         """Serve the client until its connection ends, then cancel its open fills."""
@@ -80,29 +170,34 @@ class ClientSession:
         except OSError:
             pass  # the client is gone
         finally:
-            for ticket in self._tickets.values():
-                self._host.backend.cancel(ticket)
-            self._tickets.clear()
-            self._memory.close()
+            self._drop_all()
             self._writer.close()
             _log.info("client %d left", self._number)
 
     def fail(self, code: str, message: str) -> None:
         """Send Failed for every open fill and for the connection, and cancel the fills."""
-        for fill_id, ticket in self._tickets.items():
+        for fill_id in self._fills.held:
             self._send(Failed(code, message, fill_id))
-            self._host.backend.cancel(ticket)
-        self._tickets.clear()
-        self._memory.close()
+        self._drop_all()
         self._send(Failed(code, message))
 
     def close(self) -> None:
-        """Send what is written and end the connection."""
-        self._writer.close()
+        """Send what is written and end the connection; a client that is sending still reads why."""
+        self._is_ending = True
+        with suppress(OSError):  # the client is gone
+            self._writer.write_eof()
 
     def abort(self) -> None:
         """End the connection at once and drop what is not sent."""
         self._writer.transport.abort()
+
+    def _drop_all(self) -> None:
+        """Cancel the open fills, and answer nothing more. What the memory was asked for is still done."""
+        for ticket in self._fills.held.values():
+            self._host.backend.cancel(ticket)
+        self._fills.held.clear()
+        self._memory.held.clear()
+        self._host.workspace_users.leave_all(self)
 
     async def _greet(self) -> bool:
         try:
@@ -134,7 +229,7 @@ class ClientSession:
         return False
 
     async def _serve(self) -> None:
-        while not self._writer.is_closing():
+        while not (self._is_ending or self._writer.is_closing()):
             try:
                 message = await read_frame(self._reader)
             except ProtocolError as error:
@@ -166,11 +261,11 @@ class ClientSession:
         if isinstance(message, Fill):
             self._fill(message)
         elif isinstance(message, Cancel):
-            ticket = self._tickets.get(message.id)
+            ticket = self._fills.held.get(message.id)
             if ticket is not None:  # otherwise the answer and the Cancel crossed
                 self._host.backend.cancel(ticket)
         elif isinstance(message, Learn | Forget | MemoryStatusRequest):
-            self._memory.begin(message)
+            self._remember(message)
         elif isinstance(message, StatusRequest):
             self._send(self._host.status())
         elif isinstance(message, Shutdown):
@@ -181,35 +276,47 @@ class ClientSession:
             self._send(Failed("unexpected", f"a client cannot send {name} here; send {allowed}"))
 
     def _fill(self, fill: Fill) -> None:
-        error = limit_error(fill)
         if self._host.stopping:
             self._send(Failed("shutting-down", "the engine is ending; connect again to start a new one", fill.id))
-        elif error is not None:
-            self._send(Failed("bad-value", error, fill.id))
-        elif fill.id in self._tickets:
-            self._send(Failed("bad-value", f"id {fill.id} is of a fill that still runs; use another id", fill.id))
-        elif len(self._tickets) >= MAX_OPEN_FILLS:
-            self._send(Failed("busy", f"this client has {MAX_OPEN_FILLS} open fills already; cancel some", fill.id))
+        elif refusal := self._fills.refusal(fill.id, limit_error(fill)):
+            self._send(refusal)
         else:
             ticket = self._host.backend.submit(fill, self._send if fill.progress else None, self._number)
-            self._tickets[fill.id] = ticket
-            ticket.result.add_done_callback(lambda result: self._answer(fill.id, ticket, result))
+            self._fills.open(fill.id, ticket, ticket.result, self._filled)
 
-    def _answer(self, fill_id: int, ticket: Ticket, result: asyncio.Future[Filled]) -> None:
-        error = None if result.cancelled() else result.exception()
-        if self._tickets.get(fill_id) is not ticket:
-            return  # it was answered before
-        del self._tickets[fill_id]
-        self._host.touch()
-        if error is None and not result.cancelled():
-            filled = result.result()
-            _log.debug("client %d: %d steps, %.0f ms", self._number, filled.steps, filled.ms.total)
-            self._send(filled)
-        elif error is None or isinstance(error, MidspanError):
-            code = "cancelled" if error is None else error.code
-            self._send(Failed(code, str(error or "the fill was cancelled"), fill_id))
+    def _filled(self, filled: Filled) -> Filled:
+        _log.debug("client %d: %d steps, %.0f ms", self._number, filled.steps, filled.ms.total)
+        return filled
+
+    def _remember(self, request: MemoryRequest) -> None:
+        """Pass a request about the memory on, or answer at once what is wrong with it."""
+        refusal = self._memory.refusal(request.id, memory_limit_error(request))
+        if refusal is not None:
+            self._send(refusal)
+        elif isinstance(request, MemoryStatusRequest):
+            status = self._host.backend.memory_status(request.workspace)
+            self._memory.open(request.id, status, status, lambda known: attrs.evolve(known, id=request.id))
         else:
-            self._send(_internal(error, fill_id))
+            done = self._learn(request) if isinstance(request, Learn) else self._forget(request)
+            self._memory.open(request.id, done, done, lambda _: MemoryUpdated(request.id))
+
+    def _learn(self, request: Learn) -> asyncio.Future[None]:
+        self._host.workspace_users.add(request.workspace, self)
+        return self._host.backend.learn(request)
+
+    def _forget(self, request: Forget) -> asyncio.Future[None]:
+        is_whole = not request.paths and not request.keep
+        if is_whole and self._host.workspace_users.leave(request.workspace, self):
+            # What is left is another editor's, which would not send it again.
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        return self._host.backend.forget(request)
+
+    def _answer(self, message: Message) -> None:
+        """Send the answer to a fill, or to a request about the memory."""
+        self._host.touch()
+        self._send(message)
 
     def _send(self, message: Message) -> None:
         if self._is_ending or self._writer.is_closing():

@@ -24,7 +24,7 @@ _MAX_CHARACTERS = {
     "language": _MAX_LANGUAGE,
     "workspace": _MAX_PATH,
 }
-_MAX_SNIPPETS = 64
+MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000
 """Of all snippets of a fill together. The language server sends at most 48,000."""
 MAX_LEARNED_CHARACTERS = 200_000
@@ -42,8 +42,8 @@ def limit_error(fill: Fill) -> str | None:
         length = len(getattr(fill, name))
         if length > maximum:
             return f"{name} has {length} characters; at most {maximum} are allowed"
-    if len(fill.snippets) > _MAX_SNIPPETS:
-        return f"there are {len(fill.snippets)} snippets; at most {_MAX_SNIPPETS} are allowed"
+    if len(fill.snippets) > MAX_SNIPPETS:
+        return f"there are {len(fill.snippets)} snippets; at most {MAX_SNIPPETS} are allowed"
     if any(len(snippet.path) > _MAX_PATH for snippet in fill.snippets):
         return f"the path of a snippet has more than {_MAX_PATH} characters"
     length = sum(len(snippet.text) for snippet in fill.snippets)

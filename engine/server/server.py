@@ -12,7 +12,7 @@ from engine.client.address import peer_uid, user_id
 from engine.protocol.framing import pack
 from engine.protocol.messages import Failed, Status, Welcome
 from engine.schedule.backend import Backend
-from engine.server.client_session import ClientSession
+from engine.server.client_session import ClientSession, WorkspaceUsers
 
 MAX_CLIENTS = 64
 _CLOSE_S = 2.0
@@ -29,6 +29,7 @@ class Server:
 
     def __init__(self, backend: Backend, welcome: Welcome, token: str, idle_s: float) -> None:
         self.backend = backend
+        self.workspace_users = WorkspaceUsers()
         self.welcome = welcome
         self.token = token
         self.stopping = False

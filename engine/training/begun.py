@@ -15,7 +15,7 @@ from engine.training.batch import Batch
 def begun_losses(network: Network, rows: Tensor, batch: Batch) -> Tensor:
     """Return the cross entropies [n] of the rows at <middle> of the sequences where a word is begun.
 
-    rows: [B, T + R, width], of the trunk.
+    rows: [B, T + S, width], of the trunk.
     """
     begun = torch.nonzero(batch.is_begun)[:, 0]
     middles = batch.middles[begun]

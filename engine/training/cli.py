@@ -16,7 +16,7 @@ from engine.evaluation.rows import write_rows
 from engine.evaluation.strategies import DENOISE, VERIFY
 from engine.evaluation.summary import speeds, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, speed_table
-from engine.memory.gate import GATE_FILE
+from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.card import ORIGIN, write_card
@@ -24,7 +24,7 @@ from engine.training.checkpoint import PARENT, save
 from engine.training.config import Config, load_config
 from engine.training.convert import converted, counted, fetch_parent, read_parent
 from engine.training.export import export_checkpoint
-from engine.training.memory import train_gate
+from engine.training.memory import train_mixing
 from engine.training.tokenizer import SPECIALS, tokenizer_of
 from engine.training.train import train
 
@@ -155,7 +155,7 @@ def evaluate_model(
 ) -> None:
     """Fill held-out holes with every strategy; print quality, milliseconds and calibration.
 
-    benchmarks/quality.py measures more: typing, and what the code after the cursor is worth.
+    benchmarks/quality/quality.py measures more: typing, and what the code after the cursor is worth.
     """
     files = corpora.load(work / "corpus", "held-out")
     languages = language or sorted({file.language for file in files} - MARKUP)
@@ -181,11 +181,11 @@ def evaluate_model(
 def train_memory(
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
-    target: Annotated[Path, typer.Option(help="Where to write the gate.")] = Path(GATE_FILE),
+    target: Annotated[Path, typer.Option(help="Where to write the mixing network.")] = Path(MIXING_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
 ) -> None:
-    """Train the gate that mixes the model's predictions with what is known of the workspace."""
-    report = train_gate(model_name, work / "corpus", target, minutes)
+    """Train the network that mixes the model's predictions with what is known of the workspace."""
+    report = train_mixing(model_name, work / "corpus", target, minutes)
     for name, nats in (("train", report.train), ("held out", report.held_out)):
         typer.echo(
             f"{name}, {nats.rows} rows, nats a token: {nats.model:.3f} model alone, {nats.file:.3f} with this file, "

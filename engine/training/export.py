@@ -1,5 +1,6 @@
 """Exports a checkpoint as a model's folder: safetensors in int4, tokenizer and config."""
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,23 @@ from engine.models.embedded.card import FAMILY, Card, config_of
 from engine.models.embedded.network import Network
 from engine.models.embedded.weights import SCALE, quantize_int4, quantize_int8
 from engine.models.stock.token_bytes import load_tokenizer
+from engine.training.calibrated import Matrices, round_to_int4
 from engine.training.checkpoint import NEWEST, load_network
 from engine.training.config import Config
-from engine.training.loader import special_tokens_of
+from engine.training.loader import batches, special_tokens_of
+
+CALIBRATION = 14
+"""Batches of the corpus by which matrices are rounded: some 20,000 rows."""
 
 
-def export(config: Config, network: Network, tokenizer_path: Path, folder: Path) -> None:
-    """Write a folder that the engine can load: the blocks' matrices in int4, the embedding in int8."""
+def export(
+    config: Config, network: Network, tokenizer_path: Path, folder: Path, matrices: Matrices | None = None
+) -> None:
+    """Write a folder that the engine can load: the blocks' matrices in int4, the embedding in int8.
+
+    matrices: those that are rounded already; the others are rounded to the nearest.
+    """
+    matrices = matrices or {}
     folder.mkdir(parents=True, exist_ok=True)
     stored: dict[str, NDArray[np.generic]] = {}
     for name, weight in network.state_dict().items():
@@ -24,7 +35,8 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
         if dense.ndim == 1:
             stored[name] = dense
             continue
-        stored[name], stored[name + SCALE] = (quantize_int8 if name == "embed.weight" else quantize_int4)(dense)
+        quantize = quantize_int8 if name == "embed.weight" else quantize_int4
+        stored[name], stored[name + SCALE] = matrices[name] if name in matrices else quantize(dense)
     save_file(stored, folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes(tokenizer_path.read_bytes())
     card = Card(
@@ -39,5 +51,10 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path)
 
 
 def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path | None = None) -> None:
-    """Export a checkpoint of a run, by default the newest."""
-    export(config, load_network(checkpoint or work / NEWEST), work / "tokenizer.json", folder)
+    """Export a checkpoint of a run, by default the newest; rounded by the corpus of the run, if that is there."""
+    network, tokenizer = load_network(checkpoint or work / NEWEST), work / "tokenizer.json"
+    matrices: Matrices = {}
+    if (work / "corpus" / "train.msgpack").exists():
+        drawn = list(islice(batches(config, work, "train", config.optimizer.seed), CALIBRATION))
+        matrices = round_to_int4(network, drawn, special_tokens_of(load_tokenizer(tokenizer)).pad)
+    export(config, network, tokenizer, folder, matrices)

@@ -1,4 +1,4 @@
-"""`midspan train memory`: trains the gate that mixes the model's predictions with the memory's."""
+"""`midspan train memory`: trains the network that mixes the model's predictions with the memory's."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,10 @@ from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
 from engine.fill.predictions import NEVER, Predictions
-from engine.memory.followers import RUNS
-from engine.memory.gate import HIDDEN, MemoryGate
+from engine.memory.followers import RUN_LENGTHS
+from engine.memory.mixing_network import FEATURES, HIDDEN, MixingNetwork
 from engine.memory.mixture import Mixture
 from engine.memory.row_memory import SCOPES
-from engine.memory.row_statistics import FEATURES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.training.memory_rows import HoleReader, Rows, collect
@@ -55,14 +54,14 @@ class TrainingBatch:
         return TrainingBatch(*(column[numbers] for column in attrs.astuple(self, recurse=False)))
 
 
-class TorchGate(nn.Module):
-    """The gate while it is trained: MemoryGate in torch."""
+class TorchMixing(nn.Module):
+    """The mixing network while it is trained: MixingNetwork in torch."""
 
     def __init__(self, features: Tensor) -> None:
         super().__init__()
         self.mean, self.spread = features.mean(0), features.std(0).clamp_min(0.05)
         self.hidden, self.output = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, 1 + SCOPES)
-        self.back_off = nn.Parameter(torch.zeros(SCOPES, len(RUNS), 2))
+        self.back_off = nn.Parameter(torch.zeros(SCOPES, len(RUN_LENGTHS), 2))
 
     def forward(self, batch: TrainingBatch) -> Tensor:
         """Return the probability [n] that the mixture gives to the targets."""
@@ -80,10 +79,10 @@ class TorchGate(nn.Module):
         return mixed
 
     @torch.no_grad()
-    def export(self) -> MemoryGate:
-        """Return the gate for the engine, with the scaling of the features folded in."""
+    def export(self) -> MixingNetwork:
+        """Return the mixing network for the engine, with the scaling of the features folded in."""
         hidden = self.hidden.weight / self.spread
-        return MemoryGate(
+        return MixingNetwork(
             hidden=hidden.T.contiguous().numpy(),
             hidden_bias=(self.hidden.bias - hidden @ self.mean).numpy(),
             output=self.output.weight.T.contiguous().numpy(),
@@ -92,20 +91,20 @@ class TorchGate(nn.Module):
         )
 
 
-def fit(rows: Rows, seed: int, steps: int = STEPS) -> TorchGate:
-    """Train a gate on rows, so that it works with both scopes known and with one."""
+def fit(rows: Rows, seed: int, steps: int = STEPS) -> TorchMixing:
+    """Train a mixing network on rows, so that it works with both scopes known and with one."""
     torch.manual_seed(seed)
     batch = TrainingBatch.of(Rows.joined([rows, rows.only(0), rows.only(1)]))
-    gate = TorchGate(batch.features)
-    optimizer = torch.optim.AdamW(gate.parameters(), RATE, weight_decay=0.01)
+    mixing = TorchMixing(batch.features)
+    optimizer = torch.optim.AdamW(mixing.parameters(), RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
     for _ in range(steps):
-        loss = -gate(batch.part(torch.randint(len(batch.target), (BATCH,)))).clamp_min(LEAST).log().mean()
+        loss = -mixing(batch.part(torch.randint(len(batch.target), (BATCH,)))).clamp_min(LEAST).log().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         schedule.step()
-    return gate
+    return mixing
 
 
 @attrs.frozen
@@ -120,22 +119,24 @@ class Nats:
 
 
 @torch.no_grad()
-def measure(gate: TorchGate, rows: Rows) -> Nats:
+def measure(mixing: TorchMixing, rows: Rows) -> Nats:
     """Return what each scope gives on rows."""
 
     def mean(each: Rows) -> float:
-        return float(-gate(TrainingBatch.of(each)).clamp_min(LEAST).log().mean())
+        return float(-mixing(TrainingBatch.of(each)).clamp_min(LEAST).log().mean())
 
     alone = float(-np.log(np.maximum(rows.target, LEAST)).mean())
     return Nats(len(rows.target), alone, mean(rows.only(0)), mean(rows.only(1)), mean(rows))
 
 
-def judge(reader: HoleReader, gate: MemoryGate, workspaces: Iterable[Sequence[File]], most_files: int) -> list[Judged]:
+def judge(
+    reader: HoleReader, mixing: MixingNetwork, workspaces: Iterable[Sequence[File]], most_files: int
+) -> list[Judged]:
     """Return how likely the mixture's first choice is at each row, and whether it is right, as a fill would see it."""
     judged: list[Judged] = []
     for files in workspaces:
         for hole in reader.read(files, most_files):
-            mixture = Mixture.of(hole.followers, gate)
+            mixture = Mixture.of(hole.followers, mixing)
             tokens = hole.probabilities.argmax(1)[:, None]
             highest = np.take_along_axis(hole.probabilities, tokens, 1)
             zeros = np.zeros(len(tokens), np.float32)
@@ -148,7 +149,7 @@ def judge(reader: HoleReader, gate: MemoryGate, workspaces: Iterable[Sequence[Fi
 
 @attrs.frozen
 class Report:
-    """What a trained gate gives on held-out packages, and how reliable the mixture's first choice is."""
+    """What a trained mixing network gives on held-out packages, and how reliable the mixture's first choice is."""
 
     train: Nats
     held_out: Nats
@@ -157,22 +158,22 @@ class Report:
     right: float
 
 
-def train_gate(model_name: str, corpus_folder: Path, target: Path, minutes: float, seed: int = 0) -> Report:
-    """Train a gate for a model's weights and write it to `target`.
+def train_mixing(model_name: str, corpus_folder: Path, target: Path, minutes: float, seed: int = 0) -> Report:
+    """Train a mixing network for a model's weights and write it to `target`.
 
     Raises ModelError for a model that is not embedded, and CorpusError where there is no corpus.
     """
     model = _embedded(model_name)
     held_out = list(packages(corpus.load(corpus_folder, "held-out")))
     rows = _train_rows(model, corpus_folder, minutes * TRAIN_SHARE, seed)
-    torch_gate = fit(rows, seed)
-    gate = torch_gate.export()
-    gate.save(target)
+    torch_mixing = fit(rows, seed)
+    mixing = torch_mixing.export()
+    mixing.save(target)
     unseen = collect(HoleReader(model, seed + 1), held_out, minutes * (1 - TRAIN_SHARE))
-    judged = judge(HoleReader(model, seed + 2), gate, held_out, JUDGED_FILES)
+    judged = judge(HoleReader(model, seed + 2), mixing, held_out, JUDGED_FILES)
     return Report(
-        train=measure(torch_gate, rows),
-        held_out=measure(torch_gate, unseen),
+        train=measure(torch_mixing, rows),
+        held_out=measure(torch_mixing, unseen),
         bins=reliability(judged),
         calibration_error=calibration_error(judged),
         right=sum(each.right for each in judged) / len(judged),
@@ -182,7 +183,7 @@ def train_gate(model_name: str, corpus_folder: Path, target: Path, minutes: floa
 def _embedded(name: str) -> EmbeddedModel:
     model = load(name)
     if not isinstance(model, EmbeddedModel):
-        raise ModelError(f"{name} is not an embedded model; the gate is trained for one")
+        raise ModelError(f"{name} is not an embedded model; the mixing network is trained for one")
     return model
 
 

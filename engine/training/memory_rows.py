@@ -1,4 +1,4 @@
-"""Rows that the gate of the memory learns from: holes cut into packages, each package a workspace.
+"""Rows that the mixing network of the memory learns from: holes cut into packages, each package a workspace.
 
 The file with the hole is left out of the workspace. The model does not change, so its predictions are computed once.
 """
@@ -14,15 +14,22 @@ from numpy.typing import NDArray
 from engine.corpus.languages import MARKUP, File
 from engine.fill.predictions import NEVER, keep_only
 from engine.fill.stream import StreamPass
-from engine.memory.file_scan import FileScan
-from engine.memory.followers import RUNS, SLOTS
+from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS
 from engine.memory.index import RunIndex
-from engine.memory.row_memory import FILE_SCOPE, FILE_WORDS, SCOPES, WORD_SCOPE, RowFollowers, followers_of_rows
-from engine.memory.row_statistics import Statistics, counts_of
-from engine.models.embedded.layout import Limits, lay_out
+from engine.memory.mixing_network import Statistics, counts_of
+from engine.memory.row_memory import (
+    FILE_SCOPE,
+    FILE_WORDS,
+    SCOPES,
+    WORD_SCOPE,
+    FileScan,
+    RowFollowers,
+    followers_of_rows,
+)
+from engine.models.embedded.layout import Limits, LineEncoder, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import unfinished
-from engine.training.line_encoder import LineEncoder
+from engine.models.stock.token_bytes import TokenBytes
 
 HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
@@ -62,7 +69,7 @@ class Rows:
     def only(self, scope: int) -> "Rows":
         """Return the rows as they would be if only one scope were known."""
         statistics = self.statistics
-        known = np.zeros((SCOPES, SLOTS), bool)
+        known = np.zeros((SCOPES, GROUPS_A_ROW), bool)
         known[scope] = True
         if scope == FILE_SCOPE:
             known[WORD_SCOPE, FILE_WORDS] = True
@@ -97,7 +104,7 @@ class HoleReader:
 
     def __init__(self, model: EmbeddedModel, seed: int) -> None:
         self._model, self._rng = model, random.Random(seed)
-        self._encode = LineEncoder(model.tokenizer)
+        self._encode = LineEncoder(model.tokenizer, TokenBytes(model.tokenizer))
         self._never = [token for token in attrs.astuple(model.card.marks) if token != model.end]
 
     def read(self, files: Sequence[File], most_files: int = FILES_A_PACKAGE) -> Iterator[HoleRows]:
@@ -137,8 +144,8 @@ class HoleReader:
         prefix_rows = range(layout.near.stop - 1 - rows, layout.near.stop - 1)
         middle_rows = range(len(layout.tokens), len(stream))
         ends = [*range(len(above) - rows, len(above)), *[len(above)] * len(middle_rows)]
-        histories = [above[max(0, end - RUNS[-1]) : end] for end in ends[:rows]]
-        histories += [[*above[-RUNS[-1] :], *middle[:count]] for count in range(len(middle_rows))]
+        histories = [above[max(0, end - RUN_LENGTHS[-1]) : end] for end in ends[:rows]]
+        histories += [[*above[-RUN_LENGTHS[-1] :], *middle[:count]] for count in range(len(middle_rows))]
         targets = [*above[len(above) - rows :], *middle]
         compatible = self._compatible(targets, rows, typed)
         scan = FileScan(above, self._encode(suffix))
@@ -168,7 +175,7 @@ class HoleReader:
 
 
 def rows_of(hole: HoleRows) -> Rows:
-    """Return what the gate learns from a hole."""
+    """Return what the mixing network learns from a hole."""
     statistics, first = Statistics.of(hole.followers.joined), hole.probabilities.argmax(1)
     numbers = np.arange(len(first))
     target_counts = np.stack([counts_of(counts, hole.targets) for counts in hole.followers.scopes], 1)

@@ -1,8 +1,10 @@
-"""The objective: next-token loss over the stream, and masked-diffusion loss over many short canvases, in one forward.
+"""The objective: next-token loss over the stream and its branches, and masked-diffusion loss over many short canvases,
+in one forward.
 
 Both predict the NEXT position: the row of position p, known token or mask, predicts the token at p + 1 (shifted logits,
 which Dream and DiffuCoder keep from their left-to-right parents). A canvas follows an anchor, a token of the stream
 (<middle> for the hole's own canvas). It sees the stream up to the anchor and all of itself; the stream never sees it.
+A branch is another hole, at a cursor further up: it sees the stream up to its anchor, and itself from left to right.
 The anchor's own row predicts the canvas's first position, exactly as left to right would, so that position is always
 masked. One set of weights learns to read, to write left to right, and to denoise.
 """
@@ -23,7 +25,7 @@ _LEAST = 1e-6
 class Losses:
     """Mean cross entropies in nats; `total` is what descends.
 
-    Of the holes' middles, of the code above, of fully masked canvases, and of the other canvases.
+    Of the holes' middles (branches too), of the code above, of fully masked canvases, and of the other canvases.
     """
 
     total: Tensor
@@ -41,14 +43,18 @@ MEANS = ("middle", "above", "full", "partial")
 
 
 def visible(batch: Batch) -> Tensor:
-    """Return which rows see which, bool [B, 1, T + R, T + R]."""
+    """Return which rows see which, bool [B, 1, T + S, T + S]."""
     length, device = batch.stream_rows, batch.tokens.device
-    rows, canvas = batch.tokens.shape[1], batch.owners.shape[1]
+    rows, side = batch.tokens.shape[1], batch.owners.shape[1]
+    branched = batch.first_canvas - length
     seen = torch.zeros(len(batch.tokens), rows, rows, dtype=torch.bool, device=device)
     seen[:, :length, :length] = torch.ones(length, length, dtype=torch.bool, device=device).tril()
-    if canvas:
+    if side:
         seen[:, length:, :length] = torch.arange(length, device=device) <= batch.anchors[..., None]
         seen[:, length:, length:] = batch.owners[:, :, None] == batch.owners[:, None, :]
+        seen[:, length:, length:][:, :branched, :branched] &= torch.ones(
+            branched, branched, dtype=torch.bool, device=device
+        ).tril()
     return seen[:, None]
 
 
@@ -67,7 +73,7 @@ def attention(batch: Batch, dtype: torch.dtype) -> Attend:
 
 
 def forward(network: Network, batch: Batch) -> Tensor:
-    """Return trunk rows [B, T + R, width]."""
+    """Return trunk rows [B, T + S, width]."""
     return network.trunk(batch.tokens, batch.positions, attention(batch, torch.bfloat16))
 
 
@@ -79,25 +85,25 @@ def losses(network: Network, batch: Batch, distilled: float, canvas_weight: floa
     guess that prediction, and a distribution teaches more than one draw from it (as in arXiv 2310.08461).
     """
     rows = forward(network, batch)
-    length = batch.stream_rows
-    has_target, is_stream = batch.weights > 0, torch.arange(batch.tokens.shape[1], device=rows.device) < length
-    of_stream = has_target & is_stream & ~batch.is_begun_row
+    has_target, number = batch.weights > 0, torch.arange(batch.tokens.shape[1], device=rows.device)
+    is_read = number < batch.first_canvas
+    of_stream = has_target & is_read & ~batch.is_begun_row
     weights = batch.weights[of_stream]
     each = F.cross_entropy(network.logits(rows[of_stream]), batch.targets[of_stream], reduction="none")
     begun = begun_losses(network, rows, batch)
     begun_weights = batch.weights[batch.is_begun_row]
     total = weights.sum() + begun_weights.sum()
     stream = ((each * weights).sum() + (begun * begun_weights).sum()) / total.clamp(min=_LEAST)
-    is_middle = (torch.arange(batch.tokens.shape[1], device=rows.device) >= batch.middles[:, None])[of_stream]
+    is_middle = (number >= batch.middles[:, None])[of_stream]
     middle = torch.cat((each[is_middle], begun)).detach()
     above = each[~is_middle].detach()
-    sequence, row = torch.nonzero(has_target & ~is_stream, as_tuple=True)
+    sequence, row = torch.nonzero(has_target & ~is_read, as_tuple=True)
     if not len(row):
         return Losses(stream, _mean(middle), _mean(above), 0.0, 0.0)
     plain, taught = _canvas_losses(network, rows, batch, sequence, row, distilled)
     canvas_weights = batch.weights[sequence, row]
     canvas = (taught * canvas_weights).sum() / canvas_weights.sum().clamp(min=_LEAST)
-    full = batch.masked[sequence, row - length] == 1
+    full = batch.masked[sequence, row - batch.first_canvas] == 1
     means = _mean(middle), _mean(above), _mean(plain[full]), _mean(plain[~full])
     return Losses(stream + canvas_weight * canvas, *means)
 

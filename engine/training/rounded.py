@@ -6,26 +6,32 @@ from torch.nn import functional as F
 
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import GROUP
+from engine.models.embedded.weights import SHRINK
 
-SHRINK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-"""Scales that are tried for a group, as shares of the one that keeps its largest number: most groups lose less by
-clipping it."""
+_SMALLEST = 1e-7
+
+
+def best_scales(groups: Tensor, most: tuple[int, ...], importance: Tensor | float = 1.0) -> Tensor:
+    """Return the scale [..., 1] of each group [..., 64] that loses least, in fp16 steps.
+
+    Numbers are -8 to 7 times the scale. `most`, of -8 and 8, are the numbers that a group's largest one may become.
+    importance: how much the error of each input counts, [64].
+    """
+    largest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True))
+    best, least = torch.ones_like(largest), torch.full_like(largest, torch.inf)
+    for shrink in SHRINK.tolist():
+        for number in most:
+            scale = (largest * (shrink / number)).half().float()
+            scale = torch.where(scale.abs() < _SMALLEST, torch.full_like(scale, 1e-4), scale)
+            error = (groups / scale).round_().clamp_(-8, 7).mul_(scale).sub_(groups)
+            lost = error.square_().mul_(importance).sum(-1, keepdim=True)
+            best, least = torch.where(lost < least, scale, best), torch.minimum(lost, least)
+    return best
 
 
 def int4_scales(weight: Tensor) -> Tensor:
-    """Return the scale [outputs, inputs / 64, 1] of each group that loses least, in fp16 steps.
-
-    Numbers are -8 to 7 times the scale, which is negative where the largest number of a group is positive.
-    """
-    groups = weight.detach().reshape(len(weight), -1, GROUP)
-    largest = groups.gather(2, groups.abs().argmax(2, keepdim=True))
-    best, least = torch.zeros_like(largest), torch.full_like(largest, torch.inf)
-    for shrink in SHRINK:
-        scale = (largest * (-shrink / 8)).half().float()
-        scale = torch.where(scale.abs() < 1e-7, torch.full_like(scale, 1e-4), scale)
-        lost = ((groups / scale).round_().clamp_(-8, 7) * scale - groups).square_().sum(2, keepdim=True)
-        best, least = torch.where(lost < least, scale, best), torch.minimum(lost, least)
-    return best
+    """Return the scales [outputs, inputs / 64, 1] of a matrix, negative where a group's largest number is positive."""
+    return best_scales(weight.detach().reshape(len(weight), -1, GROUP), (-8,))
 
 
 def rounded(weight: Tensor, scales: Tensor) -> Tensor:

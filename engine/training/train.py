@@ -50,12 +50,13 @@ class Run:
         torch.manual_seed(config.optimizer.seed)
         self.network = load_network(work / PARENT).to(self.device)
         self.optimizer = adam(self.network, config.optimizer)
-        self.progress = Progress()
+        self.progress, self._is_rounded = Progress(), False
         if (work / NEWEST).exists():
             self.progress = restore(work / NEWEST, self.network, self.optimizer)
         seed = config.optimizer.seed + 1009 * self.progress.step
         self.batches = batches(config, work, "train", seed)
-        held_out = batches(config, work, "held-out", 7)
+        alone = attrs.evolve(config, holes=attrs.evolve(config.holes, branch_rows=0))
+        held_out = batches(alone, work, "held-out", 7)
         self._held_out = [next(held_out) for _ in range(HELD_OUT)]
         self._sums, self._noted = [0.0] * len(objective.MEANS), (0, time.monotonic(), self.progress.stream_tokens)
 
@@ -64,8 +65,9 @@ class Run:
         numbers = self.config.optimizer
         for group in self.optimizer.param_groups:
             group["lr"] = numbers.rate * rate(done, numbers)
-        if done >= 1 - numbers.quantized and self.progress.step % ROUNDED_EVERY == 0:
+        if done >= 1 - numbers.quantized and (not self._is_rounded or self.progress.step % ROUNDED_EVERY == 0):
             use_rounded(self.network)
+            self._is_rounded = True
         batch = next(self.batches).to(self.device)
         losses = self._losses(batch, done)
         torch.autograd.backward(losses.total)
@@ -75,8 +77,8 @@ class Run:
         self._sums = [total + mean for total, mean in zip(self._sums, losses.means(), strict=True)]
         self.progress.step += 1
         self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
-        self.progress.canvas_rows += batch.owners.numel()
-        self.progress.middle_tokens += int((batch.stream_rows - batch.middles).sum())
+        self.progress.canvas_rows += batch.masked.numel()
+        self.progress.middle_tokens += int((batch.weights[:, : batch.first_canvas] == 1).sum())
 
     def _losses(self, batch: Batch, done: float) -> objective.Losses:
         numbers = self.config.objective

@@ -8,10 +8,12 @@ import attrs
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.draft import DraftFile, Narrow, NotApplied
 from lsp_server.bulk.project_files import OpenFiles
+from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import OpenDocument
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
 from lsp_server.refactor.save import BOM, is_read_only
+from lsp_server.workspace.reading import read_real
 
 
 @attrs.frozen
@@ -67,7 +69,7 @@ def _read(file: DraftFile) -> str:
     if not file.full:
         raise NotApplied(f"{file.path} was closed; open it and run the action again")
     try:
-        data = Path(file.full).read_bytes()
+        data = read_real(file.full, MAX_DOCUMENT_BYTES)
     except FileNotFoundError:
         raise NotApplied(f"{file.path} was deleted; run the action again") from None
     except OSError as error:

@@ -85,8 +85,3 @@ class Draft:
     def left_out(self) -> int:
         """The number of places that were left out."""
         return sum(len(file.edit.left_out) for file in self.files)
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 place", "2 places"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

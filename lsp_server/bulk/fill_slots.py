@@ -9,13 +9,13 @@ import attrs
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Offer, Project, Selection, Work
 from lsp_server.bulk.blocks import Block, blocks_of
-from lsp_server.bulk.draft import Draft, DraftFile, NotApplied, counted
+from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
 from lsp_server.bulk_messages import ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.file_edit import Omission
+from lsp_server.refactor.file_edit import Omission, counted
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
 from lsp_server.slots.fill import fill_slots

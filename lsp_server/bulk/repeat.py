@@ -9,7 +9,7 @@ import attrs
 
 from lsp_server.bulk.action import Offer, Project, Selection, Work
 from lsp_server.bulk.blocks import Block
-from lsp_server.bulk.draft import Draft, DraftFile, NotApplied, counted
+from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.found_file import FoundFile, found_files
 from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
@@ -17,7 +17,7 @@ from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.file_edit import FileEdit
+from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Caps, Progress, search_elsewhere
@@ -135,5 +135,8 @@ def _drafted(found: FoundFile, uri: str, path: str, reason: str) -> DraftFile:
     doubtful: frozenset[int] = frozenset()
     if found.edit.has_errors:
         reason, doubtful = f"{reason}; this file has syntax errors", frozenset(range(len(found.blocks)))
+    elif found.edit.unknown:
+        names = ", ".join(f"`{name}`" for name in found.edit.unknown)
+        reason, doubtful = f"{reason}; nothing here defines {names}", frozenset(range(len(found.blocks)))
     full = str(Path(found.folder, found.path)) if found.folder else ""
     return DraftFile(uri, path, full, found.edit, found.blocks, found.following, reason, doubtful)

@@ -1,10 +1,16 @@
 """Documents that the model never sees: those with secrets, those that are too large, and binary ones."""
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 MAX_DOCUMENT_BYTES = 2 * 1024 * 1024
+_LONGEST_NAME = 1024
+_COPY = (
+    r"\.(?:bak|backup|copy|old|orig|save|saved|sav|tmp|temp|swp|swo|swn|txt|dpkg-\w{3,8}|rpm\w{3,4}|~\d{1,3}~|\d{1,12})"
+)
+_BACKUP = re.compile(rf"(?:{_COPY}|~| \(\d{{1,3}}\)| copy|[_-](?:bak|backup|old|copy)){{1,8}}$")
 _TOO_LARGE = f"has more than {MAX_DOCUMENT_BYTES // 1024 // 1024} MB"
 
 
@@ -12,14 +18,15 @@ def why_secret(path: str, patterns: Sequence[str]) -> str | None:
     """Return why the model must not see the file at this path, as a phrase that follows "the file", or None.
 
     A pattern without a slash is matched with the file's name, one with a slash with the end of its path. Case does not
-    matter: `.ENV` is a secret too.
+    matter: `.ENV` is a secret too. Nor does what programs and people add to the name of a copy: `server.key.bak`.
     """
     full_path = PurePath(path).as_posix().lower()
-    name = full_path.rpartition("/")[2]
-    for pattern in patterns:
-        glob = pattern.lower()
-        if fnmatchcase(name, glob) or ("/" in glob and fnmatchcase(f"/{full_path}", f"*/{glob.lstrip('/')}")):
-            return f'matches "{pattern}" of the setting midspan.exclude'
+    for one in dict.fromkeys((full_path, _BACKUP.sub("", full_path[-_LONGEST_NAME:]) or full_path)):
+        name = one.rpartition("/")[2]
+        for pattern in patterns:
+            glob = pattern.lower()
+            if fnmatchcase(name, glob) or ("/" in glob and fnmatchcase(f"/{one}", f"*/{glob.lstrip('/')}")):
+                return f'matches "{pattern}" of the setting midspan.exclude'
     return None
 
 

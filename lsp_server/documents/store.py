@@ -197,9 +197,15 @@ def is_file(uri: str) -> bool:
 
 
 def path_of(uri: str) -> str:
-    """Return the path of a URI with the host's separators; of `untitled:` and the like, the text after the colon."""
-    parts = urlsplit(uri)
-    path = unquote(parts.path)
+    """Return the path of a URI with the host's separators; of `untitled:` and the like, the text after the colon.
+
+    No system takes a NUL in a path, so another character is in its place. "" is the path of what is no URI.
+    """
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    path = unquote(parts.path).replace("\0", "\ufffd")
     if parts.netloc and parts.scheme == "file":
         path = f"//{parts.netloc}{path}"
     if len(path) > 2 and path[0] == "/" and path[2] == ":" and path[1].isalpha():

@@ -12,7 +12,8 @@ from lsp_server.languages.parse import Parse
 
 log = logging.getLogger("midspan.documents")
 
-_PARSE_SECONDS = 3.0
+_PARSE_SECONDS = 1.0
+"""Of the processor's time. 2 MB of a program take 0.6 s; the end of what took longer keeps the event loop too long."""
 _EDIT_SECONDS = 0.5
 _PATIENCE = 10
 """A text that took too long to parse is parsed again after this many times that time."""
@@ -36,23 +37,25 @@ class SyntaxTree:
     _running: Parse | None = None
     """A parse of the text before `_edits`."""
     _resting_until: float = 0.0
+    _refused: bool = False
+    """Whether the current text must not be parsed."""
 
     def edit(self, source: Source, edit: SourceEdit) -> None:
         """Note an edit of the text, which is now `source`."""
-        self._source = source
+        self._source, self._refused = source, False
         self._edits.append(edit)
         if len(self._edits) > _MAX_EDITS:
             self.replace(source)
 
     def replace(self, source: Source) -> None:
         """Note that the whole text was replaced by `source`."""
-        self._source, self._tree, self._running = source, None, None
+        self._source, self._tree, self._running, self._refused = source, None, None, False
         self._edits.clear()
 
     @property
     def may_go_on(self) -> bool:
         """Whether parsing on may lead to a tree that is not there yet."""
-        if self.language.grammar is None or time.monotonic() < self._resting_until:
+        if self.language.grammar is None or self._refused or time.monotonic() < self._resting_until:
             return False
         return self._tree is None or bool(self._edits) or self._running is not None
 
@@ -77,14 +80,14 @@ class SyntaxTree:
                     edit.note_in(self._tree)
             self._edits.clear()
             self._running = self.language.begin_parse(self._source.data, self._tree)
-        if self._running is None:  # its grammar cannot be loaded
-            self._resting_until = float("inf")
+        if self._running is None:  # its grammar cannot be loaded, or must not get this text
+            self._tree, self._refused = None, True
             return False
         most = _PARSE_SECONDS if self._tree is None else _EDIT_SECONDS
         tree = self._running.run(min(seconds, max(most - self._running.seconds, 0.0)))
         if tree is not None:
             self._tree, self._running = tree, None
-        elif self._running.seconds >= most:
+        elif self._running.ended or self._running.seconds >= most:
             self._resting_until = time.monotonic() + _PATIENCE * self._running.seconds
             self.replace(self._source)
             log.warning("a %s document took too long to parse; its suggestions go by lines for now", self.language.id)

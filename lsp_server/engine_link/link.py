@@ -71,7 +71,7 @@ class EngineLink:
             return
         if self._refusal is not None:
             self._refusal = None
-            self._board.show("off", IDLE)
+            self._board.show("idle", IDLE)
         self._options = options
         self._configured.set()
         self._reset_delay()
@@ -125,6 +125,14 @@ class EngineLink:
             raise self._error
         return self._client
 
+    async def started(self) -> EngineClient | None:
+        """Return the client once a start that is under way is over; None if there is no start, or it fails."""
+        await self._configured.wait()
+        self.ready()
+        if self._starting is not None:
+            await asyncio.wait({self._starting})
+        return self._client
+
     async def fill(
         self, client: EngineClient, fill: Fill, on_progress: Callable[[Progress], None] | None = None
     ) -> Filled:
@@ -157,7 +165,7 @@ class EngineLink:
             await stop_running(self._options, CLIENT_NAME)
         else:
             try:
-                await stop(client, self._options)
+                await stop(client, self._options.paths)
             finally:
                 await client.close()
         self._reset_delay()
@@ -231,7 +239,7 @@ class EngineLink:
         self._postpone()
         message = LEFT if stopped else DIED
         self._error = EngineUnavailable(message)
-        self._board.show("off" if stopped else "error", message)
+        self._board.show("idle" if stopped else "error", message)
         _logger.log(logging.INFO if stopped else logging.ERROR, "%s", message)
 
     def _silent(self, client: EngineClient) -> None:

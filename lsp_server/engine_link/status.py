@@ -37,7 +37,7 @@ class StatusBoard:
         self.counts = Counts()
         self._send = send
         self._sent: StatusParams | None = None
-        self._state: State = "off"
+        self._state: State = "idle"
         self._message = IDLE
         self._model: str | None = None
         self._busy = _FILLING
@@ -137,7 +137,7 @@ class StatusBoard:
         state, message = self._state, self._message
         if state == "ready" and self._filling:
             state, message = "busy", self._busy
-        elif state == "ready" and until is not None:
+        elif state in ("idle", "ready") and until is not None:
             state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
         if state in ("ready", "busy") and self._by_lines:
             message = f"{message} {self._by_lines} takes too long to parse: suggestions go by its lines."

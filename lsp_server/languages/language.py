@@ -9,9 +9,12 @@ import attrs
 import tree_sitter
 
 from lsp_server.languages.parse import Parse
+from lsp_server.languages.refused import is_refused
 
 log = logging.getLogger("midspan.syntax")
 
+_OPENER_CHARACTERS = 1000
+"""At the end of a line. The patterns look ahead from each word, so time grows with the square of this."""
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -58,19 +61,22 @@ class Language:
     def parse(self, source: bytes, edited: tree_sitter.Tree | None, seconds: float) -> tree_sitter.Tree | None:
         """Parse UTF-8 `source`, incrementally if there is an earlier tree with its edits noted.
 
-        Returns None without a grammar, and when parsing takes longer than `seconds`.
+        Returns None without a grammar, when parsing takes longer than `seconds`, and for a text that no parser gets.
         """
         parse = self.begin_parse(source, edited)
         return parse.run(seconds) if parse is not None else None
 
     def begin_parse(self, source: bytes, edited: tree_sitter.Tree | None) -> Parse | None:
-        """Return a parse that has not run yet; None without a grammar."""
-        grammar = _loaded(self.grammar) if self.grammar is not None else None
+        """Return a parse that has not run yet; None without a grammar, and for a text that no parser gets."""
+        if self.grammar is None or is_refused(self.id, source):
+            return None
+        grammar = _loaded(self.grammar)
         return Parse(grammar, source, edited) if grammar is not None else None
 
     def opener_of(self, line: str) -> Opener | None:
         """Return how `line`, without its comment and trailing white space, opens a body, or None."""
-        return next((opener for opener in self.openers if re.search(opener.pattern, line)), None)
+        end = line[-_OPENER_CHARACTERS:]
+        return next((opener for opener in self.openers if re.search(opener.pattern, end)), None)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
 _TARGET_LIST = re.compile(
     r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter)$"
 )
+_CLASS_BODIES = frozenset({"class_body", "declaration_list", "enum_body", "template_body", "field_declaration_list"})
 _BINDER = re.compile(
     r"assign|declarator|for_|range_clause|as_pattern|parameter|named_expression|short_var|var_spec|const_spec|let_|catch"
     r"|with_item|function|class|method|struct"
@@ -24,7 +25,7 @@ _BINDER = re.compile(
 
 @attrs.frozen
 class Binding:
-    """How a name is bound: "import", "parameter", "local", "global" or "unknown"; `source` is an import's."""
+    """How a name is bound: "import", "parameter", "local", "field", "global" or "unknown"; `source` is an import's."""
 
     kind: str
     source: str = ""
@@ -48,6 +49,7 @@ class Scopes:
         self._root = syntax.root
         self._imports = imports
         self._bound: dict[int, dict[str, str]] = {}
+        self._has_bare_fields = syntax.language.id in ("java", "csharp", "kotlin", "scala", "cpp")
 
     @property
     def has_imports(self) -> bool:
@@ -64,6 +66,8 @@ class Scopes:
                 kind = self._names(above).get(name)
                 if kind is not None:
                     return Binding(kind)
+            if above.kind in _CLASS_BODIES and self._has_bare_fields and name in self._fields(above):
+                return Binding("field")
         imported = self._imports.binding(name)
         if imported is not None:
             return Binding("import", imported)
@@ -76,6 +80,12 @@ class Scopes:
     def imports_everything(self) -> bool:
         """Return whether an import brings names that it does not list."""
         return any(one.name == "*" for one in self._imports.all)
+
+    def _fields(self, body: Node) -> set[str]:
+        """Return the names of the fields that a class body declares."""
+        declared = [child for child in body.children if "field" in child.kind or "property" in child.kind]
+        leaves = [leaf for one in declared for leaf in one.leaves() if is_name(leaf)]
+        return {leaf.text for leaf in leaves if binds(leaf, body)}
 
     def _names(self, scope: Node) -> dict[str, str]:
         known = self._bound.get(id(scope))

@@ -1,15 +1,22 @@
-"""Whether a parsed file may have a place, found without a look at all of its nodes."""
+"""Whether a parsed file may have a place, found without a look at all of its nodes; and what looks like a place."""
 
 import functools
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
+import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.conversion import SAME_KIND
-from lsp_server.refactor.matching import match_at
-from lsp_server.refactor.pattern import Branch, Leaf, Pattern, items
-from lsp_server.refactor.syntax import node_of
+from lsp_server.refactor.grammar import is_access_kind, is_arguments_kind, is_call_kind
+from lsp_server.refactor.matching import Match, match_at, matches
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
+from lsp_server.refactor.syntax import Syntax, node_of
+from lsp_server.refactor.variables import SELF
+from lsp_server.refactor.weight import weight
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def may_have_place(pattern: Sequence[Pattern], tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
@@ -38,3 +45,157 @@ def _query(language: tree_sitter.Language, kind: str) -> tree_sitter.Query | Non
     kinds = [kind, *(other for other, same in SAME_KIND.items() if same == kind)]
     known = [one for one in kinds if language.id_for_node_kind(one, True)]
     return tree_sitter.Query(language, " ".join(f"({one}) @node" for one in known)) if known else None
+
+
+@attrs.frozen
+class Near:
+    """A wider pattern than a rule's: what fits only this one looks like a place. `reason` says what is other."""
+
+    pattern: Pattern
+    reason: str
+
+
+def near_patterns(rule: Rule) -> tuple[Near, ...]:
+    """Return wider patterns of a rule, the narrowest first."""
+    if len(rule.pattern) != 1 or not isinstance(rule.pattern[0], Branch):
+        return ()
+    top = rule.pattern[0]
+    found: list[Near] = []
+    inner = top.children[0] if len(top.children) == 1 else None
+    if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.level < 0:
+        top = inner
+        found.append(Near(top, "it is a part of an expression here, and the edit is a statement"))
+    arguments = _with_any_arguments(top)
+    if arguments != top:
+        found.append(Near(arguments, "its arguments are others than in the example"))
+    receivers = _with_any_receiver(arguments, _values(rule), rule)
+    if receivers != arguments:
+        others = "its receiver is another one" if arguments is top else "its receiver or its arguments are others"
+        found.append(Near(receivers, f"{others} than in the example"))
+    members = _with_any_member(top, rule)
+    if members != top:
+        found.append(Near(members, "its member is another one than in the example"))
+    return tuple(near for near in found if weight((near.pattern,)) >= 1 + (near.pattern is not members))
+
+
+def near_places(rule: Rule, syntax: Syntax) -> Iterator[tuple[Match, str]]:
+    """Yield what looks like a place of a rule, each with what is other."""
+    seen: set[tuple[int, int]] = set()
+    for near in near_patterns(rule):
+        for match in matches((near.pattern,), syntax):
+            if (match.start, match.end) not in seen:
+                seen.add((match.start, match.end))
+                yield match, near.reason
+
+
+def in_macros(rule: Rule, syntax: Syntax) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of what looks like a place inside of a macro, whose tokens have no syntax."""
+    wanted = _longest_run(rule.pattern)
+    if sum(text.isidentifier() for text in wanted) == 0 or len(wanted) < 2:
+        return
+    waiting = [syntax.root]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == "preproc_arg":
+            tokens, parts = _TOKEN.findall(node.text), _TOKEN.findall(" ".join(wanted))
+            if any(tokens[index : index + len(parts)] == parts for index in range(len(tokens))):
+                yield node.start, node.end
+        if node.kind != "token_tree":
+            waiting.extend(node.children)
+            continue
+        leaves = list(node.leaves())
+        for index in range(len(leaves) - len(wanted) + 1):
+            part = leaves[index : index + len(wanted)]
+            if all(leaf.text == text for leaf, text in zip(part, wanted, strict=True)):
+                yield part[0].start, part[-1].end
+
+
+def _longest_run(pattern: Sequence[Pattern]) -> list[str]:
+    """Return the longest run of tokens of a pattern that is the same in each place."""
+    runs: list[list[str]] = [[]]
+    for item in items(pattern):
+        if isinstance(item, Leaf):
+            runs[-1].append(item.text)
+        else:
+            runs.append([])
+    return max(runs, key=lambda run: (sum(text.isidentifier() for text in run), len(run)))
+
+
+def _with_any_arguments(pattern: Branch) -> Branch:
+    """Return a pattern whose calls may have any arguments, where the example says nothing of which ones."""
+    children: list[Pattern] = []
+    parts = [child for child in pattern.children if not _takes_arguments(pattern, child)]
+    names = {one.text for one in items(parts) if isinstance(one, Leaf)}
+    for child in pattern.children:
+        if not isinstance(child, Branch):
+            children.append(child)
+        elif _takes_arguments(pattern, child) and not _says_arguments(child, names):
+            brackets = [one for one in child.children if isinstance(one, Leaf) and not one.named]
+            children.append(attrs.evolve(child, children=(*brackets[:1], Rest("near"), *brackets[1:])))
+        else:
+            children.append(_with_any_arguments(child))
+    built = attrs.evolve(pattern, children=tuple(children))
+    return _numbered(built) if built != pattern else pattern
+
+
+def _takes_arguments(owner: Branch, child: Pattern) -> bool:
+    if not isinstance(child, Branch):
+        return False
+    if owner.kind == "annotation":
+        return child.kind.endswith("argument_list")
+    return is_arguments_kind(child.kind) and is_call_kind(owner.kind)
+
+
+def _numbered(pattern: Branch, names: Iterator[int] | None = None) -> Branch:
+    """Give each Rest for any arguments a name of its own."""
+    numbers = iter(range(1_000)) if names is None else names
+    children: list[Pattern] = []
+    for child in pattern.children:
+        if isinstance(child, Branch):
+            child = _numbered(child, numbers)
+        elif isinstance(child, Rest) and child.name.startswith("near"):
+            child = Rest(f"near {next(numbers)}")
+        children.append(child)
+    return attrs.evolve(pattern, children=tuple(children))
+
+
+def _says_arguments(arguments: Branch, callee: set[str]) -> bool:
+    """Return whether a list of arguments has some that must be there, or takes any already.
+
+    The call itself, which is an argument of itself in the example, need not be there.
+    """
+    inside = [one for one in arguments.children if not (isinstance(one, Leaf) and not one.named)]
+    if len(inside) == 1 and isinstance(inside[0], Rest) and inside[0].limit is None:
+        return True
+    names = {one.text for one in items(inside) if isinstance(one, Leaf) and (one.named or one.text.isalpha())}
+    return not names <= callee
+
+
+def _values(rule: Rule) -> Collection[str]:
+    """Return the constant receivers of a pattern that are no modules or classes, as far as their names say."""
+    names = {name.text for name in rule.names if name.binding != "import" and not name.text[:1].isupper()}
+    return names | SELF
+
+
+def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> Branch:
+    """Return a pattern whose method may be of any value, if the edit gives it another name."""
+    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
+    children = list(pattern.children)
+    for index, child in enumerate(children):
+        if isinstance(child, Branch):
+            children[index] = _with_any_receiver(child, values, rule)
+    first = children[0]
+    members = [item.text for item in items(children[1:]) if isinstance(item, Leaf) and item.named]
+    is_method = is_access_kind(pattern.kind) or is_call_kind(pattern.kind)
+    if is_method and isinstance(first, Leaf) and first.text in values and members and members[0] not in stays:
+        children[0] = Hole("near receiver", never_imported=True)
+    return attrs.evolve(pattern, children=tuple(children))
+
+
+def _with_any_member(pattern: Branch, rule: Rule) -> Branch:
+    """Return a pattern of a member access that may have any member, if the edit keeps it."""
+    last = pattern.children[-1]
+    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and item.named}
+    if not is_access_kind(pattern.kind) or not isinstance(last, Leaf) or last.text not in stays:
+        return pattern
+    return attrs.evolve(pattern, children=(*pattern.children[:-1], Hole("near member", frozenset({last.kind}))))

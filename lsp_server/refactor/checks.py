@@ -1,38 +1,75 @@
 """Why a place that fits a pattern must not be edited."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import UNKNOWN, Binding, Scopes, is_scope
-from lsp_server.refactor.grammar import is_named_element
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Binding, Scopes
+from lsp_server.refactor.grammar import argument_name, is_named_element
 from lsp_server.refactor.imports import origin, same_origin
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.node import Node
-from lsp_server.refactor.pattern import Branch, Hole, Import, Leaf, Name, Pattern, Rest, Rule, as_pattern, items
+from lsp_server.refactor.pattern import (
+    Branch,
+    Hole,
+    Import,
+    ImportEdit,
+    Leaf,
+    Name,
+    Pattern,
+    Rest,
+    Rule,
+    as_pattern,
+    items,
+)
+from lsp_server.refactor.precedence import POSTFIX
 from lsp_server.refactor.render import Place
+from lsp_server.refactor.surroundings import other_use, unmet
 from lsp_server.refactor.syntax import Syntax
 
 
-def why_not(place: Place, scopes: Scopes, added: Sequence[Import]) -> str | None:
-    """Return why a place must not be edited, as a phrase, or None. `added` are the imports that the edit may add."""
-    node = place.match.nodes[0]
-    for name in place.rule.names:
+def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> str | None:
+    """Return why a place must not be edited, as a phrase, or None. `imports` are those that go along with the edit.
+
+    `is_own` says that the text is an example after its edit: what its edit took from the imports is known there.
+    """
+    node, rule = place.match.nodes[0], place.rule
+    gone = {one.bound for one in imports.removed} if is_own else set[str]()
+    for name in rule.names:
+        if name.text in gone and scopes.binding(name.text, node) == UNKNOWN:
+            continue
         reason = _another_thing(name, scopes.binding(name.text, node), scopes)
         if reason:
             return reason
     return (
         _imported_receiver(place.match, scopes)
-        or _taken_name(place.rule, node, scopes, added)
-        or _missing_name(place.rule, node, scopes)
+        or _taken_name(rule, node, scopes, imports.added)
+        or _missing_name(rule, node, scopes)
         or _argument_twice(place)
-        or _await_outside(place.rule, node)
-        or _in_quotes(place.rule, node)
+        or _more_arguments(place)
+        or _super_as_value(place)
+        or _several_values(place)
+        or _captured(place)
+        or unmet(rule.needs, node, rule.language)
+        or other_use(rule.uses, node)
+        or _in_quotes(rule, node)
     )
+
+
+def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
+    """Return whether what looks like a place has the names of the rule, and they are the same things there."""
+    node = match.nodes[0]
+    here = {leaf.text for leaf in node.leaves()}
+    names = [name for name in rule.names if name.text in here]
+    if any(_another_thing(name, scopes.binding(name.text, node), scopes) for name in names):
+        return False
+    return _imported_receiver(match, scopes) is None
 
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
     text = name.text
+    if here.kind in ("parameter", "local") and name.binding == "fragment" and text in BROUGHT:
+        return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
     if here.kind in ("parameter", "local") and name.binding in ("import", "unknown", "global"):
         return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
     if here.kind in ("parameter", "local") and name.binding == "fragment" and scopes.is_imported(text):
@@ -114,14 +151,48 @@ def _element_name(node: Node) -> str:
     return next(node.leaves()).text if is_named_element(node) else ""
 
 
-def _await_outside(rule: Rule, node: Node) -> str | None:
-    if not rule.adds_await:
+def _more_arguments(place: Place) -> str | None:
+    """Return a reason if the edit would hand another function arguments that the example did not have."""
+    for bound in place.match.bounds:
+        limit = bound.item.limit if isinstance(bound.item, Rest) else None
+        if limit is None:
+            continue
+        named = [name for node in bound.nodes if (name := argument_name(node))]
+        more = next((name for name in named if name not in limit.names), "")
+        if more:
+            return f"the example has no argument `{more}`, and another function is called with it"
+    return None
+
+
+def _several_values(place: Place) -> str | None:
+    """Return a reason if a tuple after `%` would become one value: there it is several."""
+    if any(isinstance(item, Leaf) and item.text == "%" for item in items(place.rule.template)):
         return None
-    for above in node.ancestors():
-        if is_scope(above) and any(word in above.kind for word in ("function", "method", "lambda", "arrow")):
-            is_async = any(child.text == "async" for child in above.children)
-            return None if is_async else "the edit adds `await`, and the function here is not async"
-    return "the edit adds `await`, and there is no function here"
+    for bound in place.match.bounds:
+        node = bound.nodes[0] if isinstance(bound.item, Hole) and bound.nodes else None
+        beside = node.parent.children if node is not None and node.kind == "tuple" and node.parent is not None else ()
+        if any(child.text == "%" for child in beside):
+            return "the tuple here is several values"
+    return None
+
+
+def _captured(place: Place) -> str | None:
+    """Return a reason if the place uses a name that the edit binds to something else."""
+    for bound in place.match.bounds:
+        if isinstance(bound.item, Hole | Rest):
+            for name in (leaf.text for node in bound.nodes for leaf in node.leaves()):
+                if name in place.rule.binds:
+                    return f"`{name}`, which the edit binds, is used here"
+    return None
+
+
+def _super_as_value(place: Place) -> str | None:
+    receivers = {item.name for item in items(place.rule.template) if isinstance(item, Hole) and item.level >= POSTFIX}
+    for bound in place.match.bounds:
+        is_super = len(bound.nodes) == 1 and bound.nodes[0].text == "super"
+        if is_super and isinstance(bound.item, Hole) and bound.item.name not in receivers:
+            return "`super` is no value"
+    return None
 
 
 def _in_quotes(rule: Rule, node: Node) -> str | None:
@@ -135,22 +206,28 @@ def _in_quotes(rule: Rule, node: Node) -> str | None:
     return None
 
 
-def done_spans(rule: Rule, syntax: Syntax) -> "Done":
-    """Return the places that have the edit of a rule already."""
+def done_spans(rule: Rule, syntax: Syntax, own: Collection[tuple[int, int]]) -> "Done":
+    """Return the places that have the edit of a rule already. `own` are those of the example, as bytes."""
     template = tuple(as_pattern(one) for one in rule.template)
-    if not rule.repeats or not template or all(isinstance(one, Hole | Rest) for one in template):
-        return Done(())
-    return Done(tuple(matches(template, syntax)))
+    if not template or all(isinstance(one, Hole | Rest) for one in template):
+        return Done((), tuple(own))
+    found = tuple(matches(template, syntax)) if rule.repeats or own else ()
+    mine = [one for one in found if (one.start, one.end) in own]
+    known = {(one.start, one.end) for one in mine}
+    return Done(found if rule.repeats else tuple(mine), tuple(span for span in own if span not in known))
 
 
 @attrs.frozen(eq=False)
 class Done:
-    """The places that fit a rule's template."""
+    """The places that fit a rule's template, and parts that an example edited in another way."""
 
     matches: tuple[Match, ...]
+    parts: tuple[tuple[int, int], ...]
 
     def has(self, match: Match) -> bool:
         """Return whether a place is a part of the template, and not of what a variable of it is."""
+        if any(start <= match.start and match.end <= end for start, end in self.parts):
+            return True
         for done in self.matches:
             if not (done.start <= match.start and match.end <= done.end):
                 continue

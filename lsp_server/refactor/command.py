@@ -10,16 +10,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
+from engine.protocol.plain_text import plain
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.example import Example, NoRule
+from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.git_examples import changed_files
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described, explicit_rules, has_variables
+from lsp_server.refactor.notation import described, rules_of_code, with_types
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.report import as_diff, as_json, omissions
+from lsp_server.refactor.report import as_diff, as_json, omissions, shown, unknown_names, why_nothing
 from lsp_server.refactor.rewrite import fits_language
-from lsp_server.refactor.save import NotSaved, save
+from lsp_server.refactor.save import Change, NotSaved, save, undo_interrupted
 from lsp_server.refactor.search import Caps, Found, Target, search
 from lsp_server.refactor.search import Progress as SearchProgress
 from lsp_server.settings import Settings
@@ -35,12 +37,14 @@ LEFT_OUT = 3
 app = typer.Typer(
     name="midspan refactor", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
 )
-_err = Console(stderr=True, highlight=False)
+_err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @app.callback()
 def _root() -> None:
     """Edits of code by its structure, in all files at once. Nothing is written without --apply."""
+    if undone := undo_interrupted():
+        typer.echo(f"midspan: an earlier --apply was cut off; its {undone} files are as they were before", err=True)
 
 
 @app.command()
@@ -67,8 +71,8 @@ def repeat(
 ) -> None:
     """Make an edit everywhere that was made in one or two places.
 
-    The exit status is 0 if every place that fits is edited, 3 if some were left out, 1 if a file was not written, and 2
-    for bad input.
+    The exit status is 0 if every place that fits is edited, 3 if some were left out, 1 if nothing was found or a file
+    was not written, and 2 for bad input.
     """
     try:
         targets = targets_of(paths)
@@ -77,8 +81,8 @@ def repeat(
     except MidspanError as error:
         leave(error)
     for one in rules:
-        for rule in one.rules:
-            typer.echo(f"{one.language}: {described(rule)}", err=True)
+        for line in dict.fromkeys(described(rule) for rule in one.rules):
+            typer.echo(plain(f"{one.language}: {line}"), err=True)
         for reason in one.reasons:
             typer.echo(f"{one.language}: not learned: {reason}", err=True)
     caps = Caps(max_files, max_places, max_seconds)
@@ -86,10 +90,16 @@ def repeat(
     if json:
         typer.echo(as_json(found, progress))
     elif not apply:
-        typer.echo(as_diff(found), nl=False)
-    failures = save_all(found) if apply else 0
-    _summary(found, progress, "edited" if apply and not failures else "found")
-    if failures:
+        typer.echo(shown(as_diff(found)), nl=False)
+    for line in unknown_names(found):
+        typer.echo(plain(f"midspan: {line}"), err=True)
+    failed = apply and not save_all(found)
+    _summary(found, progress, "edited" if apply and not failed else "found")
+    is_nothing = not any(one.edit.places or one.edit.left_out for one in found)
+    if is_nothing and not progress.reached:
+        for line in why_nothing(rules, targets):
+            typer.echo(plain(f"midspan: {line}"), err=True)
+    if failed or (is_nothing and not progress.reached):
         raise typer.Exit(FAILED)
     if progress.reached or any(one.edit.left_out for one in found):
         raise typer.Exit(LEFT_OUT)
@@ -100,7 +110,7 @@ def targets_of(paths: Iterable[Path]) -> list[Target]:
     targets: dict[tuple[str, str], Target] = {}
     for path in paths:
         full = os.path.realpath(path)
-        if Path(full).is_dir():
+        if os.path.isdir(full):  # noqa: PTH112  pathlib's raises for a name that is too long
             files = learnable_files(full, Rules.of(Settings()), "")
             if len(files) >= MAX_FILES:
                 typer.echo(f"midspan: {path} has more than {MAX_FILES} files; only so many are searched", err=True)
@@ -139,6 +149,8 @@ def _rules(
         )
     if before is None or after is None:
         raise NoRule("--from and --to belong together; give both")
+    if any("\ud800" <= character <= "\udfff" for character in before + after):
+        raise NoRule("--from or --to is not UTF-8; write the code in UTF-8")
     return _rules_of_code(Example(before, after), _languages(targets, name))
 
 
@@ -165,16 +177,20 @@ def _languages(targets: Sequence[Target], name: str) -> list[Language]:
 def _rules_of_code(example: Example, languages: Sequence[Language]) -> list[RuleSet]:
     """Return the rules of code in each language that it is code of."""
     rules: list[RuleSet] = []
+    reasons: list[str] = []
     problem = NoRule("no rule: no file here is in a language with a grammar; name files of one")
     for language in languages:
         if any(fits_language(rule, language) for one in rules for rule in one.rules):
             continue
         try:
-            rules.append(explicit_rules(example, language) if has_variables(example) else learn([example], language))
+            rules.append(rules_of_code(example, language))
         except NoRule as error:
             problem = error
+            reasons.append(f"{language.id}: not searched: {str(error).removeprefix('no rule: ').partition(';')[0]}")
     if not rules:
         raise problem
+    for line in reasons:
+        typer.echo(line, err=True)
     return rules
 
 
@@ -183,7 +199,8 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
     problem = NoRule(f"no rule: {nothing} in a language with a grammar; edit a place and save it first")
     for language in {one.id: one for one, _ in examples if one.grammar is not None}.values():
         try:
-            rules.append(learn([example for one, example in examples if one.id == language.id], language))
+            learned = learn([example for one, example in examples if one.id == language.id], language)
+            rules.append(with_types(learned, language))
         except NoRule as error:
             problem = error
     if not rules:
@@ -206,17 +223,14 @@ def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> 
     return sorted(found, key=lambda one: (one.target.folder, one.target.path)), last
 
 
-def save_all(found: Sequence[Found]) -> int:
-    """Write the files and return how many were not written."""
-    failures = 0
-    for one in found:
-        if one.edit.edits:
-            try:
-                save(Path(one.target.folder, one.target.path), one.edit)
-            except NotSaved as error:
-                failures += 1
-                typer.echo(f"midspan: {error}", err=True)
-    return failures
+def save_all(found: Sequence[Found]) -> bool:
+    """Write all files or none, and return whether they are written."""
+    try:
+        save([Change(one.target.folder, one.target.path, one.edit) for one in found if one.edit.edits])
+    except NotSaved as error:
+        typer.echo(plain(f"midspan: {error}; no file was changed"), err=True)
+        return False
+    return True
 
 
 def _summary(found: Sequence[Found], progress: SearchProgress, done: str) -> None:
@@ -227,10 +241,10 @@ def _summary(found: Sequence[Found], progress: SearchProgress, done: str) -> Non
     places = sum(len(one.edit.places) for one in found)
     files = sum(bool(one.edit.edits) for one in found)
     left_out = sum(len(one.edit.left_out) for one in found)
-    typer.echo(f"{places} places in {files} files {done}, {left_out} left out", err=True)
+    typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out", err=True)
 
 
 def leave(error: MidspanError) -> NoReturn:
     """Say what is wrong with the input, and end."""
-    typer.echo(f"midspan: {error}", err=True)
+    typer.echo(plain(f"midspan: {error}"), err=True)
     raise typer.Exit(BAD_INPUT)

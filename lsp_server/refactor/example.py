@@ -21,6 +21,57 @@ _AROUND = {
     "scala": ("object A {\n", "\n}\n"),
 }
 _NEEDS_SEMICOLON = frozenset({"java", "csharp", "c", "cpp", "php"})
+_SCRIPT = (
+    ("function _(", ") {}\n"),
+    ("class _ {\n", "\n}\n"),
+    ("const ", " = _;\n"),
+    ("try {} ", " { _ }\n"),
+    ("", "\nclass _ {}\n"),
+)
+_TYPED_SCRIPT = (("let _: ", ";\n"), ("interface _ {\n", "\n}\n"), *_SCRIPT)
+_CLAUSES = ("catch", "except")
+# Where code may be that is no expression and no statement: types, parameters, members, attributes, patterns.
+_CONTEXTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "python": (
+        ("_: ", "\n"),
+        ("def _(", "): pass\n"),
+        ("", "\ndef _(): pass\n"),
+        ("match _:\n    case ", ":\n        pass\n"),
+        ("try:\n    pass\n", "\n    pass\n"),
+    ),
+    "javascript": (*_SCRIPT, ("<_ ", " />;\n")),
+    "typescript": _TYPED_SCRIPT,
+    "typescriptreact": (*_TYPED_SCRIPT, ("<_ ", " />;\n")),
+    "go": (
+        ("package p\n\nvar _ ", "\n"),
+        ("package p\n\nfunc _(", ") {}\n"),
+        ("package p\n\ntype _ struct {\n", "\n}\n"),
+        ("package p\n\n", "\n"),
+    ),
+    "rust": (
+        ("type T = ", ";\n"),
+        ("fn f(", ") {}\n"),
+        ("struct S {\n", "\n}\n"),
+        ("fn f() { match x { ", " => {} } }\n"),
+        ("", "\nstruct S;\n"),
+    ),
+    "java": (
+        ("class A {\n", "\n}\n"),
+        ("class A { ", " x; }\n"),
+        ("class A { void f(", ") {} }\n"),
+        ("class A {\n", "\nvoid f() {} }\n"),
+    ),
+    "csharp": (
+        ("class A {\n", "\n}\n"),
+        ("class A { ", " x; }\n"),
+        ("class A { void F(", ") {} }\n"),
+        ("class A {\n", "\nvoid F() {} }\n"),
+    ),
+    "c": (("", " x;\n"), ("void f(", ");\n")),
+    "cpp": (("", " x;\n"), ("void f(", ");\n")),
+    "kotlin": (("val x: ", "\n"), ("fun f(", ") {}\n")),
+    "swift": (("let x: ", "\n"), ("func f(", ") {}\n")),
+}
 
 
 class NoRule(MidspanError):
@@ -54,10 +105,57 @@ def parsed(example: Example, language: Language) -> tuple[Syntax, Syntax]:
     return first
 
 
-def own_nodes(syntax: Syntax, text: str) -> list[Node]:
-    """Return the outermost named nodes of a piece of code, without what was put around it."""
+@attrs.frozen
+class InContext:
+    """Both sides of a piece of code where it may be, and where the code begins in them, in UTF-8 bytes."""
+
+    before: Syntax
+    after: Syntax
+    start: int
+
+
+def in_contexts(example: Example, language: Language) -> Iterator[InContext]:
+    """Yield the syntax of a piece of code wherever its language may have such: first as expression or statement.
+
+    Raises NoRule if it cannot be parsed at all.
+    """
+    sides = (example.before.replace("\r\n", "\n"), example.after.replace("\r\n", "\n"))
+    # Go reads a call at the top of a file as a conversion to a type.
+    surroundings = list(_surroundings(language))
+    is_part = language.id == "go" and not sides[0].lstrip().startswith(("package", "func ", "type ", "import"))
+    if is_part:
+        surroundings = surroundings[2:]
+    first = None
+    for start, end in surroundings:
+        before, after = (_parsed(start + text + end, language) for text in sides)
+        if not before.errors and not after.errors:
+            first = InContext(before, after, len(start))
+            yield first
+            break
+    is_clause = sides[0].lstrip().startswith(_CLAUSES)
+    for start, end in _CONTEXTS.get(language.id, ()):
+        if is_clause != start.startswith("try"):
+            continue
+        before, after = (_parsed(start + text.strip() + end, language) for text in sides)
+        if before.errors or after.errors:
+            continue
+        is_whole = all(
+            _is_one_node(syntax, len(start), text) for syntax, text in zip((before, after), sides, strict=True)
+        )
+        if is_clause or is_whole:
+            yield InContext(before, after, len(start))
+
+
+def _is_one_node(syntax: Syntax, start: int, text: str) -> bool:
+    """Return whether a piece of code is one node of what it was put into."""
+    nodes = own_nodes(syntax, text, start)
+    return len(nodes) == 1 and nodes[0].end - start == len(text.strip().encode("utf-8", "surrogatepass"))
+
+
+def own_nodes(syntax: Syntax, text: str, start: int) -> list[Node]:
+    """Return the outermost named nodes of a piece of code, without what was put around it from byte `start` on."""
     code = text.replace("\r\n", "\n").strip().encode("utf-8", "surrogatepass")
-    start = syntax.data.find(code)
+    start = syntax.data.find(code, start)
     waiting, nodes = [syntax.root], list[Node]()
     while waiting:
         node = waiting.pop()

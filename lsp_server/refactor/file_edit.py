@@ -39,7 +39,7 @@ class FileEdit:
     """The edits of one file, in their order and apart from each other, with its places and what was left out.
 
     `digest` names the text that the edits are for, see `digest_of`. `has_errors` says that a rule was applied to a text
-    with syntax errors.
+    with syntax errors. `unknown` has the names that the edits use, and that nothing in the file defines or imports.
     """
 
     path: str
@@ -48,6 +48,7 @@ class FileEdit:
     places: tuple[Span, ...] = ()
     left_out: tuple[Omission, ...] = ()
     has_errors: bool = False
+    unknown: tuple[str, ...] = ()
 
     def applied(self, text: str) -> str:
         """Return the text after the edits."""
@@ -82,3 +83,8 @@ def edited(text: str, edits: Iterable[TextEdit], start: int = 0, end: int | None
 def digest_of(text: str) -> str:
     """Return the SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 place", "2 places"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

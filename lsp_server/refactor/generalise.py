@@ -1,15 +1,16 @@
 """One change becomes a rule: what stayed is pattern, what varies is a variable, what the edit adds is template."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import is_container, is_string_content
+from lsp_server.refactor.grammar import argument_name, is_arguments, is_container, is_string_content
+from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.lists import Alignment, Run, align, elements
 from lsp_server.refactor.node import Node, same
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Text
 from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.variables import END_TAGS, Variables, is_role, key_of
@@ -30,7 +31,9 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
     Names that are defined vary only if the pattern has another name. If it would say too little, nothing varies.
     """
     fixed: list[str] = []
-    for more in ((), ("definition", "target"), ("thing", "literal"), ("all",)):
+    if _is_same_statement(change):
+        return _Generaliser(change, before, after, scopes, frozenset({"all", "runs"})).sides()
+    for more in ((), ("definition", "target"), ("content",), ("thing", "literal"), ("all",)):
         fixed += more
         sides = _Generaliser(change, before, after, scopes, frozenset(fixed)).sides()
         if weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern)):
@@ -38,13 +41,25 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
     return sides
 
 
+def _is_same_statement(change: Change) -> bool:
+    """Return whether an edit only makes a statement return, or the like, what it was: nothing says which others do."""
+    if len(change.before) != 1 or len(change.after) != 1 or change.before[0].kind != "expression_statement":
+        return False
+    inner = [child for child in change.after[0].children if child.named]
+    return (
+        change.after[0].kind != "expression_statement"
+        and len(inner) == 1
+        and any(same(inner[0], child) for child in change.before[0].children)
+    )
+
+
 class _Generaliser:
-    """Builds both sides. `fixed` names what does not vary: "definition", "target", "thing", "literal", "all"."""
+    """Builds both sides. `fixed` names what stays: "definition", "target", "content", "thing", "literal", "all"."""
 
     def __init__(self, change: Change, before: Syntax, after: Syntax, scopes: Scopes, fixed: frozenset[str]) -> None:
-        self._change, self._before, self._after = change, before, after
+        self._change, self._before, self._after, self._scopes = change, before, after, scopes
         self._variables = Variables(change, scopes, fixed)
-        self._alignments = align(change.before, change.after)
+        self._alignments = align(change.before, change.after) if "runs" not in fixed else []
         self._runs: list[Run] = []
         self._ends = {"before": 0, "after": 0}
 
@@ -61,7 +76,8 @@ class _Generaliser:
 
     def _old(self, node: Node) -> Pattern:
         gap = self._gap(node, self._before, "before")
-        hole = self._variables.hole(node)
+        inner = _in_needed_parentheses(node) if node not in self._change.before else None
+        hole = (self._variables.hole(inner) if inner is not None else None) or self._variables.hole(node)
         if hole is not None:
             self._ends["before"] = node.end
             return attrs.evolve(hole, gap=gap)
@@ -76,6 +92,37 @@ class _Generaliser:
 
     def _old_list(self, alignment: Alignment) -> list[Pattern]:
         node = alignment.before
+        built = self._old_elements(alignment, node)
+        limit = self._limit(alignment)
+        if limit is None:
+            return built
+        return [attrs.evolve(one, limit=limit(one)) if isinstance(one, Rest) else one for one in built]
+
+    def _limit(self, alignment: Alignment) -> "Callable[[Rest], Limit] | None":
+        """Return what the Rests of a list of arguments may have; None if the edit calls the same function with them."""
+        before, after = alignment.before.parent, alignment.after.parent
+        if not is_arguments(alignment.before) or before is None or after is None:
+            return None
+        old, new = _callee(before), _callee(after)
+        if old == new or not old or not new:
+            return None
+        modules = [
+            scopes.binding(names[0], call).kind == "import" or names[0][:1].isupper()
+            for scopes, names, call in (
+                (self._scopes, old, before),
+                (Scopes(self._after, imports_of(self._after)), new, after),
+            )
+        ]
+        if _are_alike(old[-1], new[-1]) and len(old) > 1 and len(new) > 1 and not any(modules):
+            return None
+        runs = {run.name: run for run in alignment.runs}
+
+        def limit(rest: Rest) -> Limit:
+            return Limit(frozenset(filter(None, map(argument_name, runs[rest.name].before))))
+
+        return limit
+
+    def _old_elements(self, alignment: Alignment, node: Node) -> list[Pattern]:
         members = {id(child): index for index, child in enumerate(elements(node))}
         runs = {run.before_at: run for run in alignment.runs}
         built: list[Pattern] = []
@@ -184,9 +231,21 @@ class _Generaliser:
         return side.text(previous, node.start) if previous and previous <= node.start else ""
 
 
+def _callee(call: Node) -> list[str]:
+    """Return the names that a call calls: receivers and members."""
+    parts = [child for child in call.children if not is_arguments(child) and child.field != "type_arguments"]
+    return [leaf.text for part in parts for leaf in part.leaves() if leaf.named]
+
+
+def _are_alike(old: str, new: str) -> bool:
+    """Return whether two methods have names that say that they take the same: `Query` and `QueryContext`."""
+    one, other = (name.replace("_", "").lower() for name in (old, new))
+    return one in other or other in one
+
+
 def _in_needed_parentheses(node: Node) -> Node | None:
     """Return what is in parentheses, if only its place needs them."""
-    if node.kind != "parenthesized_expression":
+    if node.kind not in ("parenthesized_expression", "parenthesized_type"):
         return None
     inner = next((child for child in node.children if child.named), None)
     return inner if inner is not None and level(inner) < level_of_place(node) else None

@@ -74,7 +74,11 @@ def is_list(node: Node) -> bool:
 
 
 def is_arguments(node: Node) -> bool:
-    return _ARGUMENTS.search(node.kind) is not None
+    return is_arguments_kind(node.kind)
+
+
+def is_arguments_kind(kind: str) -> bool:
+    return _ARGUMENTS.search(kind) is not None
 
 
 def is_parameters(node: Node) -> bool:
@@ -87,17 +91,37 @@ def is_container(node: Node) -> bool:
 
 
 def is_call(node: Node) -> bool:
-    return _CALL.search(node.kind) is not None
+    return is_call_kind(node.kind)
+
+
+def is_call_kind(kind: str) -> bool:
+    return _CALL.search(kind) is not None
 
 
 def is_access(node: Node) -> bool:
     """Return whether the node names a member of a receiver: `a.b`."""
-    return _ACCESS.search(node.kind) is not None
+    return is_access_kind(node.kind)
+
+
+def is_access_kind(kind: str) -> bool:
+    return _ACCESS.search(kind) is not None
 
 
 def is_named_element(node: Node) -> bool:
     """Return whether the node is an element whose place in its list does not matter, such as a keyword argument."""
     return _NAMED_ELEMENT.search(node.kind) is not None
+
+
+def argument_name(node: Node) -> str:
+    """Return the name of an argument that is given by name, "**" for a dictionary of them, "" for any other."""
+    if "splat" in node.kind:
+        return "**" if next(node.leaves()).text == "**" else ""
+    if node.kind in ("argument", "value_argument"):
+        name = next((child for child in node.children if child.field == "name"), None)
+        has_sign = len(node.children) > 2 and node.children[1].text in ("=", ":")
+        return next((name or node).leaves()).text if name is not None or has_sign else ""
+    is_named = node.kind in ("keyword_argument", "named_argument", "element_value_pair", "pair") and node.children
+    return next(node.leaves()).text if is_named else ""
 
 
 def is_statement(node: Node) -> bool:
@@ -156,6 +180,8 @@ def is_callee(node: Node) -> bool:
     """Return whether the node is what a call calls."""
     parent = node.parent
     if parent is None or not is_call(parent):
+        return False
+    if node.field in ("object", "receiver"):
         return False
     return node.field in ("function", "constructor", "type", "name", "method", "macro") or (
         node is next((child for child in parent.children if child.named), None) and not is_arguments(node)

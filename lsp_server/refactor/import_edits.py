@@ -196,7 +196,7 @@ class _Editor:
         if is_sorted and ordered and self._language == "python":
             at = ordered[0].statement.start
             return ByteEdit(at, at, text + self._newline)
-        at = group[-1].statement.end
+        at = self._line_end(group[-1].statement.end)
         return ByteEdit(at, at, self._newline + text)
 
     def _inserted_go(self, one: Import) -> ByteEdit:
@@ -217,7 +217,18 @@ class _Editor:
         text = spec_text(one)
         if after is not None:
             return ByteEdit(after.node.start, after.node.start, f"{text}{self._newline}\t")
-        return ByteEdit(group[-1].node.end, group[-1].node.end, f"{self._newline}\t{text}")
+        at = self._line_end(group[-1].node.end)
+        return ByteEdit(at, at, f"{self._newline}\t{text}")
+
+    def _line_end(self, end: int) -> int:
+        """Return the end of the line that a statement ends in: after white space and a comment."""
+        data = self._syntax.data
+        at = data.find(b"\n", end)
+        at = len(data) if at == -1 else at
+        at -= data[at - 1 : at] == b"\r"
+        comments = [one for one in self._syntax.comments if end <= one.start and one.end <= at]
+        rest = data[end : comments[0].start] if comments else data[end:at]
+        return at if not rest.strip(b"; \t") else end
 
     def _first_line(self) -> int:
         """Return where the first import goes: after the docstring, the comment at the top and __future__."""
@@ -232,7 +243,7 @@ class _Editor:
             if data[at : at + 1] == b"\n":
                 at += 1
         if at == 0:
-            leading = re.match(rb"(?:#!.*\n)?(?:#.*coding.*\n)?", data)
+            leading = re.match(rb"(?:#!.*\n)?(?:#(?=.*coding).*\n)?", data)
             at = leading.end() if leading else 0
         return at
 

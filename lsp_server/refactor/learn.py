@@ -1,5 +1,6 @@
 """Rules from examples: texts before and after an edit that a person made."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -18,8 +19,12 @@ from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import (
     ImportEdit,
     Leaf,
+    Limit,
     Name,
+    Need,
+    Own,
     Pattern,
+    Rest,
     Rule,
     RuleSet,
     as_pattern,
@@ -27,11 +32,13 @@ from lsp_server.refactor.pattern import (
     variables,
 )
 from lsp_server.refactor.precedence import root_level
+from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import SELF
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
+_NOTHING = Own("", ())
 _NEVER_BOUND = SELF | {"super"}
 
 
@@ -59,6 +66,7 @@ class Lesson:
     insertions: int
     small: int
     alike: int = 0
+    own: Own = _NOTHING
 
     @property
     def reasons(self) -> list[str]:
@@ -77,7 +85,9 @@ def lesson(before: Syntax, after: Syntax) -> Lesson:
             put(learned, one)
     small = ones.count(None)
     alike = len(ones) - small - len(learned)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike)
+    spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
+    own = Own(hashlib.sha256(after.data).hexdigest(), spans)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own)
 
 
 def learn(examples: Iterable[Example], language: Language) -> RuleSet:
@@ -85,23 +95,34 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
 
     Raises NoRule if there is no rule in any of them.
     """
-    learned: list[Learned] = []
-    imports = ImportEdit()
+    lessons: list[Lesson] = []
     reasons: list[str] = []
     for example in examples:
         before, after = parsed(example, language)
         if before.errors or after.errors:
             reasons.append(f"the example has syntax errors in {language.id}")
-            continue
-        one = lesson(before, after)
+        else:
+            lessons.append(lesson(before, after))
+    return learned_set(lessons, language, reasons)
+
+
+def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence[str] = ()) -> RuleSet:
+    """Return the rules of lessons. `reasons` say why other examples gave none. Raises NoRule if there are none."""
+    learned: list[Learned] = []
+    imports = ImportEdit()
+    said = list(reasons)
+    for one in lessons:
         imports = imports.joined(one.imports)
-        reasons += one.reasons
+        said += one.reasons
         for each in one.learned:
             put(learned, each)
     if not learned:
-        reason = reasons[0] if reasons else "both sides of the example are equal"
+        if not said and (imports.added or imports.removed):
+            raise NoRule("no rule: only imports changed; change a place that uses them too")
+        reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
-    return RuleSet(language.id, tuple(one.rule for one in learned), imports, tuple(dict.fromkeys(reasons)))
+    rules = tuple(one.rule for one in learned)
+    return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons))
 
 
 def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | None:
@@ -113,22 +134,27 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
     names = _free_names(change, sides, scopes)
-    brought = _brought(change, sides, after)
+    brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
-    rule = attrs.evolve(rule, brings=tuple(name for name, leaf, is_bound in brought if is_bound))
+    rule = attrs.evolve(
+        rule,
+        brings=tuple(name for name, leaf, is_bound in brought if is_bound),
+        unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
+        uses=uses_of(change.before, change.after, sides.pattern),
+    )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
     return Learned(sides, rule, sort_of(change, scopes), unknown)
 
 
-def _brought(change: Change, sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
-    """Return the free names that only the template has, each with a leaf and whether its file binds it.
+def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
+    """Return the free names that only the template has, each with a leaf of `nodes` and whether its file binds it.
 
     Imports are left out: they come along. So are names that the edit itself binds.
     """
     old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
     new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
     scopes = Scopes(after, imports_of(after))
-    leaves = [leaf for top in change.after for leaf in top.leaves() if leaf.text in new and _is_free(leaf)]
+    leaves = [leaf for top in nodes for leaf in top.leaves() if leaf.text in new and _is_free(leaf)]
     bound = {leaf.text for leaf in leaves if binds(leaf, after.root)}
     found: dict[str, tuple[str, Node, bool]] = {}
     for leaf in leaves:
@@ -136,6 +162,14 @@ def _brought(change: Change, sides: Sides, after: Syntax) -> list[tuple[str, Nod
         if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
             found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
     return list(found.values())
+
+
+def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
+    """Return the names that only the template has, and that the edit itself binds."""
+    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
+    leaves = (leaf for top in nodes for leaf in top.leaves() if leaf.text in new and is_name(leaf))
+    return tuple(sorted({leaf.text for leaf in leaves if binds(leaf, after.root)}))
 
 
 def rule_of(
@@ -153,8 +187,9 @@ def rule_of(
         _tail(new, after),
         root_level(new),
         root_level(old),
-        _awaits(new) > _awaits(old),
         _repeats(old, new, sides),
+        binds=names_bound(new, sides, after),
+        needs=needs_of(old, new, before.language.id),
     )
 
 
@@ -170,7 +205,10 @@ def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
 def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
-        if old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template:
+        uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
+        is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
+        if is_equal and _limits(old.rule) == _limits(new.rule):
+            learned[index] = attrs.evolve(old, rule=attrs.evolve(old.rule, uses=uses))
             return
         sides = unify(old.sides, new.sides)
         if sides is not None:
@@ -183,10 +221,24 @@ def put(learned: list[Learned], new: Learned) -> None:
                 names=names,
                 repeats=old.rule.repeats or new.rule.repeats,
                 brings=tuple(name for name in old.rule.brings if name in new.rule.brings),
+                unbound=tuple(name for name in old.rule.unbound if name in new.rule.unbound),
+                needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
+                uses=uses,
             )
             learned[index] = Learned(sides, rule, old.sort)
             return
     learned.append(new)
+
+
+def _limits(rule: Rule) -> list[Limit | None]:
+    return [item.limit for item in items(rule.pattern) if isinstance(item, Rest)]
+
+
+def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
+    """Return what two examples ask of the function around a place. Where their functions differ, any will do."""
+    others = {need.word: need for need in new.needs}
+    both = [(need, others[need.word]) for need in old.needs if need.word in others]
+    return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)
 
 
 def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
@@ -243,7 +295,3 @@ def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:
     """Return the end of the nodes that no token has."""
     leaves = [leaf for node in nodes for leaf in node.leaves()]
     return syntax.text(leaves[-1].end, nodes[-1].end) if leaves else ""
-
-
-def _awaits(nodes: Sequence[Node]) -> int:
-    return sum(node.kind in ("await", "await_expression") for top in nodes for node in top.walk() if node.children)

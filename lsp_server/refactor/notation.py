@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.example import Example, NoRule, own_nodes, parsed
+from lsp_server.refactor.example import Example, InContext, NoRule, in_contexts, own_nodes
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression, is_fixed_name, is_import, is_string_content
 from lsp_server.refactor.imports import import_edit
-from lsp_server.refactor.learn import free_fragment_names, rule_of
+from lsp_server.refactor.learn import free_fragment_names, learned_set, lesson, names_brought, rule_of
 from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, RuleSet, Text, items, variables
 from lsp_server.refactor.precedence import level_of_place
@@ -18,6 +19,7 @@ from lsp_server.refactor.syntax import Syntax
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
+_WRAPPERS = ("expression_statement", "type")
 _HOLE, _REST = "MidspanHole", "MidspanRest"
 _PLACEHOLDER = re.compile(f"({_HOLE}|{_REST})_([A-Z0-9_]+)_")
 
@@ -27,13 +29,97 @@ def has_variables(example: Example) -> bool:
     return _VARIABLE.search(example.before) is not None
 
 
+def rules_of_code(example: Example, language: Language) -> RuleSet:
+    """Return the rules of code before and after an edit, wherever its language may have such code.
+
+    Raises NoRule if it does not parse, says too little, or is no more than a piece of text in this language.
+    """
+    if has_variables(example):
+        return explicit_rules(example, language)
+    found: list[RuleSet] = []
+    problem = NoRule(f"no rule: the example has syntax errors in {language.id}; give whole expressions or statements")
+    for place in in_contexts(example, language):
+        try:
+            rules = learned_set([lesson(place.before, place.after)], language)
+            if any(item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)):
+                rules = _explicit(example, place, language)  # the code alone, and nothing of what was put around it
+            found.append(rules)
+        except NoRule as error:
+            problem = error
+    return _together(found, language, problem)
+
+
 def explicit_rules(example: Example, language: Language) -> RuleSet:
-    """Return the rule of code with variables. Raises NoRule if it does not parse or says too little."""
+    """Return the rules of code with variables. Raises NoRule if it does not parse or says too little."""
     example = Example(_with_placeholders(example.before), _with_placeholders(example.after))
-    before, after = parsed(example, language)
-    if before.errors or after.errors:
-        raise NoRule(f"no rule: the code has syntax errors in {language.id}; give whole expressions or statements")
-    old, new = _unwrapped(_statements(before, example.before), _statements(after, example.after))
+    found: list[RuleSet] = []
+    problem = NoRule(f"no rule: the code has syntax errors in {language.id}; give whole expressions or statements")
+    for place in in_contexts(example, language):
+        try:
+            found.append(_explicit(example, place, language))
+        except NoRule as error:
+            problem = problem if found else error
+    return _together(found, language, problem)
+
+
+def with_types(rules: RuleSet, language: Language) -> RuleSet:
+    """Return rules of Python with those of the same code as a type, or an expression: the grammar tells them apart."""
+    if language.id != "python":
+        return rules
+    more: list[Rule] = []
+    for rule in rules.rules:
+        kinds = [one.kind for one in rule.pattern if isinstance(one, Branch)]
+        if len(rule.pattern) != 1 or not set(kinds) & {"generic_type", "subscript", "union_type"}:
+            continue
+        example = Example(code(rule.pattern), code(rule.template))
+        with suppress(NoRule):
+            others = [one for one in explicit_rules(example, language).rules if not has_same_sides(one, rule)]
+            more += [attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound) for one in others]
+    return attrs.evolve(rules, rules=(*rules.rules, *more))
+
+
+def has_same_sides(one: Rule, other: Rule) -> bool:
+    """Return whether two rules make the same edit of the same trees."""
+    return _plain(one.pattern) == _plain(other.pattern) and _plain(one.template) == _plain(other.template)
+
+
+def _plain(patterns: Sequence[Pattern]) -> list[object]:
+    """Return patterns without the names of their variables."""
+    plain: list[object] = []
+    for one in patterns:
+        if isinstance(one, Branch):
+            plain.append((one.kind, tuple(_plain(one.children))))
+        else:
+            plain.append(one if isinstance(one, Leaf) else type(one).__name__)
+    return plain
+
+
+def _together(found: Sequence[RuleSet], language: Language, problem: NoRule) -> RuleSet:
+    """Return the rules of all contexts, each once. Raises the problem if there are none."""
+    rules: list[Rule] = []
+    for rule in (rule for one in found for rule in one.rules):
+        if _is_one_text(rule.pattern):
+            problem = NoRule(f"no rule: to {language.id} this code is a piece of text, without a syntax")
+        elif not any(has_same_sides(rule, other) for other in rules):
+            rules.append(rule)
+    if not rules:
+        raise problem
+    return RuleSet(language.id, tuple(rules), found[0].imports, found[0].reasons)
+
+
+def _is_one_text(pattern: Sequence[Pattern]) -> bool:
+    """Return whether code is in one token: its language has no syntax for it."""
+    leaves = [item.text for item in items(pattern) if isinstance(item, Leaf)]
+    return any(_PLACEHOLDER.search(text) for text in leaves) or any(
+        re.search(r"\w\W*[(=\s]", text) for text in leaves if len(leaves) == 1
+    )
+
+
+def _explicit(example: Example, place: InContext, language: Language) -> RuleSet:
+    before, after = place.before, place.after
+    old, new = _unwrapped(
+        _statements(before, example.before, place.start), _statements(after, example.after, place.start)
+    )
     pattern = tuple(_Reader(before).read(node) for node in old)
     template = tuple(_Reader(after).read(node) for node in new)
     unknown = sorted(variables(template) - variables(pattern))
@@ -41,7 +127,10 @@ def explicit_rules(example: Example, language: Language) -> RuleSet:
         raise NoRule(f"no rule: ${unknown[0]} is only in the code after the edit; name it in the code before it")
     if not pattern or (weight(pattern) < ENOUGH and not is_constant(pattern)):
         raise NoRule("no rule: the code before the edit fits nearly everywhere; add a name that must be there")
-    rule = rule_of(Sides(pattern, template), old, new, before, after, free_fragment_names(old, pattern))
+    sides = Sides(pattern, template)
+    rule = rule_of(sides, old, new, before, after, free_fragment_names(old, pattern))
+    brought = names_brought(new, sides, after)
+    rule = attrs.evolve(rule, unbound=tuple(name for name, _, is_bound in brought if not is_bound))
     return RuleSet(language.id, (rule,), import_edit(before, after))
 
 
@@ -50,7 +139,7 @@ def code(patterns: Sequence[Pattern]) -> str:
     parts: list[str] = []
     for item in items(patterns):
         parts += [item.gap if parts else "", _written(item)]
-    return re.sub(r"\s*\n\s*", " ", "".join(parts)).strip()
+    return " ".join(line for part in "".join(parts).split("\n") if (line := part.strip()))
 
 
 def described(rule: Rule) -> str:
@@ -70,13 +159,13 @@ def _with_placeholders(text: str) -> str:
     return _VARIABLE.sub(lambda found: f"{_REST if found[1] == '$$' else _HOLE}_{found[2]}_", text)
 
 
-def _statements(syntax: Syntax, text: str) -> list[Node]:
-    return [node for node in own_nodes(syntax, text) if not is_import(node)]
+def _statements(syntax: Syntax, text: str, start: int) -> list[Node]:
+    return [node for node in own_nodes(syntax, text, start) if not is_import(node)]
 
 
 def _unwrapped(old: list[Node], new: list[Node]) -> tuple[list[Node], list[Node]]:
     """Return the expressions of two sides that are one expression each."""
-    while len(old) == len(new) == 1 and old[0].kind == new[0].kind == "expression_statement":
+    while len(old) == len(new) == 1 and old[0].kind == new[0].kind and old[0].kind in _WRAPPERS:
         old, new = list(old[0].children), list(new[0].children)
     return old, new
 

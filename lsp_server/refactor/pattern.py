@@ -33,12 +33,20 @@ class Hole:
 
 
 @attrs.frozen
+class Limit:
+    """The keywords that a Rest of arguments may have, where the edit calls something else than the code before it."""
+
+    names: frozenset[str]
+
+
+@attrs.frozen
 class Rest:
-    """A variable for any number of elements of a list, or of statements."""
+    """A variable for any number of elements of a list, or of statements. `limit` bounds arguments."""
 
     name: str
     gap: str = attrs.field(default="", eq=False)
     separator: str = attrs.field(default="", eq=False)
+    limit: Limit | None = attrs.field(default=None, eq=False)
 
 
 @attrs.frozen
@@ -127,14 +135,30 @@ class Import:
 
 
 @attrs.frozen
+class Need:
+    """What an edit asks of the function around a place. `word` is "await", "?", "return", "yield", "break", "continue".
+
+    `results` are the result types of the example's function as code; None if there is no such function, or it does not
+    say them. `values` is the code of the values that the edit returns.
+    """
+
+    word: str
+    results: tuple[str, ...] | None = None
+    values: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
     Both are runs of sibling nodes, nearly always of one. `indent` is the white space before the example's first line
     after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
     no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
-    pattern fits the template again, so that places which have the edit already must be found. `brings` are names that
-    the edit adds and the file of the example binds: a place must know them too.
+    pattern fits the template again, so that places which have the edit already must be found. Of the names that only
+    the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound` those
+    that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks of the
+    function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a place; it
+    is empty where that does not matter.
     """
 
     language: str
@@ -147,9 +171,12 @@ class Rule:
     template_tail: str = ""
     level: int = -1
     pattern_level: int = -1
-    adds_await: bool = False
     repeats: bool = False
     brings: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    uses: frozenset[str] = frozenset()
 
     def literals(self) -> list[str]:
         """Return the texts that each place must have, the longest first."""
@@ -176,11 +203,23 @@ class ImportEdit:
 
 
 @attrs.frozen
+class Own:
+    """The parts of a text that an example edited: they have the edit, whatever they look like.
+
+    `digest` names the text with "\\n" as its line ends; `spans` are UTF-8 bytes of it.
+    """
+
+    digest: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@attrs.frozen
 class RuleSet:
-    """The rules of some examples in one language, with the imports that go along with each."""
+    """The rules of some examples in one language, the imports that go along with each, and the examples' places."""
 
     language: str
     rules: tuple[Rule, ...]
     imports: ImportEdit = ImportEdit()
     reasons: tuple[str, ...] = attrs.field(default=())
     """Why some changes of the examples gave no rule."""
+    own: tuple[Own, ...] = ()

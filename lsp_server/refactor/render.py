@@ -9,8 +9,11 @@ from lsp_server.refactor.layout import Layout
 from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.output import Output
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
-from lsp_server.refactor.precedence import level, level_of_place
+from lsp_server.refactor.precedence import LOOSEST, level, level_of_place
 from lsp_server.refactor.syntax import Syntax
+
+_PLAIN = 3
+"""Expressions that bind more loosely, such as lambdas and `a, b`, keep their parentheses."""
 
 
 class LeftOut(Exception):
@@ -103,15 +106,30 @@ class _Rendering:
 
     def _hole(self, hole: Hole, bound: Bound, depth: int) -> None:
         node = bound.nodes[0]
-        loose = level(node) < hole.level and level_of_place(node) < hole.level
+        binds = level(node)
+        for inner in self._file.inner.get(id(self._match), ()):
+            if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.level < binds:
+                binds = inner.rule.level
+        loose = binds < hole.level and (binds < level(node) or level_of_place(node) < hole.level)
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
         open_lines = is_syntax and not depth and breaks_line(node, self._file.syntax) and not in_brackets(self._match)
         if loose or open_lines:
             self._output.text("(")
-        self._bound(bound)
+        self._bound(self._without_parentheses(hole, bound))
         if loose or open_lines:
             self._output.text(")")
+
+    def _without_parentheses(self, hole: Hole, bound: Bound) -> Bound:
+        """Return what is in parentheses that only the old place needs."""
+        node = bound.nodes[0]
+        inner = next((child for child in node.children if child.named), None)
+        if hole.level != LOOSEST or node.kind != "parenthesized_expression" or inner is None:
+            return bound
+        is_plain = b"\n" not in self._file.syntax.data[node.start : node.end] and level(inner) >= _PLAIN
+        if is_plain and level(inner) < level_of_place(node):
+            return attrs.evolve(bound, start=inner.start, end=inner.end)
+        return bound
 
     def _bound(self, bound: Bound) -> None:
         """Write what a variable is in this place, with the places inside of it edited too."""

@@ -1,14 +1,18 @@
 """Applies rules to one file."""
 
-from collections.abc import Collection, Sequence
+import hashlib
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 
 import attrs
+import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import Scopes
-from lsp_server.refactor.candidates import may_have_place
-from lsp_server.refactor.checks import done_spans, why_not
+from lsp_server.refactor.bindings import UNKNOWN, Scopes
+from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places
+from lsp_server.refactor.checks import done_spans, is_same_thing, why_not
 from lsp_server.refactor.file_edit import FileEdit, Omission, Span, digest_of, edited
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.imports import SCRIPTS, imports_of
@@ -22,6 +26,9 @@ from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.sound import is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
 
+_WITH_MACROS = frozenset({"rust", "c", "cpp"})
+_NAMES_ALL = SCRIPTS | {"python"}
+"""Languages where a file defines or imports each name that it uses, apart from those of the language."""
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
 
@@ -32,11 +39,26 @@ def fits_language(rule: Rule, language: Language) -> bool:
 
 def may_fit(rules: RuleSet, data: bytes) -> bool:
     """Return whether a file has the literal parts of some rule. It is not parsed."""
-    return any(all(literal.encode() in data for literal in _literals(rule)) for rule in rules.rules)
+    return any(
+        all(literal.encode() in data for literal in _literals(one)) for rule in rules.rules for one in _widened(rule)
+    )
+
+
+def _widened(rule: Rule) -> Iterator[Rule]:
+    """Yield a rule, and the rules of what looks like its places."""
+    yield rule
+    for near in near_patterns(rule):
+        yield attrs.evolve(rule, pattern=(near.pattern,))
 
 
 def _literals(rule: Rule) -> list[str]:
     return [text for text in rule.literals() if "'" not in text and '"' not in text]
+
+
+def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
+    """Return whether a file may have a place of a rule, or something that looks like one."""
+    patterns = [rule.pattern, *((near.pattern,) for near in near_patterns(rule))]
+    return language.id in _WITH_MACROS or any(may_have_place(one, tree, data, language) for one in patterns)
 
 
 def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Collection[Span] | None = None) -> FileEdit:
@@ -49,7 +71,7 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Coll
     if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
         return FileEdit(path)
     tree = language.parse(source.data, None, PARSE_SECONDS)
-    if tree is None or not any(may_have_place(rule.pattern, tree, source.data, language) for rule in fitting):
+    if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
         return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only)
@@ -63,6 +85,7 @@ class _Rewriting:
         self._source, self._syntax = source, syntax
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
+        self._own = _own_spans(rules, source)
         self._left_out: dict[tuple[int, int], str] = {}
 
     def edit(self, path: str, only: Collection[Span] | None) -> FileEdit:
@@ -98,6 +121,23 @@ class _Rewriting:
             spans,
             self._omissions(),
             has_errors=self._syntax.errors > 0,
+            unknown=self._unknown(done),
+        )
+
+    def _unknown(self, places: Sequence[Place]) -> tuple[str, ...]:
+        """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""
+        if self._syntax.language.id not in _NAMES_ALL or self._scopes.imports_everything():
+            return ()
+        added = {one.bound for one in self._rules.imports.added}
+        return tuple(
+            sorted(
+                {
+                    name
+                    for place in places
+                    for name in place.rule.unbound
+                    if name not in added and self._scopes.binding(name, place.match.nodes[0]) == UNKNOWN
+                }
+            )
         )
 
     def _places(self) -> list[Place]:
@@ -105,20 +145,37 @@ class _Rewriting:
         found: list[Place] = []
         taken = Ranges[Match]()
         for rule in self._fitting:
-            done = done_spans(rule, self._syntax)
+            done = done_spans(rule, self._syntax, self._own or ())
             layout = layout_of(rule)
             for match in matches(rule.pattern, self._syntax):
                 if done.has(match) or not match.end > match.start:
                     continue
                 place = Place(rule, match, layout)
-                reason = why_not(place, self._scopes, self._rules.imports.added)
+                reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
                 if reason is not None:
                     self._leave_out(place, reason)
                 elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
                     found.append(place)
                     taken.add(match)
+        for rule in self._fitting:
+            self._leave_out_near(rule, taken)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
+
+    def _leave_out_near(self, rule: Rule, taken: Ranges[Match]) -> None:
+        """List what looks like a place of a rule and is none, so that nothing is missed in silence."""
+        done = done_spans(attrs.evolve(rule, repeats=True), self._syntax, self._own or ())
+        for match, reason in near_places(rule, self._syntax):
+            is_known = any(start <= match.start and match.end <= end for start, end in self._left_out)
+            is_place = any(
+                one.start == match.start or one.end == match.end for one in taken.touching(match.start, match.end)
+            )
+            if is_known or is_place or done.has(match) or not is_same_thing(rule, match, self._scopes):
+                continue
+            self._left_out[match.start, match.end] = reason
+        for span in in_macros(rule, self._syntax):
+            if not any(True for _ in taken.touching(*span)):
+                self._left_out.setdefault(span, "it is inside of a macro, whose tokens have no syntax")
 
     def _without_empty_bodies(self, places: Sequence[Place]) -> list[Place]:
         """Leave out the places that are deleted if nothing would be left of a body that needs something."""
@@ -181,6 +238,22 @@ class _Rewriting:
     def _span(self, start: int, end: int) -> Span:
         first = self._source.offset_of_byte(start)
         return Span(first, self._source.offset_of_byte(end), self._source.lines.at(first))
+
+
+def _own_spans(rules: RuleSet, source: Source) -> list[tuple[int, int]] | None:
+    """Return the parts of a text that are examples of the rules, in its bytes; None if it is no example's text."""
+    if not rules.own:
+        return None
+    data = source.data
+    plain = data.replace(b"\r\n", b"\n")
+    digest = hashlib.sha256(plain).hexdigest()
+    spans = [span for own in rules.own if own.digest == digest for span in own.spans]
+    if not any(own.digest == digest for own in rules.own):
+        return None
+    if len(plain) == len(data):
+        return spans
+    added = [match.start() - index for index, match in enumerate(re.finditer(rb"\r\n", data))]
+    return [(start + bisect_left(added, start), end + bisect_left(added, end)) for start, end in spans]
 
 
 def _clash(one: Match, other: Match) -> bool:

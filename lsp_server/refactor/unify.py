@@ -7,7 +7,7 @@ import attrs
 
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression_kind, is_list_kind
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Text, variables
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Text, variables
 from lsp_server.refactor.weight import weight
 
 Pair = tuple[tuple[Pattern, ...], tuple[Pattern, ...]]
@@ -79,7 +79,9 @@ def _one(first: Pattern, second: Pattern, table: _Table, parent: str) -> Pattern
     if isinstance(first, Rest) or isinstance(second, Rest):
         if isinstance(first, Rest) and isinstance(second, Rest):
             rest = table.rest((first,), (second,), first.separator or second.separator)
-            return attrs.evolve(rest, gap=first.gap)
+            limits = first.limit, second.limit
+            limit = Limit(limits[0].names | limits[1].names) if limits[0] and limits[1] else None
+            return attrs.evolve(rest, gap=first.gap, limit=limit)
         raise _Differ
     if isinstance(first, Leaf) and first == second:
         return first

@@ -9,6 +9,10 @@ def says_enough(before: Node, after: Node) -> bool:
     """Return whether an edit can be of these nodes alone."""
     if not is_unit(before) or not _may_follow(before, after) or _is_plain_list(before):
         return False
+    if before.parent is not None and before.parent.kind == "reference_type" and before.kind != after.kind:
+        return False  # a slice is no type by itself
+    if before.kind == "predefined_type" and before.children:
+        return False  # `any` is everywhere: what has this type says which one is meant
     if "assignment" in after.kind and "assignment" not in before.kind:
         return False  # in an argument an assignment would be a keyword argument
     if before.parent is not None and before.parent.kind == "jsx_expression":

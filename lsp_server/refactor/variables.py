@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from lsp_server.refactor.bindings import Scopes
+from lsp_server.refactor.bindings import Scopes, binds
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import (
     is_access,
@@ -32,6 +32,7 @@ _ASSIGNING = ("short_var_declaration", "typed_parameter", "default_parameter", "
               "required_parameter", "named_expression")  # fmt: skip
 
 
+_SMALL_FUNCTIONS = frozenset({"arrow_function", "lambda", "closure_expression", "lambda_expression"})
 Key = tuple[str, ...]
 
 
@@ -55,6 +56,8 @@ class Variables:
             return self.holes[key_of(node)]
         if key_of(node) in self.holes and self._may_vary(node):
             return self.holes[key_of(node)]
+        if self._is_bound_inside(node):
+            return self.holes.setdefault(key_of(node), Hole(f"X{len(self.holes)}", frozenset({node.kind})))
         if not self._varies(node):
             return self._fragment(node)
         hole = Hole(f"X{len(self.holes)}", frozenset(), self._is_value_receiver(node))
@@ -64,6 +67,22 @@ class Variables:
             hole = attrs.evolve(hole, kinds=frozenset({node.kind}))
         self.holes[key_of(node)] = hole
         return hole
+
+    def _is_bound_inside(self, node: Node) -> bool:
+        """Return whether a name is the parameter of a function in the code of the example: any name is as good."""
+        if not is_name(node) or is_fixed_name(node) or "all" in self._fixed:
+            return False
+        for above in node.ancestors():
+            if above.kind in _SMALL_FUNCTIONS and any(
+                leaf.text == node.text and is_name(leaf) and binds(leaf, above) == "parameter"
+                for child in above.children
+                if child.field in ("parameters", "parameter")
+                for leaf in child.leaves()
+            ):
+                return True
+            if any(above is top for top in self._change.before):
+                return False
+        return False
 
     def _is_all(self, node: Node) -> bool:
         """Return whether a node is all there is: a rule for whatever is there says nothing."""
@@ -139,7 +158,7 @@ class Variables:
 
     def _fragment(self, node: Node) -> Hole | None:
         """Return a hole for the content of a string that is a part of another string after the edit."""
-        if not is_string_content(node) or "name" in self._fixed:
+        if not is_string_content(node) or {"content", "all"} & self._fixed:
             return None
         if not any(is_string_content(other) and _contains(other.text, node.text) for other in self._new):
             return None

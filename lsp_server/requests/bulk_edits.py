@@ -9,10 +9,11 @@ from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
 from lsp_server.bulk.current_files import Choice, Ready, ready
-from lsp_server.bulk.draft import Draft, NotApplied, counted
+from lsp_server.bulk.draft import Draft, NotApplied
 from lsp_server.bulk.shown import Drafts, choices, shown, sure_ids
 from lsp_server.bulk.workspace_edit import EditForm
 from lsp_server.bulk_messages import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
+from lsp_server.refactor.file_edit import counted
 from lsp_server.requests.bulk_work import BulkWork
 from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session

@@ -31,6 +31,7 @@ class InlineCompletions:
             params.text_document.uri,
             lambda snapshot: cursor_of(snapshot, params, self._session.encoding),
             candidates=1 if automatic else MAX_SUGGESTIONS,
+            waits=True,
         )
         suggestions = await self._suggestions.find(request)
         items = [each.cursor.item(each.text, each.tag.command()) for each in suggestions]

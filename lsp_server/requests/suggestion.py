@@ -34,12 +34,15 @@ class SuggestionRequest:
     `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
     gate, and the engine is asked again. What is on the screen stays the first, so that the editor goes on from there.
     If there is nothing to show, the user is told why.
+
+    `waits`: an automatic request waits for an engine that starts, as long as nothing newer comes.
     """
 
     asker: str
     uri: str
     cursor: Callable[[Snapshot], Cursor]
     candidates: int = 1
+    waits: bool = False
 
     @property
     def automatic(self) -> bool:

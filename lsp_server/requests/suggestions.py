@@ -6,7 +6,8 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import attrs
 
@@ -31,8 +32,11 @@ from lsp_server.suggest.reuse import Rest, Reuse, further, longer
 
 _logger = logging.getLogger(__name__)
 
+_Answer = TypeVar("_Answer")
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
+_STARTED_MS = 2000.0
+"""What a suggestion may take that has waited for the start of the engine."""
 
 
 class Suggestions:
@@ -49,7 +53,7 @@ class Suggestions:
         self._ahead = Ahead(session, self._restraint)
         self._asked: dict[str, int] = {}
         """The offer of each document that the user asked for last."""
-        self._running: dict[tuple[str, str], asyncio.Task[Filled]] = {}
+        self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self.why = Why(session)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
@@ -127,15 +131,20 @@ class Suggestions:
         return await self._find_at(request, cursor, snapshot)
 
     async def _find_in_entry(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
-        """Return what is suggested without the menu, if it begins with the entry that the editor selected there.
+        """Return what is suggested without the menu, if it begins with the entry that the editor selected, and goes on.
 
-        The editor draws nothing else. What would follow that entry is no suggestion: nobody chose the entry.
+        The editor draws nothing else, and the menu says the entry itself. What would follow that entry alone is no
+        suggestion: nobody chose the entry.
         """
         typed = cursor.without_entry(snapshot)
         if typed is None:
             return []
         entry = cursor.inserted.removeprefix(cursor.replaced)
-        found = [each for each in await self._find_at(request, typed, snapshot) if each.text.startswith(entry)]
+        found = [
+            each
+            for each in await self._find_at(request, typed, snapshot)
+            if each.text.startswith(entry) and each.text != entry
+        ]
         if not found:
             self._restraint.showed(snapshot, typed.offset, "")
             self._ahead.forget(request.uri)
@@ -173,14 +182,25 @@ class Suggestions:
         session, restraint = self._session, self._restraint
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
-        # Only who asked has waited: the editor may have sent its settings meanwhile, and they may exclude this file.
-        if client is None or (not request.automatic and session.why_not_served(request.uri) is not None):
+        has_waited = client is None and request.waits
+        if has_waited:
+            client = await self._newest(request, session.link.started())
+        # Meanwhile the editor may have sent its settings, which may exclude this file.
+        if (
+            client is None
+            or session.why_not_served(request.uri) is not None
+            or not session.documents.is_current(snapshot)
+        ):
             return []
         settings = session.configuration.settings
         price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
         settings = attrs.evolve(settings, gate=price)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
-        filled = self._ahead.take(request.uri, client, plan.fill) or await self._newest(request, client, plan.fill)
+        fill = plan.fill
+        if has_waited:
+            # The first pass of an engine is its slowest, and another second is little to somebody who waits.
+            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _STARTED_MS))
+        filled = self._ahead.take(request.uri, client, fill) or await self._filled(request, client, fill)
         if filled is None or not session.documents.is_current(snapshot):
             return []
         presented = self._presented(request, plan, filled, here)
@@ -235,16 +255,21 @@ class Suggestions:
         except TimeoutError:
             raise EngineUnavailable("the engine is still starting; ask again in a moment") from None
 
-    async def _newest(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
+    async def _filled(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
         started = time.perf_counter()
-        running = asyncio.create_task(self._session.link.fill(client, fill))
+        filled = await self._newest(request, self._session.link.fill(client, fill))
+        if filled is not None:
+            self._session.board.took((time.perf_counter() - started) * 1000)
+        return filled
+
+    async def _newest(self, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]) -> _Answer | None:
+        """Return what `work` returns, or None when a newer request or an edit cancelled it."""
+        running = asyncio.create_task(work)
         key = (request.uri, request.asker)
         self._running[key] = running
         try:
-            filled = await running
-            self._session.board.took((time.perf_counter() - started) * 1000)
-            return filled
+            return await running
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():

@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
+from engine.protocol.plain_text import plain
 from lsp_server.refactor.command import FAILED, LEFT_OUT, check_form, leave, save_all, targets_of
-from lsp_server.refactor.report import as_diff
+from lsp_server.refactor.file_edit import counted
+from lsp_server.refactor.report import as_diff, shown
 from lsp_server.refactor.search import Caps, Found
 from lsp_server.settings import Settings
 from lsp_server.slots.files import Filled, Todo, fill_files, slots_of
@@ -29,7 +31,7 @@ _MaxPlaces = Annotated[int, typer.Option(min=1, help="The most places.")]
 _MaxFiles = Annotated[int, typer.Option(min=1, help="The most files that are searched.")]
 _MaxSeconds = Annotated[float, typer.Option(min=0.1, help="The most seconds of filling.")]
 _MODEL, _CAPS = Settings().model, Caps(seconds=600.0)
-_err = Console(stderr=True, highlight=False)
+_err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @attrs.frozen
@@ -113,19 +115,19 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, caps: C
     try:
         filled = _filled(kind, todo, model, caps)
     except MidspanError as error:
-        typer.echo(f"midspan: {error}", err=True)
+        typer.echo(plain(f"midspan: {error}"), err=True)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         typer.echo("midspan: interrupted; nothing was changed", err=True)
         raise typer.Exit(130) from None
     found = [Found(one.target, one.edit.file_edit(with_doubtful=output.doubtful)) for one in filled]
-    failures = 0
+    failed = False
     if output.json:
         typer.echo(as_json(filled, todo.reached))
     elif output.apply:
-        failures = save_all(found)
+        failed = not save_all(found)
     else:
-        typer.echo(as_diff(found), nl=False)
+        typer.echo(shown(as_diff(found)), nl=False)
     doubtful = sum(place.doubtful for one in filled for place in one.edit.places) if not output.doubtful else 0
     for line in lines(filled, with_doubtful=output.doubtful):
         typer.echo(line, err=True)
@@ -136,16 +138,16 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, caps: C
     places, files = sum(len(one.edit.places) for one in found), sum(bool(one.edit.places) for one in found)
     left_out = sum(len(one.edit.left_out) for one in found)
     more = f", {doubtful} doubtful: --doubtful takes them" if doubtful else ""
-    done = "filled" if output.apply and not failures else "found"
-    typer.echo(f"{places} places in {files} files {done}, {left_out} left out{more}", err=True)
-    if failures:
+    done = "filled" if output.apply and not failed else "found"
+    typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out{more}", err=True)
+    if failed:
         raise typer.Exit(FAILED)
     if left_out or doubtful or todo.reached:
         raise typer.Exit(LEFT_OUT)
 
 
 def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[Filled]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("filling", total=todo.places)
         return asyncio.run(fill_files(kind, todo, model, caps, lambda: bar.advance(task)))

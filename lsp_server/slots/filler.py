@@ -17,7 +17,7 @@ from lsp_server.suggest.pipeline import Plan
 TOGETHER = 12
 """Holes that are with the engine at a time. It takes 16 into a pass, so an editor's suggestion finds room."""
 BESIDE_TYPING = 4
-"""In an editor fewer: the user goes on typing, and a suggestion shares its passes with them (benchmarks/slots.py)."""
+"""In an editor fewer: the user goes on typing, and a suggestion shares its passes with them (benchmarks/quality)."""
 _BUDGET_MS = 300_000.0
 """The time counts from when the engine reads the request, and most of it may be spent waiting for the others."""
 _MAX_TOKENS: dict[Shape, int] = {"body": 128, "expression": 48, "type": 24, "docstring": 40}

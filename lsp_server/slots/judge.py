@@ -29,7 +29,7 @@ class Gate:
     doubtful: float
 
 
-# By the fills of held-out packages (benchmarks/slots.py): of the types from 0.9 on 19 of 21 were what had been there,
+# By the fills of held-out packages (benchmarks/quality): of the types from 0.9 on 19 of 21 were what had been there,
 # of those from 0.5 to 0.9 half; of the bodies from 0.5 on 9 of 12.
 GATES: dict[Shape, Gate] = {
     "type": Gate(0.9, 0.5),

@@ -22,6 +22,8 @@ _UNIT = re.compile(
     r"|[^\w\s()\[\]{}\"'`,;]+?(?=[$@#]?\w|[\s()\[\]{}\"'`,;]|$)"
     r"|\S"
 )
+_MOST_START, _MOST_ENDS = 400, 64
+"""Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
 _PAIRED = frozenset("()[]{}\"'`")
 _SEPARATED = re.compile(r"[,;]\s*$")
 """What a start must end with before a word, so that the word is the next argument or item."""
@@ -77,15 +79,15 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
     comment, or with the text that follows the cursor. Before a word it ends with what separates it from the word.
     """
     line, indent, begin = _first_line(candidate, text, hole)
-    best = Worthy()
-    for end in (unit.end() for unit in _UNIT.finditer(line) if begin >= 0):
+    starts: list[Worthy] = []
+    for end in (unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0):
         if is_before_word(hole):
             end += len(line[end:]) - len(line[end:].lstrip())
         confidence = start_confidence(candidate, begin, begin + end - indent)
-        worth = price.worth(confidence, end - indent)
-        if worth > 0 and worth >= best.worth and _can_end(line[:end], hole, language):
-            best = Worthy(line[:end], confidence, worth)
-    return best
+        if (worth := price.worth(confidence, end - indent)) > 0:
+            starts.append(Worthy(line[:end], confidence, worth))
+    starts.sort(key=lambda start: (start.worth, len(start.text)), reverse=True)
+    return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
 
 
 def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> Worthy:

@@ -15,6 +15,10 @@ _LONGEST = 30
 """Characters. Few suggestions that are right are longer, so what only these would be worth is not waited for."""
 
 
+SURE = 0.9
+"""The confidence from which the rule "threshold" commits tokens together."""
+
+
 @attrs.frozen
 class Plan:
     """A hole in `snapshot`, the request for the engine, and the settings that decide how its answer is presented."""
@@ -69,9 +73,13 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     """Shape the candidates of `filled`, hide what is not worth its price, and return what remains, best first.
 
     Equal texts are returned once. With a gate of 0, each candidate is returned whole, unless shaping removes all of it.
+    What a model that denoises wrote in one step is hidden unless it is sure of each token: they were chosen apart.
     """
     presented: dict[str, Presented] = {}
+    at_once = filled.steps <= 1 and filled.rule in ("threshold", "entropy")
     for candidate in filled.candidates:
+        if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
+            continue
         shaped = shape(candidate.text, plan.hole, plan.snapshot, plan.settings.max_lines)
         result = gated(candidate, shaped, plan.hole, plan.snapshot.language, plan.settings) if shaped else None
         if result is not None:

@@ -61,9 +61,13 @@ class Offer:
     def may_grow(self, rest: str, snapshot: Snapshot, offset: int) -> bool:
         """Return whether `rest` belongs to a start of a line, and the user typed along it since the engine was asked.
 
-        The model knows one more character now, so it may be sure of more.
+        The model knows one more character now, so it may be sure of more. Not at the key for which the editor closed a
+        bracket by itself: it has taken the suggestion off the screen, and the sooner it is back the better.
         """
-        return offset > self.asked_at and snapshot.text[self.offset : offset] + rest in self.starts
+        typed, after = snapshot.text[self.offset : offset], snapshot.text[offset:]
+        if typed[-1:] in BRACKETS and after.startswith(BRACKETS[typed[-1]]) and after != self.after:
+            return False
+        return offset > self.asked_at and typed + rest in self.starts
 
 
 @attrs.frozen

@@ -15,7 +15,12 @@ _MIN_UNUSUAL = 6
 """Characters. A shorter text may come twice by chance."""
 _MAX_CYCLE_LINES = 4
 _MAX_REPEATS = 2
-_STUTTER = re.compile(r"((?=\S*\w)\S.{1,30}?)\1{4,}.{0,30}$")
+_ONLY_MARKS, _PAIRED_MARK = re.compile(r"[()\[\]{}\"'`\s;:,.]*"), re.compile(r"[()\[\]{}\"'`]")
+_STUTTER = re.compile(r"((?=\S*\w)\S.{1,30}?)(?:\1){4,}+.{0,30}$")
+_STUTTER_WINDOW = 400
+"""Characters at the end of a line. Each may begin a unit of each length, so time grows with the square of this."""
+_MOST_CHARACTERS = 4_000
+"""Of a fill. No suggestion that anybody reads is longer, and all that follows looks at each part of it."""
 
 
 def shape(text: str, hole: Hole, snapshot: Snapshot, max_lines: int) -> str | None:
@@ -24,12 +29,13 @@ def shape(text: str, hole: Hole, snapshot: Snapshot, max_lines: int) -> str | No
     The result does not repeat what follows, closes no bracket that is already closed, keeps the hole's indentation, has
     at most `max_lines` lines, and adds no syntax error to the document.
     """
-    fill = _readable(text)
+    fill = _readable(text[:_MOST_CHARACTERS])
     if hole.extent == "line":
         fill = fill.split("\n", 1)[0]
     else:
-        fill = until_dedent(fitted(fill, hole, snapshot.language), hole, snapshot.language)
-    fill = _without_repetition("\n".join(fill.split("\n")[:max_lines]))
+        fill = "\n".join(fitted(fill, hole, snapshot.language).split("\n")[:max_lines])
+        fill = until_dedent(fill, hole, snapshot.language)
+    fill = _without_repetition(fill)
     fill = without_what_follows(fill, hole, snapshot.language)
     if not fill.strip():
         return None
@@ -72,7 +78,7 @@ def _without_rest_of_line(fill: str, line_after: str) -> str:
     `_without_closed_brackets` decides about them.
     """
     rest = line_after.strip()
-    if not rest or re.fullmatch(r"[()\[\]{}\"'`\s;:,.]*[()\[\]{}\"'`][()\[\]{}\"'`\s;:,.]*", rest):
+    if not rest or (_ONLY_MARKS.fullmatch(rest) and _PAIRED_MARK.search(rest)):
         return fill
     index = fill.find(rest)
     if index >= 0 and _is_unusual(rest):
@@ -143,9 +149,13 @@ def _without_repetition(fill: str) -> str:
             if stop - start > size * _MAX_REPEATS and any(line.strip() for line in cycle):
                 lines = lines[: start + size]
                 break
-    stutter = _STUTTER.search(lines[-1])
+    skipped = max(len(lines[-1]) - _STUTTER_WINDOW, 0)
+    stutter = _STUTTER.search(lines[-1], skipped)
     if stutter:
-        lines[-1] = lines[-1][: stutter.start() + len(stutter.group(1))]
+        begin, unit = stutter.start(), stutter.group(1)
+        while lines[-1].endswith(unit, 0, begin):  # it began before the window
+            begin -= len(unit)
+        lines[-1] = lines[-1][: begin + len(unit)]
     return "\n".join(lines)
 
 

@@ -5,20 +5,18 @@ All functions read the disk. Call them in a thread, never on the event loop.
 
 import itertools
 import logging
-import os
-import subprocess
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 import attrs
 
+from lsp_server.workspace.git import GitFailed, Repository
 from lsp_server.workspace.rules import Rules
 from lsp_server.workspace.walk import IgnoreRules, walk
 
 _logger = logging.getLogger(__name__)
 
 MAX_FILES = 20_000
-_GIT_TIMEOUT_S = 20.0
 _FEW = 100
 """So many paths fit on git's command line on every system. For more, all files are listed."""
 
@@ -42,9 +40,9 @@ def examine(folder: str, changed: Collection[str], known: Collection[str], rules
     A changed folder or .gitignore can change everything, so then all files are listed again.
     """
     full = {path: Path(folder, path) for path in changed}
-    files = [path for path in changed if full[path].is_file()]
+    files = [path for path in changed if _is(full[path].is_file)]
     known_files = [path for path in files if path in known]
-    if any(PurePosixPath(path).name == ".gitignore" or full[path].is_dir() for path in changed):
+    if any(PurePosixPath(path).name == ".gitignore" or _is(full[path].is_dir) for path in changed):
         every = learnable_files(folder, rules, near)
         gone = set(known).difference(every)
         present = {*known_files, *every}.difference(gone, set(known).difference(known_files))
@@ -53,6 +51,14 @@ def examine(folder: str, changed: Collection[str], known: Collection[str], rules
         gone = {path for path in known if missing and _is_at_or_below(path, missing)}
         present = {*known_files, *_listed(folder, rules.allowed(folder, (path for path in files if path not in known)))}
     return Changes(sorted(present, key=_distance_from(near)), list(gone))
+
+
+def _is(kind: Callable[[], bool]) -> bool:
+    """Return what is asked of a path; False for one that the system cannot have, such as one that is too long."""
+    try:
+        return kind()
+    except (OSError, ValueError):
+        return False
 
 
 def _listed(folder: str, paths: Sequence[str]) -> Collection[str]:
@@ -77,33 +83,19 @@ def _list_among(folder: str, paths: Sequence[str]) -> list[str]:
 
 
 def _ask_git(folder: str, paths: Sequence[str] = ()) -> list[str] | None:
-    """Return the files that git tracks, and those that it neither tracks nor ignores; None without git or repository.
-
-    A repository may be a stranger's, so its settings must not start a program: core.fsmonitor could.
-    """
-    command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "ls-files", "-z"]
-    command += ["--cached", "--others", "--exclude-standard", "--", *paths]
-    # Git's own variables could name another repository: an editor may run inside a commit hook.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    """Return the files that git tracks, or neither tracks nor ignores; None without git or a repository."""
     try:
-        answer = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_GIT_TIMEOUT_S,
-            check=True,
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        _logger.debug("git lists no files (%s); the folder is walked", type(error).__name__)
+        options = ("-z", "--cached", "--others", "--exclude-standard", "--", *paths)
+        listing = Repository.of(folder).ask("ls-files", *options)
+    except GitFailed as error:
+        _logger.debug("git lists no files (%s); the folder is walked", error.code)
         return None
-    return list(dict.fromkeys(_names(answer.stdout)))
+    return list(dict.fromkeys(_names(listing)))
 
 
 def _names(listing: bytes) -> Iterable[str]:
-    for name in listing.split(b"\0"):
+    # A listing that was too long has no whole name at its end.
+    for name in listing.split(b"\0")[:-1]:
         try:
             path = name.decode()
         except UnicodeDecodeError:

@@ -38,7 +38,7 @@ class Folders:
     def use(self, names: Iterable[str]) -> None:
         """Use these folders instead of the ones before."""
         self._names = list(names)
-        self._real = list(dict.fromkeys(os.path.realpath(name) for name in self._names))
+        self._real = [name for name in dict.fromkeys(map(os.path.realpath, self._names)) if _is_utf8(name)]
 
     def place_of(self, path: str) -> Place | None:
         """Return the place of a file in the innermost folder that has it; None for a file outside all folders."""
@@ -49,8 +49,19 @@ class Folders:
         if not self._real or not PurePath(path).is_absolute():
             return []
         real = os.path.realpath(path)
+        if not _is_utf8(real):
+            return []
         folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
         return [
             Place(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
             for folder in sorted(folders, key=len, reverse=True)
         ]
+
+
+def _is_utf8(path: str) -> bool:
+    """Return whether a message can have a real path: a link may lead to a name that is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -78,6 +78,8 @@ class FolderLearner:
         """The files that the engine may have from an earlier session, and did not get in this one."""
         self._unread: deque[str] = deque()
         self._changed: dict[str, None] = {}
+        self._turns: dict[str, object] = {}
+        """The latest text of each file that is made ready."""
         self._sending = 0
         """Files that the engine has not yet learned."""
         self._only_changes = False
@@ -203,7 +205,11 @@ class FolderLearner:
         if text is None or language is None or not is_learnable(text):
             await self._forget([path])
             return
-        text = context_text(text)
+        turn = self._turns[path] = object()
+        text = await asyncio.to_thread(context_text, text)
+        if self._turns.get(path) is not turn:  # a newer text came meanwhile, or the file is to be forgotten
+            return
+        del self._turns[path]
         digest = hash(text)
         if self._known.get(path) == digest:
             return
@@ -221,6 +227,9 @@ class FolderLearner:
             self._sending -= 1
 
     async def _forget(self, paths: Iterable[str]) -> None:
+        paths = list(paths)
+        for path in paths:
+            self._turns.pop(path, None)
         known = [path for path in paths if self._known.pop(path, None) is not None or path in self._kept]
         self._kept.difference_update(known)
         for start in range(0, len(known), _PATHS_A_FRAME):

@@ -1,17 +1,62 @@
-"""Reads one file of a workspace, without a way out of its folder.
+"""What a path in a workspace is, and how a file there is opened: without a way out of the folder.
 
-Processes that search start with this module, so it imports little.
+Everybody who lists, reads or writes files of a workspace asks here. The names may come from an index, a tree or an
+archive that a stranger made. Processes that search start with this module, so it imports little.
 """
 
+import errno
 import os
+import re
 import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MAX_FILE_BYTES = 200_000
 """Larger files are data or generated code."""
 _BINARY_CHECK = 8192
+_MOST_PATH = 4096
 # O_NONBLOCK: to open a pipe must not wait for its writer. Windows has neither pipes among files nor these flags.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+_HAS_FOLDERS = os.open in os.supports_dir_fd
+_SKIPPED = dict.fromkeys((0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+"""Characters in names that some file systems skip."""
+_UNNAMEABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters would be commands of a terminal; surrogates are bytes of a name that is not UTF-8."""
+
+
+def is_inside(path: str) -> bool:
+    """Return whether a path with slashes can name a file in a folder, and none of git's own. The disk is not read.
+
+    False for an absolute path, one with "." or "..", and one that no system or message can name.
+    """
+    if not path or len(path) > _MOST_PATH or _UNNAMEABLE.search(path):
+        return False
+    if sys.platform == "win32" and ("\\" in path or ":" in path):
+        return False
+    return all(part not in ("", ".", "..") and not _is_git(part) for part in path.split("/"))
+
+
+def _is_git(part: str) -> bool:
+    """Return whether a name is ".git" for any file system: Windows drops what is at its end, macOS characters in it."""
+    if ".g" not in part.lower() and "git~" not in part.lower() and part.isascii():
+        return False
+    name = part.translate(_SKIPPED).lower().partition(":")[0].rstrip(" .")
+    return name in (".git", "git~1")
+
+
+@contextmanager
+def folder_of(folder: str, path: str) -> Iterator[tuple[int | None, str]]:
+    """Open the folder that a file is in, without following a link: its descriptor, and the file's name in it.
+
+    On Windows the descriptor is None and the name a full path. Raises OSError, also for a path that is not inside.
+    """
+    if not is_inside(path):
+        raise OSError(errno.EPERM, "it is outside the folder")
+    with _parent(folder, path) as found:
+        yield found
 
 
 def read_text(folder: str, path: str) -> str | None:
@@ -24,22 +69,67 @@ def read_text(folder: str, path: str) -> str | None:
 
 
 def read_bytes(folder: str, path: str) -> bytes | None:
-    """Return the start of a file, as much as fits; None for one that cannot be read, or is a symlink or below one."""
-    full = str(Path(folder, path))
+    """Return the bytes of a file; None for one that cannot be read, is too large, or is a symlink or below one."""
     try:
-        if os.path.normcase(os.path.realpath(full)) != os.path.normcase(full):
-            return None
-        descriptor = os.open(full, _FLAGS)
-    except (OSError, ValueError):  # ValueError: a NUL in the name
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MAX_FILE_BYTES + 1)
+        with folder_of(folder, path) as (parent, name):
+            return _read(parent, name, MAX_FILE_BYTES)
     except OSError:
         return None
+
+
+def read_real(full: str, most_bytes: int) -> bytes:
+    """Return the bytes of a file by its real path. Raises OSError if it is large, no file, or below a link by now."""
+    drive, path = os.path.splitdrive(full)
+    try:
+        with _parent(drive + os.sep, path.replace(os.sep, "/").lstrip("/")) as (parent, name):
+            return _read(parent, name, most_bytes)
+    except ValueError:  # a NUL
+        raise OSError(errno.EINVAL, "no system has such a name") from None
+
+
+@contextmanager
+def _parent(folder: str, path: str) -> Iterator[tuple[int | None, str]]:
+    *parents, name = path.split("/")
+    if not _HAS_FOLDERS:
+        full = str(Path(folder, path))
+        if os.path.normcase(os.path.realpath(full)) != os.path.normcase(full):
+            raise OSError(errno.ELOOP, "it is a link")
+        yield None, full
+        return
+    descriptor = os.open(folder, _FOLDER_FLAGS)
+    try:
+        for parent in parents:
+            inner = os.open(parent, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def open_file(parent: int | None, name: str) -> int:
+    """Open a regular file of an open folder (`folder_of`). Raises OSError for all else; a pipe is not waited for."""
+    descriptor = os.open(name, _FLAGS, dir_fd=parent)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return descriptor
+
+
+def read_open(descriptor: int, most_bytes: int) -> bytes:
+    """Return the bytes of an open file. Raises OSError if there are more than `most_bytes`."""
+    size = os.fstat(descriptor).st_size
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        data = file.read(most_bytes + 1) if size <= most_bytes else b""
+    if max(size, len(data)) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes")
+    return data
+
+
+def _read(parent: int | None, name: str, most_bytes: int) -> bytes:
+    descriptor = open_file(parent, name)
+    try:
+        return read_open(descriptor, most_bytes)
     finally:
         os.close(descriptor)
 

@@ -7,6 +7,7 @@ import attrs
 from lsp_server.documents.exclusion import why_secret
 from lsp_server.languages.registry import language_for
 from lsp_server.settings import Settings
+from lsp_server.workspace.reading import is_inside
 
 
 @attrs.frozen
@@ -22,6 +23,8 @@ class Rules:
 
     def language_of(self, folder: str, path: str) -> str | None:
         """Return the id of a file's language; None for a file that must not be learned. The file is not opened."""
+        if not is_inside(path):
+            return None
         language = language_for("", path)
         if not language.extensions or language.id in self.languages_off:
             return None

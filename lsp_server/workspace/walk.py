@@ -1,11 +1,11 @@
 """The files of a folder that git does not know: a walk that leaves out what .gitignore files name."""
 
+import itertools
 import os
 import time
 from collections import deque
 
-from pathspec import GitIgnoreSpec
-
+from lsp_server.workspace.ignore_file import IgnoreFile
 from lsp_server.workspace.reading import read_text
 
 MAX_ENTRIES = 200_000
@@ -19,24 +19,24 @@ class IgnoreRules:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self._specs: dict[str, IgnoreFile | None] = {}
 
     def ignores(self, path: str) -> bool:
         """Return whether a file, or one of the folders on the way to it, is ignored."""
         parts = path.split("/")
         folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        return any(self.ignores_folder(folder) for folder in folders) or self._ignores(path, "")
+        return any(self.ignores_folder(folder) for folder in folders) or self._ignores(path, False)
 
     def ignores_folder(self, path: str) -> bool:
         """Return whether a folder is ignored, apart from the folders on the way to it."""
         name = path.rpartition("/")[2]
-        return name.startswith(".") or name in _NEVER_WALKED or self._ignores(path, "/")
+        return name.startswith(".") or name in _NEVER_WALKED or self._ignores(path, True)
 
     def ignores_file(self, path: str) -> bool:
         """Return whether a file is ignored, apart from the folders on the way to it."""
-        return self._ignores(path, "")
+        return self._ignores(path, False)
 
-    def _ignores(self, path: str, ending: str) -> bool:
+    def _ignores(self, path: str, is_folder: bool) -> bool:
         # The nearest .gitignore that says anything about the path decides, as in git.
         folder = path
         while folder:
@@ -44,15 +44,15 @@ class IgnoreRules:
             spec = self._spec(folder)
             if spec is not None:
                 inside = path[len(folder) + 1 :] if folder else path
-                include = spec.check_file(inside + ending).include
-                if include is not None:
-                    return include
+                said = spec.ignores(inside, is_folder)
+                if said is not None:
+                    return said
         return False
 
-    def _spec(self, folder: str) -> GitIgnoreSpec | None:
+    def _spec(self, folder: str) -> IgnoreFile | None:
         if folder not in self._specs:
             text = read_text(self._folder, f"{folder}/.gitignore" if folder else ".gitignore")
-            self._specs[folder] = _parse(text) if text is not None else None
+            self._specs[folder] = IgnoreFile.of(text) if text is not None else None
         return self._specs[folder]
 
 
@@ -68,6 +68,8 @@ def walk(folder: str) -> list[str]:
         parent = waiting.popleft()
         for entry in _entries(f"{folder}/{parent}"):
             entries += 1
+            if entries > MAX_ENTRIES or time.monotonic() > deadline:
+                break
             path = f"{parent}/{entry.name}" if parent else entry.name
             if _is_folder(entry):
                 if not rules.ignores_folder(path):
@@ -80,7 +82,7 @@ def walk(folder: str) -> list[str]:
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(itertools.islice(entries, MAX_ENTRIES), key=lambda entry: entry.name)
     except OSError:
         return []
 
@@ -97,20 +99,3 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return entry.is_file(follow_symlinks=False)
     except OSError:
         return False
-
-
-def _parse(text: str) -> GitIgnoreSpec:
-    lines = text.splitlines()
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
-
-
-def _is_pattern(line: str) -> bool:
-    """Git skips a line that is no pattern; pathspec refuses the whole file for it."""
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True

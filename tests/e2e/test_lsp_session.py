@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import Editor, engine_home
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from support.lsp_editor import Editor, engine_home
 
 from engine.library.resolve import EMBEDDED_FOLDER
 

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -43,11 +44,11 @@ class Home:
         """Run `midspan setup` and return what it says on both outputs."""
         return self.ask(sys.executable, "-m", "engine.cli", "setup", *arguments, status=status)
 
-    def ask(self, *command: str, status: int = 0) -> str:
-        """Run a program as this home's user and return what it says on both outputs."""
+    def ask(self, *command: str, status: int = 0, also: Mapping[str, str] | None = None) -> str:
+        """Run a program as this home's user, with `also` in its environment; return what it says on both outputs."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MIDSPAN_"))}
         places = {"HOME": str(self.folder), "MIDSPAN_DATA_DIR": str(self.folder / "data")}
-        environment = {**kept, **places, "PATH": f"{self.programs}:/usr/bin:/bin"}
+        environment = {**kept, **places, "PATH": f"{self.programs}:/usr/bin:/bin", **(also or {})}
         program = shutil.which(command[0], path=environment["PATH"])
         assert program, command
         done = subprocess.run(
@@ -90,7 +91,7 @@ def test_neovims_plugin_is_written_and_taken_back(home: Home) -> None:
     assert "done: write the plugin" in home.run("neovim")
     plugin = home.folder / ".local/share/nvim/site/pack/midspan/start/midspan"
     assert (plugin / "lua/midspan/init.lua").exists()
-    assert "midspan-lsp" in (plugin / "plugin/zz_setup.lua").read_text()
+    assert "midspan-lsp" in (plugin / "lua/midspan/installed.lua").read_text()
     assert "done" in home.run("neovim")
     home.run("--remove")
     assert home.files() == {}
@@ -124,7 +125,7 @@ def test_a_plugin_that_cannot_be_written_is_one_line_and_leaves_nothing(home: Ho
 def test_a_file_that_was_changed_is_left_and_said(home: Home) -> None:
     home.has_real("nvim")
     home.run("neovim")
-    changed = home.folder / ".local/share/nvim/site/pack/midspan/start/midspan/plugin/zz_setup.lua"
+    changed = home.folder / ".local/share/nvim/site/pack/midspan/start/midspan/lua/midspan/installed.lua"
     changed.write_text("-- mine")
     assert "is not as setup wrote it; move it away" in home.run("neovim", status=1)
     assert f"{changed} was changed, so it is left" in home.run("--remove", "neovim")
@@ -185,6 +186,41 @@ def test_without_a_built_extension_one_line_says_how_to_build_it(home: Home) -> 
 
 def test_an_editor_that_is_not_here_is_said(home: Home) -> None:
     assert "not done: cursor is not on the PATH" in home.run("cursor", status=1)
+
+
+def test_all_that_midspan_keeps_is_named_and_removed_with_all(home: Home) -> None:
+    home.has_real("nvim")
+    home.has("git", "#!/bin/sh\n")
+    folders = {"MIDSPAN_DATA_DIR": "", "XDG_RUNTIME_DIR": str(home.folder / "run")}
+    (home.folder / "run").mkdir(mode=0o700)
+    midspan = (sys.executable, "-m", "engine.cli")
+    home.ask(*midspan, "setup", "neovim", also=folders)
+    home.ask(*midspan, "models", "use", "embedded", also=folders)
+    home.ask(*midspan, "engine", "start", also=folders)
+    (home.folder / ".local/share/midspan/statistics.jsonl").write_text("{}\n")
+
+    said = home.ask(*midspan, "setup", "--remove", also=folders)
+    assert "midspan (statistics)" in said
+    assert "remove them too: midspan setup --remove --all" in said
+    assert home.ask(*midspan, "engine", "status", also=folders), "nothing but the editors is touched"
+
+    said = home.ask(*midspan, "setup", "--remove", "--all", also=folders)
+    assert "ended the engine of embedded" in said
+    home.ask(*midspan, "engine", "status", also=folders, status=1)
+    left = [path for path in home.files() if "midspan" in path.lower()]
+    assert left == []
+
+
+def test_a_folder_that_a_variable_names_may_be_shared_and_is_left(home: Home) -> None:
+    (home.folder / "data").mkdir()
+    (home.folder / "data" / "mine.txt").write_text("mine")
+    assert f"left {home.folder / 'data'} (statistics)" in home.run("--remove", "--all")
+    assert (home.folder / "data" / "mine.txt").exists()
+
+
+def test_all_is_for_removing_and_takes_no_names(home: Home) -> None:
+    assert "--all is for `setup --remove --all`" in home.run("--all", status=2)
+    assert "--all is for `setup --remove --all`" in home.run("--remove", "--all", "neovim", status=2)
 
 
 def test_a_damaged_receipt_is_one_line(home: Home) -> None:

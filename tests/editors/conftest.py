@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 from vscode_window import kept_on_failure
 from workbench import Workbench
 

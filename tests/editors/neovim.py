@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
-from lsp_editor import PATIENCE_S
+from support.lsp_editor import PATIENCE_S
 
 pynvim = pytest.importorskip("pynvim", reason="pynvim is not installed: make setup")
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from git_folder import repository
 from neovim import Neovim
+from support.git_folder import repository
 
 APP = "import http\n\nhttp.get(one)\n\n\nhttp.get(two)\nprint(3)\nhttp.get(three)\n"
 OTHER = "import http\n\n\ndef load():\n    name = '🦊', http.get(four)  # ü\n    return name\n"

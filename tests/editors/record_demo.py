@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from git_folder import repository
-from lsp_editor import PATIENCE_S, engine_home
 from moving_picture import Frame, animated_svg
 from neovim import PROGRAM, ROOT, Setup, environment, write_init
+from support.git_folder import repository
+from support.lsp_editor import PATIENCE_S, engine_home
 from terminal import PROGRAM as TMUX
 
 PICTURE = ROOT / "docs" / "demo.svg"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from git_folder import repository
-from lsp_editor import engine_home
 from moving_picture import animated_svg
 from neovim import PROGRAM, ROOT, Setup, environment, write_init
 from record_demo import COLUMNS, LUA, ROWS, Screen
+from support.git_folder import repository
+from support.lsp_editor import engine_home
 
 PICTURES = ROOT / "docs"
 STATIONS = '''"""The stations that measure the weather."""

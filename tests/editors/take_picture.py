@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 from workbench import Workbench, eventually
 
 SOURCE = """from fetching import Missing, fetch_page, fetch_sound

@@ -11,8 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
-from lsp_editor import engine_home
 from PIL import Image
+from support.lsp_editor import engine_home
 from workbench import Workbench, eventually
 
 PATHS = '''"""Where the settings of a user are."""

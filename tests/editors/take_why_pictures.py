@@ -13,12 +13,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from code_server import ROOT, CodeServer, package_extension, what_is_missing
-from git_folder import git
-from lsp_editor import engine_home
 from moving_picture import Frame, animated_svg
 from neovim import PROGRAM, Setup, environment, write_init
 from PIL import Image
 from record_demo import COLUMNS, LUA, ROWS, Screen
+from support.git_folder import git
+from support.lsp_editor import engine_home
 from workbench import Workbench, eventually
 
 PICTURES = ROOT / "docs"

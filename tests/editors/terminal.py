@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lsp_editor import PATIENCE_S
+from support.lsp_editor import PATIENCE_S
 
 PROGRAM = Path(__file__).parents[2] / ".editors" / "debian" / "root" / "usr" / "bin" / "tmux"
 

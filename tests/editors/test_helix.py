@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 from terminal import Terminal
 
 ROOT = Path(__file__).parents[2]

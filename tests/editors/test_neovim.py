@@ -1,13 +1,16 @@
 """Suggestions in real Neovim, with our plugin, the real server and engine, and the embedded model."""
 
 import re
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from neovim import NOTES, PANGRAMS, PROGRAM, Neovim, Setup, environment, write_init
+from support.lsp_editor import engine_home
 from terminal import Terminal
 
 Open = Callable[..., Neovim]
@@ -79,7 +82,8 @@ def test_a_line_is_accepted(neovim: Neovim) -> None:
 def test_several_lines_are_accepted_at_once_or_one_by_one(
     in_neovim: Open, neovim_settings: dict[str, Any], key: str
 ) -> None:
-    neovim = in_neovim("Notes:\n", setup={"settings": {**neovim_settings, "maxTokens": 48}})
+    steps = "\nopen the box\nread the label\nclose the box\n"
+    neovim = in_neovim("Notes:\n" + 2 * steps, setup={"settings": {**neovim_settings, "maxTokens": 48}})
     neovim.until_ready()
     neovim.keys("GA")
     ghost = neovim.offered(lambda ghost: "\n" in ghost, keys="\n" * 30)
@@ -225,3 +229,70 @@ def test_on_a_screen_the_ghost_has_its_colour(neovim_settings: dict[str, Any], t
         terminal.eventually(lambda _: f"- a{ghost}\n" in file.read_text())
     finally:
         terminal.close()
+
+
+def test_what_is_typed_while_the_engine_starts_gets_its_suggestion_without_another_key(
+    in_neovim: Open, tmp_path: Path
+) -> None:
+    code = "".join(f"def {name}_value(numbers):\n    return numbers[0]\n\n\n" for name in ("first", "second", "third"))
+    with engine_home(tmp_path / "cold", Path("embedded")):
+        neovim = in_neovim(f"{code}def fourth_value(numbers):\n", "cold.py", setup={"settings": {}})
+        neovim.keys("Go")
+        neovim.keys("<C-u>    ret")
+        typed = time.monotonic()
+        ghost = neovim.eventually(neovim.ghost, "nothing is suggested")
+        print(f"\n{time.monotonic() - typed:.1f} s after the last key, in a cold editor with a cold engine")
+        assert ghost.startswith("urn numbers")
+
+
+def test_a_language_server_that_is_killed_starts_again(neovim: Neovim) -> None:
+    neovim.offered()
+
+    for _ in range(2):
+        (server,) = servers(neovim)
+        server.kill()
+        neovim.eventually(lambda: [each for each in servers(neovim) if each != server], "no server is started")  # noqa: B023
+        assert neovim.offered()
+
+
+def test_a_language_server_that_dies_again_and_again_is_left(neovim: Neovim) -> None:
+    for _ in range(5):
+        server = neovim.eventually(lambda: servers(neovim), "no server is started")[0]
+        server.kill()
+        neovim.eventually(lambda: not server.is_running(), "it lives")  # noqa: B023
+        neovim.eventually(lambda: server not in servers(neovim), "it lives")  # noqa: B023
+
+    neovim.eventually(lambda: "ended 5 times" in " ".join(neovim.messages()), "nothing is said")
+    assert servers(neovim) == []
+
+
+def test_each_buffer_without_a_name_is_served_for_its_own_text(in_neovim: Open) -> None:
+    neovim = in_neovim()
+    neovim.until_ready()
+    for word in ("apples", "oranges"):
+        neovim.nvim.command("hide enew | setlocal filetype=python")
+        neovim.eventually(lambda: neovim.lua("return #vim.lsp.get_clients({ bufnr = 0 }) > 0"), "not served")
+        neovim.keys("i")
+        neovim.type(f"{word}_in_the_box = 12\nprint({word}_in_the_box)\n")
+        neovim.settled()
+        neovim.keys("<Esc>")
+
+    # With one URI for both the server would now have the text of the other one.
+    neovim.nvim.command("buffer 2")
+    neovim.keys("Goprint(")
+    ghost = neovim.offered(lambda ghost: "_in_the" in ghost, keys="app")
+    assert "oranges" not in ghost
+    file = neovim.file.with_name("saved.py")
+    neovim.keys(f"<Tab><Esc>:write {file}<CR>")
+    neovim.eventually(lambda: neovim.nvim.current.buffer.name == str(file), "it is not written")
+    neovim.keys("Go")
+    neovim.settled()
+    assert neovim.offered(keys="print(app")
+
+
+def servers(neovim: Neovim) -> list[psutil.Process]:
+    """Return the language servers of a Neovim that live."""
+    children = psutil.Process(neovim.lua("return vim.uv.os_getpid()")).children()
+    return [
+        each for each in children if each.status() != psutil.STATUS_ZOMBIE and "midspan-lsp" in " ".join(each.cmdline())
+    ]

@@ -75,7 +75,7 @@ def test_what_is_ticked_is_applied_and_one_undo_a_file_takes_it_back(open_app: O
     neovim.nvim.command("write")
     neovim.eventually(neovim.messages, "nothing is told")
 
-    assert neovim.messages() == ["Midspan: 2 places in 2 files changed"]
+    assert neovim.messages() == ["Midspan: 2 places in 2 files changed, not saved; :Midspan write or undo"]
     assert filetype(neovim) == "python", "the preview is closed"
     assert buffers(neovim) == {
         "app.py": (by_hand.replace("(three)", "(three, timeout=1)"), True, True),
@@ -87,6 +87,43 @@ def test_what_is_ticked_is_applied_and_one_undo_a_file_takes_it_back(open_app: O
     neovim.nvim.command("buffer other.py")
     neovim.keys("u")
     assert neovim.text() == OTHER
+
+
+def test_one_command_takes_the_edit_back_in_all_files(open_app: Open) -> None:
+    neovim = open_app()
+    by_hand = neovim.text()
+    preview(neovim)
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    neovim.nvim.command("messages clear")
+
+    neovim.nvim.command("Midspan undo")
+
+    assert neovim.messages() == ["Midspan: taken back in 2 files, not saved"]
+    assert buffers(neovim)["other.py"][0] == OTHER
+    assert neovim.text() == by_hand
+
+
+def test_the_files_of_a_bulk_edit_are_written_by_one_command(open_app: Open, project: Path) -> None:
+    neovim = open_app()
+    preview(neovim)
+    neovim.keys("<C-y>")
+    neovim.eventually(neovim.messages, "nothing is told")
+    neovim.nvim.command("messages clear")
+
+    neovim.nvim.command("Midspan write")
+
+    assert neovim.messages() == ["Midspan: 2 files written"]
+    assert (project / "other.py").read_text() == edited(OTHER)
+    assert not any(modified for _, modified, _ in buffers(neovim).values())
+    neovim.nvim.command("Midspan write")
+    neovim.nvim.command("buffer app.py")
+    neovim.keys("ggOnew<Esc>")
+    neovim.nvim.command("Midspan undo")
+    assert neovim.messages()[1:] == [
+        "Midspan: no file of a bulk edit is to be written",
+        "Midspan: app.py has changed since; `u` in each file takes its edit back",
+    ]
 
 
 def test_keys_tick_all_none_or_a_file(open_app: Open) -> None:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsp_editor import engine_home
 from neovim import Neovim
-from remote_server import ModelServer, serving
-from scripted_model import guesses
+from support.lsp_editor import engine_home
+from support.remote_server import ModelServer
+from support.scripted_model import guesses
 
 
 @pytest.fixture(scope="module")
-def model(neovim_settings: dict[str, Any]) -> Iterator[ModelServer]:
-    with serving() as running, engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), running.model("openai")):
-        yield running
+def model(neovim_settings: dict[str, Any], module_server: ModelServer) -> Iterator[ModelServer]:
+    with engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), module_server.model("openai")):
+        yield module_server
 
 
 @pytest.fixture

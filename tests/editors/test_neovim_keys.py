@@ -1,6 +1,7 @@
 """Keys in a real Neovim: one that is ours does what it did before, where nothing is shown or the menu has it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from neovim import KEYMAPS, NOTES, Neovim
@@ -187,3 +188,52 @@ def test_an_entry_that_is_selected_but_not_inserted_is_what_the_suggestion_begin
     neovim.keys("<Down>")
     neovim.eventually(lambda: (neovim.ghost() or "").startswith("opping"), "it is that of the entry before")
     assert neovim.around_cursor()[0].endswith("\nsh"), "nothing is inserted yet"
+
+
+@pytest.fixture
+def repeated(in_neovim: Open) -> Neovim:
+    """A Neovim after `o`, keys until a suggestion is shown, and nothing accepted yet. Indents by itself."""
+    neovim = in_neovim("    - \n", extra="vim.o.autoindent = true")
+    neovim.until_ready()
+    return neovim
+
+
+def test_dot_repeats_what_was_accepted(repeated: Neovim) -> None:
+    repeated.keys("o")
+    repeated.offered()
+    repeated.after_answer(lambda: repeated.keys("<Tab>"))
+    repeated.type("é…!")
+    repeated.keys("<Esc>")
+    written = repeated.text().split("\n")[1:-1]
+
+    repeated.keys("G.")
+
+    repeated.eventually(lambda: len(repeated.text().split("\n")) > 2 + len(written), "nothing is repeated")
+    assert repeated.text().split("\n")[1 + len(written) : -1] == written
+
+
+@pytest.mark.parametrize("key", ["<Tab>", "<C-f>", "<M-Right>"])
+@pytest.mark.parametrize("register", ["q", "Q"])
+def test_a_macro_has_what_was_accepted(in_neovim: Open, key: str, register: str) -> None:
+    action = "accept" if key == "<Tab>" else "accept_word"
+    neovim = in_neovim("start\n", setup={"keymaps": {action: key}})
+    neovim.until_ready()
+    neovim.keys("qqA!<Esc>q" if register == "Q" else "")
+    first = neovim.text().rstrip("\n")
+    neovim.keys(f"q{register}o")
+    for _ in range(2):
+        neovim.offered(lambda ghost: len(ghost.split()) > 1)
+        before = neovim.around_cursor()[0]
+        neovim.keys(key)
+        neovim.eventually(partial(lambda was: neovim.around_cursor()[0] != was, before), "it is not accepted")
+        neovim.type("; ")
+    neovim.keys("<Esc>q")
+    written = neovim.text().removeprefix(first)
+
+    neovim.keys("G@q")
+
+    neovim.eventually(lambda: neovim.text() != first + written, "the macro does nothing")
+    last = "!" if register == "Q" else ""
+    assert neovim.text() == f"{first}{written.removesuffix(chr(10))}{last}{written}"
+    neovim.keys("G@q")
+    assert neovim.text().endswith(f"{last}{written}")

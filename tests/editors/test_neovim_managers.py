@@ -1,6 +1,7 @@
 """The lines of the plugin's README load it in a real Neovim: with lazy.nvim, with vim.pack, and without a manager."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsp_editor import PATIENCE_S, engine_home
 from neovim import PLUGIN, PROGRAM, ROOT, Setup, environment, pynvim
+from support.lsp_editor import PATIENCE_S, engine_home
 
+from lsp_server.settings import setting_names
+
+SERVER = Path(sys.executable).with_name("midspan-lsp")
 LAZY = ROOT / ".editors" / "lazy.nvim"
 BLOCKS = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text("utf-8"), re.DOTALL)
 CLONE = "~/src/midspan"
@@ -39,6 +43,16 @@ def home(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+@pytest.fixture
+def installed(home: Path) -> Path:
+    """The same home after `midspan setup neovim`. Its midspan-lsp is not on the PATH."""
+    written = [sys.executable, "-m", "engine.cli", "setup", "neovim"]
+    variables = {**environment(home, Setup({})), "MIDSPAN_DATA_DIR": str(home / "midspan")}
+    path = f"{PROGRAM.parent}{os.pathsep}{variables['PATH']}"
+    subprocess.run(written, env={**variables, "PATH": path}, cwd=ROOT, check=True, capture_output=True)
+    return home
+
+
 @needs_lazy
 def test_with_lazy_from_a_clone(home: Path) -> None:
     check_that_it_runs(home, WITH_LAZY.format(manager=str(LAZY), spec=block("dir = ")))
@@ -58,16 +72,100 @@ def test_without_a_manager(home: Path) -> None:
     check_that_it_runs(home, block("runtimepath:append"))
 
 
-def test_what_setup_has_written_leaves_the_users_own_configuration_alone(home: Path) -> None:
-    written = [sys.executable, "-m", "engine.cli", "setup", "neovim"]
-    variables = {**environment(home, Setup({})), "MIDSPAN_DATA_DIR": str(home / "midspan")}
-    path = f"{PROGRAM.parent}{os.pathsep}{variables['PATH']}"
-    subprocess.run(written, env={**variables, "PATH": path}, cwd=ROOT, check=True, capture_output=True)
-    check_that_it_runs(home, "")
-    with opened(home, "require('midspan').setup({ keymaps = { accept = '<C-y>' } })") as nvim:
+def test_what_setup_has_written_gives_way_to_the_users_own_configuration(installed: Path) -> None:
+    check_that_it_runs(installed, "")
+    with opened(installed, "require('midspan').setup({ keymaps = { accept = '<C-y>' } })") as nvim:
         until_served(nvim)
         assert is_ours(nvim, "<C-y>")
         assert not is_ours(nvim, "<Tab>")
+        assert is_ours(nvim, "<M-e>"), "what the user does not name stays"
+
+
+def test_a_setup_that_comes_after_the_written_one_gives_its_keys_back(installed: Path) -> None:
+    with opened(installed, "vim.keymap.set('i', '<Tab>', 'mine')") as nvim:
+        until_served(nvim)
+        nvim.exec_lua("require('midspan').setup({ keymaps = { accept = '<C-y>', dismiss = false } })")
+        assert is_ours(nvim, "<C-y>")
+        assert nvim.funcs.maparg("<Tab>", "i") == "mine"
+        assert nvim.funcs.maparg("<M-e>", "i") == ""
+
+
+# Each is another value than the default.
+SETTINGS = {
+    "enabled": True,
+    "gate": "eager",
+    "automatic": False,
+    "languages": {"markdown": False},
+    "model": "embedded",
+    "maxLines": 2,
+    "wholeLines": True,
+    "nextEdits": False,
+    "completionItems": True,
+    "memory": "file",
+    "relatedFiles": "never",
+    "exclude": ["*.secret"],
+    "budgetMs": 900,
+    "maxTokens": 8,
+    "contextTokens": 256,
+    "rule": "threshold",
+    "device": "cpu",
+    "precision": "int8",
+    "threads": 1,
+    "memoryMegabytes": 32,
+    "idleMinutes": 5,
+    "refactorMaxFiles": 10,
+    "refactorMaxPlaces": 10,
+    "refactorMaxSeconds": 5,
+    "logLevel": "debug",
+}
+
+
+def test_each_setting_and_option_can_be_changed_in_init_lua_after_midspan_setup(installed: Path) -> None:
+    assert list(SETTINGS) == setting_names()
+    settings = f"vim.json.decode({json.dumps(json.dumps(SETTINGS))})"
+    for options in (
+        f"settings = {settings}",
+        *(f"settings = {{ {name} = {settings}.{name} }}" for name in ("threads", "languages", "exclude")),
+        "filetypes = { markdown = false }",
+        "next_edit = false",
+        "keymaps = { accept_line = '<C-l>' }",
+        f"cmd = {{ {str(SERVER)!r} }}",
+    ):
+        with opened(installed, f"require('midspan').setup({{ {options} }})") as nvim:
+            until_served(nvim)
+            wait(nvim, "#require('midspan').statusline() > 0")
+            assert [is_ours(nvim, key) for key in ("<Tab>", "<M-Right>", "<M-e>")] == [True] * 3, options
+            assert nvim.funcs.exists(":Midspan") == 2
+            assert nvim.command_output("messages") == "", options
+            if options.startswith(f"settings = {settings}"):
+                assert nvim.exec_lua("return vim.lsp.get_clients()[1].settings.midspan") == SETTINGS
+
+
+def test_a_second_setup_changes_what_it_names_and_tells_the_server(installed: Path) -> None:
+    with opened(installed, "require('midspan').setup({ settings = { automatic = false, threads = 1 } })") as nvim:
+        until_served(nvim)
+        wait(nvim, "require('midspan').statusline() == 'Midspan when asked'")
+        nvim.exec_lua("require('midspan').setup({ settings = { enabled = false } })")
+        wait(nvim, "require('midspan').statusline() == 'Midspan off'")
+        nvim.exec_lua("require('midspan').setup({ settings = { enabled = true } })")
+        wait(nvim, "require('midspan').statusline() == 'Midspan when asked'")
+
+
+def test_a_name_that_no_setting_has_is_said(installed: Path) -> None:
+    with opened(installed, "require('midspan').setup({ settings = { budgetms = 900 } })") as nvim:
+        until_served(nvim)
+        wait(nvim, "vim.fn.execute('messages'):find('no setting is called', 1, true)")
+        said = nvim.command_output("messages")
+        assert "no setting is called budgetms; did you mean budgetMs?" in said
+
+
+def test_the_server_in_the_environment_of_the_readme_is_found_without_the_path(home: Path) -> None:
+    programs = home / ".midspan" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "midspan-lsp").symlink_to(SERVER)
+    with opened(home, block("runtimepath:append"), path="/usr/bin:/bin") as nvim:
+        until_served(nvim)
+        assert nvim.command_output("messages") == ""
 
 
 def block(mark: str) -> str:
@@ -76,9 +174,9 @@ def block(mark: str) -> str:
     return str(found)
 
 
-def check_that_it_runs(home: Path, init: str) -> None:
+def check_that_it_runs(home: Path, init: str, path: str = Setup({}).path) -> None:
     """Start Neovim with this init.lua; check that the module, the command, a key and the language server are there."""
-    with opened(home, init) as nvim:
+    with opened(home, init, path) as nvim:
         until_served(nvim)
         assert nvim.exec_lua("return require('midspan').statusline()") is not None
         assert nvim.funcs.exists(":Midspan") == 2
@@ -86,12 +184,12 @@ def check_that_it_runs(home: Path, init: str) -> None:
 
 
 @contextlib.contextmanager
-def opened(home: Path, init: str) -> Iterator[Any]:
+def opened(home: Path, init: str, path: str = "/usr/bin:/bin") -> Iterator[Any]:
     """Open a file in a Neovim with this init.lua."""
     (home / "config" / "nvim").mkdir(parents=True, exist_ok=True)
     (home / "config" / "nvim" / "init.lua").write_text(init)
     (home / "notes.txt").write_text("Shopping list:\n")
-    nvim = start(home)
+    nvim = start(home, path)
     try:
         yield nvim
     finally:
@@ -106,17 +204,22 @@ def is_ours(nvim: Any, key: str) -> bool:
 
 
 def until_served(nvim: Any) -> None:
+    wait(nvim, "#vim.lsp.get_clients({ name = 'midspan', bufnr = 0 }) > 0")
+
+
+def wait(nvim: Any, true: str) -> None:
+    """Wait until an expression of Lua is true."""
     deadline = time.monotonic() + PATIENCE_S
-    while not nvim.exec_lua("return #vim.lsp.get_clients({ name = 'midspan', bufnr = 0 })"):
-        assert time.monotonic() < deadline, nvim.command_output("messages")
+    while not nvim.exec_lua(f"return {true}"):
+        assert time.monotonic() < deadline, f"{true}: {nvim.command_output('messages')}"
         time.sleep(0.02)
 
 
-def start(home: Path) -> Any:
+def start(home: Path, path: str) -> Any:
     """Start a Neovim that reads its own init.lua. It answers no question, so questions get their default answers."""
-    outer = dict(os.environ)
+    outer, inner = dict(os.environ), environment(home, Setup({}, path=path))
     os.environ.clear()
-    os.environ.update(environment(home, Setup({})), MIDSPAN_RUNTIME_DIR=str(home / "runtime"))
+    os.environ.update(inner, MIDSPAN_RUNTIME_DIR=str(home / "runtime"))
     try:
         return pynvim.attach("child", argv=[str(PROGRAM), "--embed", "--headless", str(home / "notes.txt")])
     finally:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from git_folder import repository
 from neovim import Neovim
+from support.git_folder import repository
 
 Open = Callable[..., Neovim]
 FAR = 60

@@ -27,7 +27,7 @@ def test_a_stale_edit_is_told_and_can_be_searched_again(open_app: Open, project:
     neovim.nvim.command("messages clear")
     neovim.keys("<C-y>")
     neovim.eventually(neovim.messages, "nothing is told")
-    assert neovim.messages() == ["Midspan: 4 places in 2 files changed"]
+    assert neovim.messages() == ["Midspan: 4 places in 2 files changed, not saved; :Midspan write or undo"]
 
 
 def test_after_an_edit_elsewhere_searching_again_finds_the_same_edit(open_app: Open) -> None:

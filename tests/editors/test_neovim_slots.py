@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsp_editor import engine_home
 from model_written import MODEL_WRITTEN, ModelWritten
 from neovim import Neovim
 from neovim_project import choose, filetype, lines, offered
-from remote_server import ModelServer, serving
-from scripted_model import writes
+from support.lsp_editor import engine_home
+from support.remote_server import ModelServer
+from support.scripted_model import writes
 
 Open = Callable[..., Neovim]
 ADAPT = "Adapt the pasted code to this file"
@@ -29,7 +29,7 @@ def test_missing_annotations_are_previewed_and_added(in_neovim: Open) -> None:
     neovim.keys("<C-y>")
     neovim.eventually(neovim.messages, "nothing is told")
 
-    assert neovim.messages() == ["Midspan: 1 place in 1 file changed"]
+    assert neovim.messages() == ["Midspan: 1 place in 1 file changed, not saved; :Midspan write or undo"]
     assert neovim.text() == whole.replace("float):", "float) -> None:")
 
 
@@ -52,9 +52,9 @@ def test_of_the_models_answers_one_is_applied(in_neovim: Open) -> None:
 
 
 @pytest.fixture
-def model_server(neovim_settings: dict[str, Any]) -> Iterator[ModelServer]:
-    with serving() as running, engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), running.model("openai")):
-        yield running
+def model_server(neovim_settings: dict[str, Any], server: ModelServer) -> Iterator[ModelServer]:
+    with engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), server.model("openai")):
+        yield server
 
 
 @pytest.mark.parametrize("case", MODEL_WRITTEN, ids=lambda case: case.command)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from git_folder import repository
 from neovim import Neovim
+from support.git_folder import repository
 
 ODD = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
 TYPED = "destination_of_everything = unlik"

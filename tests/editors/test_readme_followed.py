@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from code_server import CodeServer, what_is_missing
 from fresh_clone import FreshClone, commands_after
-from lsp_editor import PATIENCE_S, engine_home
+from support.lsp_editor import PATIENCE_S, engine_home
 from vscode_typing import type_until_ghost
 from vscode_window import OUT
 from workbench import Workbench

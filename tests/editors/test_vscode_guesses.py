@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from code_server import what_is_missing
-from remote_server import ModelServer, serving
-from scripted_model import guesses
+from support.remote_server import ModelServer
+from support.scripted_model import guesses
 from vscode_window import TALKATIVE, ready_window
 from workbench import Workbench, eventually
 
@@ -19,14 +19,8 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    with serving() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def window(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    settings = {**TALKATIVE, "midspan.model": model.model("openai"), "midspan.memory": "off"}
+def window(module_server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    settings = {**TALKATIVE, "midspan.model": module_server.model("openai"), "midspan.memory": "off"}
     with ready_window(tmp_path_factory, settings) as workbench:
         yield workbench
 
@@ -37,8 +31,8 @@ def go(vscode: Workbench, key: str, ghost: str) -> None:
     eventually(lambda: vscode.ghost() == ghost, f"{ghost} after {key}")
 
 
-def test_who_asked_goes_through_the_guesses_and_takes_one(vscode: Workbench, model: ModelServer) -> None:
-    model.behaviour = guesses("open()", "close()", "dial()")
+def test_who_asked_goes_through_the_guesses_and_takes_one(vscode: Workbench, module_server: ModelServer) -> None:
+    module_server.behaviour = guesses("open()", "close()", "dial()")
     vscode.open("asked.py", "link = |\n")
     go(vscode, "Alt+Backslash", "open()")
     go(vscode, NEXT, "close()")
@@ -49,11 +43,11 @@ def test_who_asked_goes_through_the_guesses_and_takes_one(vscode: Workbench, mod
     assert vscode.saved("asked.py") == "link = dial()\n"
 
 
-def test_what_typing_has_shown_is_not_lost_among_the_guesses(vscode: Workbench, model: ModelServer) -> None:
-    model.behaviour = guesses("open()", "close()", "dial()")
+def test_what_typing_has_shown_is_not_lost_among_the_guesses(vscode: Workbench, module_server: ModelServer) -> None:
+    module_server.behaviour = guesses("open()", "close()", "dial()")
     vscode.open("typed.py", "link = |\n")
     go(vscode, "x", "open()")
-    model.behaviour = guesses("close()", "dial()", "call()")
+    module_server.behaviour = guesses("close()", "dial()", "call()")
     go(vscode, NEXT, "close()")
     go(vscode, PREVIOUS, "open()")
     go(vscode, PREVIOUS, "dial()")

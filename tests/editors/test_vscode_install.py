@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from code_server import ROOT, CodeServer, package_extension, what_is_missing
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 from vscode_window import window_of
 from workbench import CHOICE, STATUS, Workbench, eventually
 

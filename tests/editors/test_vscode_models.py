@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from code_server import what_is_missing
-from models_command import ModelsCommand, models_command
+from support.models_command import ModelsCommand, models_command
 from vscode_typing import choose
 from vscode_window import ready_window
 from workbench import CHOICE, STATUS, Workbench, eventually

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from code_server import what_is_missing
-from lsp_editor import engine_home
 from model_written import MODEL_WRITTEN, ModelWritten
-from remote_server import serving
-from scripted_model import writes
+from support.lsp_editor import engine_home
+from support.remote_server import serving
+from support.scripted_model import writes
 from vscode_window import kept_on_failure, ready_window
 from workbench import STATUS, Workbench, eventually
 

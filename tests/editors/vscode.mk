@@ -4,8 +4,7 @@ VSCODE := .editors/vscode
 VSCODE_NODE = $(firstword $(wildcard $(CURDIR)/$(VSCODE)/node_modules/node-linux-*/bin))
 EXTENSION := editors/vscode
 
-.PHONY: editors-vscode vscode-extension vscode-dist vscode-check vscode-picture vscode-edit-pictures why-pictures \
-	pictures
+.PHONY: editors-vscode vscode-extension vscode-dist vscode-check vscode-picture vscode-edit-pictures why-pictures
 
 editors-vscode: $(VSCODE)/.installed $(EXTENSION)/node_modules/.installed
 	@tests/editors/vscode/fetch_chromium
@@ -47,8 +46,3 @@ vscode-edit-pictures: setup editors-vscode
 # The pictures of docs/memory.md: why a suggestion was shown, in Neovim and in VS Code.
 why-pictures: setup editors-neovim editors-vscode
 	$(BIN)/python tests/editors/take_why_pictures.py
-
-# The pictures of docs/pictures.md, those of this tree. The older ones are kept as they are.
-pictures: setup editors-neovim editors-vscode
-	$(BIN)/python tests/editors/take_tour_vscode.py
-	$(BIN)/python tests/editors/take_tour_terminal.py

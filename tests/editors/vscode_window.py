@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from code_server import CodeServer, package_extension
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 from workbench import Workbench
 
 OUT = Path(__file__).parent / "out"

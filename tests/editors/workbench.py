@@ -173,9 +173,16 @@ class Workbench:
         return (self.server.folder / name).read_text("utf-8")
 
     def save_all(self) -> None:
-        """Save every open file."""
+        """Save every open file. After an undo of several files VS Code may lose the command, so it is given again."""
+        deadline = time.monotonic() + PATIENCE_S
         self.command("File: Save All")
-        eventually(lambda: not self.texts(".tab.dirty"), "all files saved")
+        asked = time.monotonic()
+        while self.texts(".tab.dirty"):
+            assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s in vain for all files saved"
+            if time.monotonic() > asked + 10:
+                self.command("File: Save All")
+                asked = time.monotonic()
+            time.sleep(0.03)
 
     def close_all(self) -> None:
         """Save and close every open file."""

@@ -7,13 +7,14 @@ from pathlib import Path
 import attrs
 import msgpack
 import pytest
-from embedded_models import load_embedded
 from engine_process import end, poll
-from masked_canvases import load_tiny
-from models_command import ModelsCommand, models_command
+from http_service import HttpService, http_service
 from remote_client import start_backend
-from remote_server import ModelServer, serving
 from small_run import source_files
+from support.embedded_models import load_embedded
+from support.masked_canvases import load_tiny
+from support.models_command import ModelsCommand, models_command
+from support.remote_server import ModelServer
 from tiny_gemma import exact_family, save_tiny_gemma
 
 from engine.client.address import RuntimePaths, runtime_paths_of
@@ -55,6 +56,13 @@ def running(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         end(runtime_paths_of(options.model))
 
 
+@pytest.fixture(scope="module")
+def service(running: EngineOptions) -> Iterator[HttpService]:
+    """`midspan serve` over the module's engine, without a token."""
+    with http_service(Path(running.model), "--log", "--rate", "0") as service:
+        yield service
+
+
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool]], None]:
     return poll
@@ -77,13 +85,6 @@ def models(tiny_model: Path, tmp_path: Path) -> Iterator[ModelsCommand]:
     """`midspan models` with a hub that has one model."""
     with models_command(tiny_model, tmp_path) as command:
         yield command
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """A server on loopback that fills holes in every dialect, and misbehaves on demand."""
-    with serving() as server:
-        yield server
 
 
 @pytest.fixture

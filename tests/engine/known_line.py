@@ -1,10 +1,10 @@
 """A memory that knows one odd line of a workspace, and a hole in the middle of that line."""
 
 import numpy as np
-from gates import believing_gate
-from sources import source_paths
+from mixing_networks import believing_network
+from support.sources import source_paths
 
-from engine.memory.engine_memories import EngineMemories
+from engine.memory.workspace import EngineMemories
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
 
@@ -24,8 +24,8 @@ HOLE = Fill(
 
 def memories_of(embedded: EmbeddedModel) -> EngineMemories:
     """Return a memory of the workspace "home": ten of the frozen sources, and known.py with the line three times."""
-    found = EngineMemories(embedded, embedded.tokenizer, believing_gate(), 1 << 24)
+    found = EngineMemories(embedded, embedded.tokenizer, believing_network(), 1 << 24)
     for path in source_paths()[:10]:
-        found.learn("home", path.name, np.array(found.tokenize(path.read_text()), np.int32))
+        found.learn("home", path.stem, np.array(found.tokenize(path.read_text()), np.int32))
     found.learn("home", "known.py", np.array(found.tokenize("def f(other_thing):\n" + LINE * 3), np.int32))
     return found

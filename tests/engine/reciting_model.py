@@ -8,12 +8,11 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from engine.fill.draft_planner import DraftPlanner
-from engine.fill.interface import Bounds, Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
+from engine.fill.interface import Bounds, Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Sampler
-from engine.fill.strategy import FillStrategy
+from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import StreamPass
-from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 SURE = 0.9

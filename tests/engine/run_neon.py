@@ -49,7 +49,7 @@ def main() -> None:
         build(folder / "macos.o", MACOS, ["-c", *FAST])
         print("test-neon: built for Linux and macOS")
         for processor, expected in PROCESSORS.items():
-            program = "import sys, given_kernel; print(given_kernel.use_kernel(sys.argv[1]).paths())"
+            program = "import sys; from support.given_kernel import use_kernel; print(use_kernel(sys.argv[1]).paths())"
             found = emulated(["-c", program, str(fast)], fast, processor, capture=True)
             if found != f"{expected}\n":
                 sys.exit(f"test-neon: {processor} has the paths {found}, not {expected}")
@@ -61,7 +61,7 @@ def main() -> None:
             f"--rootdir={ROOT}",
             "--noconftest",
             "-p",
-            "given_kernel",
+            "support.given_kernel",
             "-p",
             "no:cacheprovider",
         ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sources import source_paths
+from support.sources import source_paths
 from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
 from engine.models import diffusion_gemma

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+COMMAND = (sys.executable, "-m", "lsp_server", "--stdio")
 HANG_S = 60.0
 """An answer that takes longer counts as lost. A bound of hangs on a busy machine, and no figure."""
 
@@ -33,7 +34,9 @@ class Answer:
 class LanguageServer:
     """A server process. A thread reads it, so that its output never fills the pipe; requests are answered by number."""
 
-    def __init__(self, runtime: Path, settings: Mapping[str, Any], *, pull: bool = False) -> None:
+    def __init__(
+        self, runtime: Path, settings: Mapping[str, Any], *, pull: bool = False, command: Sequence[str] = COMMAND
+    ) -> None:
         """Start the server. With `pull` it asks for its settings, and gets `settings`, which may be replaced."""
         self.settings = settings
         self.warnings: list[str] = []
@@ -48,7 +51,7 @@ class LanguageServer:
         environment = {**os.environ, "MIDSPAN_RUNTIME_DIR": str(runtime)}
         environment["MIDSPAN_DATA_DIR"] = environment["MIDSPAN_CONFIG_DIR"] = str(runtime)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lsp_server", "--stdio"],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -18,6 +18,7 @@ from hardening import (
     kills,
     long_editing,
     memory,
+    parsers,
     real_editors,
     strangers,
     typists_at_once,
@@ -42,9 +43,10 @@ class Planned:
 
 
 PLAN = (
-    Planned("editing", long_editing.soak, 25),
+    Planned("editing", long_editing.soak, 22),
     Planned("kills", kills.soak, 6),
     Planned("fuzz", fuzz.soak, 6),
+    Planned("parsers", parsers.soak, 3),
     Planned("strangers", strangers.soak, 0.2),
     Planned("memory", memory.soak, 9),
     Planned("typists", typists_at_once.soak, 4.8),

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 
 from hardening.editing import SETTINGS
 from hardening.language_server import LanguageServer

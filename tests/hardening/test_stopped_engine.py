@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lsp_editor import engine_home
+from support.lsp_editor import engine_home
 
 from hardening.editing import SETTINGS
 from hardening.language_server import LanguageServer

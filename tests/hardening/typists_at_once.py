@@ -1,4 +1,4 @@
-"""Editors that type at once, in processes of their own: benchmarks/scale.py types, and this says what must hold."""
+"""Editors that type at once, in processes of their own: benchmarks/scale types, and this says what must hold."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 from hardening.work import Row, Work
 
-_SCALE = Path(__file__).resolve().parents[2] / "benchmarks" / "scale.py"
+_SCALE = Path(__file__).resolve().parents[2] / "benchmarks" / "scale" / "scale.py"
 KEYS = 800
 """Two minutes at a key every 150 ms."""
 _FEWEST_KEYS = 40
@@ -23,7 +23,7 @@ def soak(work: Work) -> list[Row]:
     """Let 10 and 50 editors type."""
     keys = max(_FEWEST_KEYS, min(KEYS, work.of_hour(KEYS)))
     command = [sys.executable, str(_SCALE), "--only", "editors", "--keys", str(keys), "--out", str(work.folder)]
-    environment = {**os.environ, "PYTHONPATH": str(_SCALE.parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(_SCALE.parents[2])}
     for editors in (_FEW, _MANY):
         command += ["--editors", str(editors)]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)

@@ -14,3 +14,8 @@ end, {
     return require('midspan.command').complete(line)
   end,
 })
+
+-- `midspan setup` wrote what to start with. A setup() of the user's own, before this file or after it, goes over that.
+if vim.fn.has('nvim-0.12') == 1 and require('midspan.config').installed() and not require('midspan.config').is_set_up() then
+  require('midspan').setup()
+end

@@ -10,7 +10,7 @@ export const SNOOZE = 'midspan.snooze';
 
 /** What the status item shows. `snoozedUntil` is in seconds since the epoch. */
 export interface Status {
-  state: 'starting' | 'ready' | 'busy' | 'off' | 'error';
+  state: 'idle' | 'starting' | 'ready' | 'busy' | 'off' | 'error';
   message: string;
   model?: string | null;
   medianMs?: number | null;

@@ -63,6 +63,15 @@ test('a report is one line', () => {
   assert.match(readable({ ...report, memory: 'memory: 3 files' }), /median 45 ms; memory: 3 files\.$/);
 });
 
+test('an engine that is not needed yet does not look switched off', () => {
+  const idle: Status = { state: 'idle', message: 'The engine starts when it is first needed.' };
+  const nowhere: Here = { language: undefined, automatic: true };
+  assert.deepEqual(
+    [shown(idle, nowhere).text, shown(idle, nowhere).tooltip],
+    ['$(circle-outline) Midspan', 'The engine starts when it is first needed.'],
+  );
+});
+
 test('a snooze says until when', () => {
   const until = new Date(2026, 10, 22, 14, 5).getTime() / 1000;
   const snoozing: Status = { ...READY, state: 'off', message: 'Snoozed until 14:05.', snoozedUntil: until };

@@ -1,5 +1,6 @@
 """The command `midspan setup`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ from rich.text import Text
 
 from engine.cli.console import BAD_INPUT, FAILED, leave, out
 from engine.cli.setup.editors import NAMES, Editor, editors_here, undo
+from engine.cli.setup.leftovers import leftovers, remove_leftovers
 from engine.cli.setup.receipt import Deeds, Receipt
 from engine.errors import MidspanError
 
@@ -15,16 +17,25 @@ def setup(
     editors: Annotated[list[str] | None, typer.Argument(help=f"Some of: {', '.join(NAMES)}.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it for all editors that are found.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Undo what setup did, and nothing else.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="With --remove: also end the engines; remove models, statistics, configuration, logs."
+        ),
+    ] = False,
 ) -> None:
     """Put Midspan into the editors of this machine. Without names and --yes it only says what it would do."""
     names = editors or []
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         leave(MidspanError(f"setup knows no {unknown[0]!r}; it knows {', '.join(NAMES)}"), BAD_INPUT)
+    if everything and (names or not remove):
+        leave(MidspanError("--all is for `setup --remove --all`, which takes no names"), BAD_INPUT)
     try:
         receipt = Receipt.read()
         if remove:
             _remove(receipt, names)
+            _remove_rest(everything)
         elif names or yes:
             _install(receipt, names)
         else:
@@ -102,6 +113,18 @@ def _remove(receipt: Receipt, names: list[str]) -> None:
             _line("", f"→ {line}", "yellow")
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _remove_rest(everything: bool) -> None:
+    """Remove all else of Midspan's, or say what is left."""
+    if everything:
+        for line in remove_leftovers():
+            _line("", line, "yellow" if line.startswith("left ") else "")
+        if sys.prefix != sys.base_prefix:
+            _line("", f"→ now delete {sys.prefix}, where Midspan itself is")
+    elif left := leftovers():
+        _line("", f"still there: {', '.join(f'{each.path} ({each.what})' for each in left)}", "dim")
+        _line("", "remove them too: midspan setup --remove --all", "dim")
 
 
 def _line(title: str, text: str, style: str = "") -> None:

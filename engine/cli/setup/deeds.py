@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.cli.setup.receipt import AddedText, Deeds, WrittenFile, digest_of
 from engine.errors import MidspanError
+from engine.whole_files import write_whole
 
 EXTENSION_ID = "midspan.midspan"
 _SECONDS = 120
@@ -26,7 +27,7 @@ def write_files(files: Mapping[Path, bytes], earlier: Deeds) -> list[WrittenFile
     try:
         for path, content in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_whole(path, content)
     except OSError:
         # A later run would take these for files of the user's.
         for path in new:
@@ -61,11 +62,13 @@ def remove_empty_folders(folder: Path) -> None:
 
 
 def add_text(path: Path, text: str) -> AddedText:
-    """Add `text` to the end of a file, which is made if it is missing. Returns what was added."""
-    before = path.read_text("utf-8") if path.exists() else ""
-    added = f"\n{text}" if before.strip() else text
+    """Add `text` to the end of a file, with its line ends; it is made if it is missing. Returns what was added."""
+    before = _read(path) if path.exists() else ""
+    newline = "\r\n" if "\r\n" in before else "\n"
+    added = (f"\n{text}" if before.strip() else text).replace("\n", newline)
+    joint = "" if not before or before.endswith("\n") else newline
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(before + ("" if before.endswith("\n") or not before else "\n") + added, "utf-8")
+    write_whole(path, (before + joint + added).encode())
     return AddedText(str(path), added)
 
 
@@ -74,15 +77,23 @@ def remove_text(added: AddedText) -> bool:
     path = Path(added.path)
     if not path.exists():
         return True
-    text = path.read_text("utf-8")
+    text = _read(path)
     if text.count(added.text) != 1:
         return False
     rest = text.replace(added.text, "")
     if rest.strip():
-        path.write_text(rest, "utf-8")
+        write_whole(path, rest.encode())
     else:
         path.unlink()
     return True
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file, byte for byte: no line end is converted. Raises MidspanError if it is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise MidspanError(f"{path} is not UTF-8; convert it, then run setup again") from None
 
 
 def install_extension(program: str, vsix: Path) -> bool:

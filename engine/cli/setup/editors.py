@@ -85,13 +85,11 @@ def _neovim() -> Editor | None:
 
     def install(earlier: Deeds) -> Deeds:
         files = {target / path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
-        # "zz": after plugin/midspan.lua, which makes the command.
-        start = texts.NEOVIM_START.format(server=server)
-        files[target / "plugin" / "zz_setup.lua"] = start.encode()
+        files[target / "lua" / "midspan" / "installed.lua"] = texts.NEOVIM_INSTALLED.format(server=server).encode()
         return Deeds(folder=str(pack), files=deeds.write_files(files, earlier))
 
     plan = f"write the plugin to {target}; <Tab> accepts a suggestion"
-    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)), server=server)
+    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)))
     has_lazy = (Path(data.strip()) / "lazy" / "lazy.nvim").is_dir()
     return Editor("neovim", "Neovim", plan, install, then=then if has_lazy else "")
 

@@ -9,6 +9,7 @@ import cattrs
 
 from engine.errors import MidspanError
 from engine.folders import data_folder
+from engine.whole_files import write_whole
 
 
 @attrs.frozen
@@ -62,7 +63,7 @@ class Receipt:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(attrs.asdict(self), indent=1), "utf-8")
+        write_whole(path, json.dumps(attrs.asdict(self), indent=1).encode())
 
 
 def receipt_path() -> Path:

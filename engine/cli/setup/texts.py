@@ -2,18 +2,14 @@
 
 import json
 
-# setup() of the user's own configuration has run before this file, so it goes first.
-NEOVIM_START = """-- Written by `midspan setup`. Your own require('midspan').setup() in init.lua takes its place.
-if vim.fn.has('nvim-0.12') == 1 and not vim.lsp.is_enabled('midspan') then
-  require('midspan').setup({{
-    cmd = {{ {server} }},
-    keymaps = {{ accept = '<Tab>', accept_word = '<M-Right>', dismiss = '<M-e>' }},
-  }})
-end
+NEOVIM_INSTALLED = """\
+-- Written by `midspan setup`: what Midspan starts with. Your own setup() in init.lua changes what it names.
+return {{
+  cmd = {{ {server} }},
+  keymaps = {{ accept = '<Tab>', accept_word = '<M-Right>', dismiss = '<M-e>' }},
+}}
 """
-NEOVIM_LAZY = (
-    "lazy.nvim loads no packages; add this to its plugins: {{ dir = {target}, opts = {{ cmd = {{ {server} }} }} }}"
-)
+NEOVIM_LAZY = "lazy.nvim loads no packages; add this to its plugins: {{ dir = {target}, lazy = false }}"
 HELIX_SERVER = """# Written by `midspan setup`, to the end of this file.
 [language-server.midspan]
 command = {server}

@@ -82,10 +82,41 @@ def affordable_capacity(
     """Return how many positions each of `count` slots can have within the memory share, at most `wanted`."""
     if device.type != "cuda":
         return wanted
-    bytes_per_position = 2 * dtype.itemsize * sum(shape.heads * shape.width for shape in shapes)
+    return _capacity(_room(device), _position_bytes(shapes, dtype) * count, wanted)
+
+
+def affordable_slots(
+    shapes: Sequence[SlotShape], most: int, enough: int, wanted: int, dtype: torch.dtype, device: torch.device
+) -> tuple[int, int]:
+    """Return how many slots, at most `most`, and how many positions each of them can have, at most `wanted`.
+
+    Where memory is short there are fewer slots rather than ones with less than `enough` positions: a hole that is
+    longer than its slot runs without a graph, also for a user alone; only holes filled at once need several.
+    """
+    if device.type != "cuda":
+        return most, wanted
+    return slots_within(_room(device), _position_bytes(shapes, dtype), most, enough, wanted)
+
+
+def slots_within(room: int, position: int, most: int, enough: int, wanted: int) -> tuple[int, int]:
+    """Return the same for `room` bytes, where a position of a slot takes `position` bytes."""
+    count = most
+    while count > 1 and room // (position * count) < min(wanted, enough):
+        count //= 2
+    return count, _capacity(room, position * count, wanted)
+
+
+def _room(device: torch.device) -> int:
     free, _ = torch.cuda.mem_get_info(device)
-    capacity = min(wanted, free // SHARE // (bytes_per_position * count)) // LEAST_CAPACITY * LEAST_CAPACITY
-    return int(capacity)
+    return free // SHARE
+
+
+def _position_bytes(shapes: Sequence[SlotShape], dtype: torch.dtype) -> int:
+    return 2 * dtype.itemsize * sum(shape.heads * shape.width for shape in shapes)
+
+
+def _capacity(room: int, position: int, wanted: int) -> int:
+    return min(wanted, room // position) // LEAST_CAPACITY * LEAST_CAPACITY
 
 
 def capacity_for(length: int, least: int, most: int) -> int | None:

@@ -3,9 +3,9 @@
 import attrs
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from engine.models.diffusion_gemma.context import RollingContext
+from engine.models.stock.attention import CausalRows, attend
 
 
 @attrs.define(eq=False)
@@ -16,7 +16,7 @@ class ContextSegment:
     start: int
     first_row: int
     last_row: int
-    _masks: dict[int | None, Tensor] = attrs.field(init=False, factory=dict)
+    _causal: dict[int | None, CausalRows] = attrs.field(init=False, factory=dict)
 
     @property
     def stop(self) -> int:
@@ -27,16 +27,11 @@ class ContextSegment:
         """Return the first position that the first row sees. A window includes the row itself."""
         return 0 if window is None else max(0, self.start - window + 1)
 
-    def causal_mask(self, window: int | None, device: torch.device) -> Tensor | None:
-        """Return which keys each row sees, bool [rows, positions from first_seen to stop]; None if all see all."""
-        if self.last_row - self.first_row == 1:
-            return None
-        if window not in self._masks:
-            keys = torch.arange(self.first_seen(window), self.stop, device=device)
-            queries = torch.arange(self.start, self.stop, device=device)[:, None]
-            seen = keys <= queries
-            self._masks[window] = seen if window is None else seen & (keys > queries - window)
-        return self._masks[window]
+    def causal(self, window: int | None) -> CausalRows:
+        """Return which keys each row sees, from `first_seen` on."""
+        if window not in self._causal:
+            self._causal[window] = CausalRows(self.start, self.first_seen(window), window)
+        return self._causal[window]
 
 
 @attrs.frozen
@@ -60,16 +55,13 @@ class SegmentAttention:
             rows, start, stop = slice(segment.first_row, segment.last_row), segment.start, segment.stop
             first = segment.first_seen(window)
             keys, values = segment.context.layers[layer]
-            mask = None
+            causal = None
             if self.causal:
                 keys[:, start:stop], values[:, start:stop] = key[:, rows], value[:, rows]
                 keys, values = keys[:, first:stop], values[:, first:stop]
-                mask = segment.causal_mask(window, query.device)
+                causal = segment.causal(window)
             else:
                 keys = torch.cat([keys[:, first:start], key[:, rows]], dim=1)
                 values = torch.cat([values[:, first:start], value[:, rows]], dim=1)
-            attended = F.scaled_dot_product_attention(
-                query[None, :, rows], keys[None], values[None], mask, scale=scale, enable_gqa=True
-            )
-            mixed.append(attended[0].transpose(0, 1))
+            mixed.append(attend(query[:, rows], keys, values, scale, causal))
         return torch.cat(mixed)

@@ -11,8 +11,16 @@ import attrs
 import torch
 from torch import Tensor
 
-SMALLEST = 256
-"""Positions of the smallest buffer. Each next size is twice as large."""
+STEP = 256
+"""Buffers have a multiple of this many positions."""
+MEMORY_SHARE = 5
+"""One context takes at most a fifth of the memory that the weights leave free, or a quarter once it has grown. Graphs'
+slots take a quarter, cached contexts a quarter, and what a pass computes has the rest."""
+LEAST_WINDOW = 1024
+"""Tokens that are read on any device."""
+GROWTH = 4
+"""A full buffer grows by at least a quarter, so that a long context is copied few times. A doubled one would hold up to
+twice a context's bytes, and three times while it is copied."""
 
 
 @attrs.frozen
@@ -23,6 +31,16 @@ class LayerShape:
     width: int
 
 
+def bytes_per_token(shapes: Sequence[LayerShape], dtype: torch.dtype) -> int:
+    """Return the bytes of the keys and values of one token."""
+    return 2 * dtype.itemsize * sum(shape.heads * shape.width for shape in shapes)
+
+
+def affordable_window(free: int, per_token: int, window: int) -> int:
+    """Return how many tokens a context may have, at most `window`, if it may take MEMORY_SHARE of `free` bytes."""
+    return min(window, max(LEAST_WINDOW, free // MEMORY_SHARE // per_token // STEP * STEP))
+
+
 class RollingContext:
     """Implements interface.Context. `layers` holds keys and values [2, heads, capacity, width] of every layer."""
 
@@ -30,7 +48,7 @@ class RollingContext:
         self.tokens: list[int] = []
         self._shapes, self._dtype, self._device = shapes, dtype, device
         self.capacity = 0
-        self.layers = self._buffers(0)
+        self.layers = [self._buffer(shape, 0) for shape in shapes]
 
     @property
     def bytes(self) -> int:
@@ -51,14 +69,12 @@ class RollingContext:
         """Make room for `length` positions. Stored keys and values stay."""
         if length <= self.capacity:
             return
-        old_capacity, old_layers = self.capacity, self.layers
-        self.capacity = max(SMALLEST, 1 << (length - 1).bit_length())
-        self.layers = self._buffers(self.capacity)
-        for source, target in zip(old_layers, self.layers, strict=True):
-            target[:, :, :old_capacity] = source
+        old_capacity = self.capacity
+        self.capacity = -(-max(length, old_capacity + old_capacity // GROWTH) // STEP) * STEP
+        for index, shape in enumerate(self._shapes):  # one by one, so that only one layer is in memory twice
+            grown = self._buffer(shape, self.capacity)
+            grown[:, :, :old_capacity] = self.layers[index]
+            self.layers[index] = grown
 
-    def _buffers(self, capacity: int) -> list[Tensor]:
-        return [
-            torch.empty(2, shape.heads, capacity, shape.width, dtype=self._dtype, device=self._device)
-            for shape in self._shapes
-        ]
+    def _buffer(self, shape: LayerShape, capacity: int) -> Tensor:
+        return torch.empty(2, shape.heads, capacity, shape.width, dtype=self._dtype, device=self._device)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from engine.models.cuda_graphs.graphs import Graphs, rounded
-from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
+from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_slots, capacity_for
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, StepResult
 from engine.models.diffusion_gemma.canvas_step import STEPS_A_PASS, CanvasBucket, CanvasMemory, CanvasStep, StepInputs
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
@@ -29,8 +29,8 @@ class CapturedCanvases:
         self._forbidden = torch.tensor(forbidden, dtype=torch.long, device=network.device)
         shapes = [SlotShape(shape.heads, shape.width) for shape in network.shapes]
         dtype, device = network.dtype, network.device
-        capacity = affordable_capacity(shapes, MOST_SLOTS, MOST_CAPACITY, dtype, device)
-        self._slots = Slots(shapes, MOST_SLOTS, capacity, dtype, device)
+        count, capacity = affordable_slots(shapes, MOST_SLOTS, MOST_CAPACITY, MOST_CAPACITY, dtype, device)
+        self._slots = Slots(shapes, count, capacity, dtype, device)
         self._graphs: Graphs[CanvasStep] = Graphs(device, self._slots.forget)
 
     def run(
@@ -62,7 +62,13 @@ class CapturedCanvases:
         capacity = capacity_for(max(lengths) + rows, LEAST_CAPACITY, self._slots.capacity)
         rules = {canvas.accept for canvas in canvases}
         steps = max(len(each.temperatures) for each in passes)
-        if capacity is None or len(passes) > MOST_SLOTS or rows > MOST_ROWS or len(rules) > 1 or steps > STEPS_A_PASS:
+        if (
+            capacity is None
+            or len(passes) > self._slots.count
+            or rows > MOST_ROWS
+            or len(rules) > 1
+            or steps > STEPS_A_PASS
+        ):
             return None
         drawn = [canvas for canvas in canvases if not canvas.greedy]
         return CanvasBucket(

@@ -1,5 +1,6 @@
 """Loads a model from the files of a release: config.json, safetensors, tokenizer.json. No code from it runs."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from engine.errors import ModelError
+from engine.library.device_memory import DeviceMemory, gigabytes, memory_of
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
+from engine.models.diffusion_gemma.context import affordable_window, bytes_per_token
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import Prompt, TurnTokens
@@ -21,6 +24,7 @@ from engine.models.stock.tensors import read_tensors, weight_files
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import ModelInfo
 
+_log = logging.getLogger(__name__)
 MODEL_TYPE = "diffusion_gemma"
 FAMILY = "diffusion-gemma"
 _IMAGES = ("vision_tower", "embed_vision")
@@ -51,7 +55,10 @@ def load(
             "they are not of the same model"
         )
     _fill_in(model, files, folder, device, choice)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # what quantizing has left, so that it counts as free
     network = DiffusionNetwork(model)
+    window = _window(folder, network, text.max_position_embeddings, memory_of(device.type))
     known = known_model(folder)
     info = ModelInfo(
         name=known.name if known else folder.name,
@@ -63,16 +70,29 @@ def load(
         noise="uniform",
         device=device.type,
         dtype=choice.name,
+        reading_tokens=window if window < text.max_position_embeddings else 0,
     )
     token_bytes = GemmaTokenBytes(tokenizer)
     prompt = Prompt(
         encode=token_bytes.encode,
         begin=text.bos_token_id,
-        window=info.context_tokens,
+        window=window,
         canvas=info.canvas_tokens,
         turns=_turn_tokens(folder, tokenizer),
     )
     return DiffusionGemmaModel(info, network, token_bytes, prompt, read_settings(folder, text.eos_token_id), threads)
+
+
+def _window(folder: Path, network: DiffusionNetwork, window: int, memory: DeviceMemory) -> int:
+    """Return how many tokens of the model's window there is memory for, and log it if these are not all."""
+    per_token = bytes_per_token(network.shapes, network.dtype)
+    affordable = affordable_window(memory.free, per_token, window)
+    if affordable < window:
+        _log.warning(
+            "the model in %s reads at most %d tokens, not %d: a token takes %s, and %s has %s free",
+            *(folder, affordable, window, gigabytes(per_token), memory.name, gigabytes(memory.free)),
+        )
+    return affordable
 
 
 def _empty_model(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
@@ -100,7 +120,7 @@ def _fill_in(model: Any, files: list[Path], folder: Path, device: torch.device, 
     """Load the weights into the model, tie the tied ones, and compute the tables that no file holds."""
     shapes = {name: weight.shape for name, weight in model.state_dict().items()}
     tensors: dict[str, torch.Tensor] = {}
-    quantizer = Quantizer(model, choice.precision)
+    quantizer = Quantizer(model, choice.precision, device)
     for name, tensor in read_tensors(files, str(device)):
         if name not in shapes:
             continue

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import torch
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
-from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass
@@ -83,8 +82,8 @@ class DiffusionGemmaModel:
         lengths = [len(item.context.tokens) + len(item.append) for item in canvas_passes]
         for item, length in zip(canvas_passes, lengths, strict=True):
             needed = length + max((canvas.rows for canvas in item.canvases), default=0)
-            if needed > self.info.context_tokens:
-                raise ModelError(f"a hole needs {needed} positions; the model has {self.info.context_tokens}")
+            if needed > self.prompt.window:
+                raise ModelError(f"a hole needs {needed} positions; the model has {self.prompt.window} here")
         self._read([item for item in canvas_passes if item.append])
         drawn = [(item, length) for item, length in zip(canvas_passes, lengths, strict=True) if item.canvases]
         states = self._denoiser.run([item for item, _ in drawn], [length for _, length in drawn]) if drawn else []

@@ -11,7 +11,8 @@ from engine.models.cuda_graphs.attention import Sight, SlotAttention
 from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded
 from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, SlotShape, affordable_capacity, capacity_for
 from engine.models.embedded.network import Network
-from engine.models.embedded.rows import FIELDS, PackedRows
+from engine.models.embedded.numpy_pass import Ids
+from engine.models.embedded.runner import FIELDS
 from engine.models.stock.key_values import KeyValues
 
 MOST_SLOTS = 16
@@ -30,9 +31,7 @@ class StreamStep:
         self._sizes = [FIELDS * rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
         self._numbers = torch.zeros(sum(self._sizes), dtype=torch.long, device=slots.layers[0].device)
 
-    def fill(
-        self, rows: PackedRows, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]
-    ) -> None:
+    def fill(self, rows: Ids, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]) -> None:
         """Take the rows of passes, whose contexts are in slots `places`. Padding is token 0 and sees all rows of its
         slot."""
         bucket = self._bucket
@@ -43,7 +42,7 @@ class StreamStep:
         wanted = np.zeros((bucket.slots, bucket.wanted), np.int64)
         at = 0
         for item, start, place in zip(passes, starts, places, strict=True):
-            fields[:, place, : item.rows] = rows.numbers[:, at : at + item.rows]
+            fields[:, place, : item.rows] = rows[:, at : at + item.rows]
             lengths[place] = begins[place] = start
             ends[place] = start + item.rows
             ends[place, : len(item.append)] = np.arange(start + 1, start + 1 + len(item.append))
@@ -79,7 +78,7 @@ class CapturedStreams:
         self._slots = Slots(shapes, MOST_SLOTS, capacity, self._dtype, device)
         self._graphs: Graphs[StreamStep] = Graphs(device, self._slots.forget)
 
-    def run(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], rows: PackedRows) -> list[Tensor] | None:
+    def run(self, passes: Sequence[StreamPass], contexts: Sequence[KeyValues], rows: Ids) -> list[Tensor] | None:
         """Return each pass's logits [wanted, vocabulary] on the device; None if no graph serves these passes."""
         starts = [len(context.tokens) for context in contexts]
         bucket = self._bucket(passes, starts)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.models.embedded.numpy_pass import Hole, Ids, Result
-from engine.models.embedded.shape import Shape, rope_angles
+from engine.models.embedded.numpy_pass import Hole, Ids
+from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Weights
 
 try:
@@ -48,12 +48,12 @@ class KernelPass:
         )
         self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, _arrays(weights, shape))
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
         vocabulary = self._shape.vocabulary
         logits = np.empty((len(wanted), -(-vocabulary // BLOCK) * BLOCK), np.float32)
         described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
         self._network.run(numbers, described, wanted, logits)
-        return Result(logits[:, :vocabulary])
+        return logits[:, :vocabulary]
 
 
 def _arrays(weights: Weights, shape: Shape) -> list[NDArray[np.generic]]:

@@ -12,7 +12,10 @@ editor that closes brackets changes it with every other key.
 from typing import Protocol
 
 import attrs
+from tokenizers import Tokenizer
 
+from engine.models.stock.line_tokens import MOST_BYTES, LineTokens
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Snippet
 
@@ -29,6 +32,27 @@ class Encoder(Protocol):
     def starts_line(self, token: int) -> bool:
         """Return whether a line begins with this token."""
         ...
+
+
+class LineEncoder:
+    """Implements Encoder, in training and in the editor. Remembers the tokens of lines, at most about `most_bytes`.
+
+    This is exact for lines shorter than a piece (stock/line_tokens.py), because no token crosses the start of a line.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, token_bytes: TokenBytes, most_bytes: int = MOST_BYTES) -> None:
+        self._lines = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids, most_bytes)
+        self._token_bytes = token_bytes
+
+    def __call__(self, text: str) -> list[int]:
+        if "\r" in text:  # it may share a token with the newline
+            return list(self._lines.of(text))
+        first, *others = text.split("\n")
+        lines = (first, *("\n" + other for other in others))
+        return [token for line in lines for token in self._lines.of(line)]
+
+    def starts_line(self, token: int) -> bool:
+        return self._token_bytes.breaks_line(token)
 
 
 @attrs.frozen

@@ -12,15 +12,13 @@ from safetensors import SafetensorError
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.library.precision_names import PrecisionSetting
+from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.models.embedded.card import Card
-from engine.models.embedded.host_runner import HostRunner, host_pass
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.runner import Runner
+from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 
-TORCH_PRECISIONS: tuple[PrecisionSetting, ...] = ("fp32", "bf16")
 """What only torch computes in."""
 
 

@@ -9,15 +9,13 @@ from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
+from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import StreamPass
-from engine.fill.stream_strategies import DEFAULT, start_stream_fill
 from engine.models.embedded.card import FAMILY, Card
-from engine.models.embedded.layout import Limits, lay_out
-from engine.models.embedded.rows import PackedRows
-from engine.models.embedded.runner import Ran, Runner
+from engine.models.embedded.layout import Limits, LineEncoder, lay_out
+from engine.models.embedded.runner import Runner
 from engine.models.embedded.shape import Floats
 from engine.models.embedded.token_healing import CompatibleTokens, unfinished
-from engine.models.stock.line_tokens import LineTokens
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.left_edge import left_edge
 from engine.protocol.messages import Fill, ModelInfo
@@ -29,7 +27,7 @@ CLIP = 16_384
 class EmbeddedModel:
     """Implements fill.stream.StreamModel.
 
-    The runner computes passes: in the kernel, in NumPy or in torch. This class imports none of them.
+    The runner computes passes: in the kernel, in NumPy or in torch. This class does not import torch.
     """
 
     def __init__(
@@ -84,26 +82,24 @@ class EmbeddedModel:
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
         stream_passes = [expect_type(item, StreamPass) for item in passes]
-        ran = self._run(stream_passes)
-        counts = [len(item.wanted) for item in stream_passes]
-        return [PassResult(predicted) for predicted in ran.predict([item.query for item in stream_passes], counts)]
+        self._check_room(stream_passes)
+        predicted = self.runner.predict(stream_passes)
+        _append(stream_passes)
+        return [PassResult(each) for each in predicted]
 
     def logits(self, passes: Sequence[StreamPass]) -> list[Floats]:
         """Run passes and return for each its logits [wanted, vocabulary]."""
-        return _split(self._run(passes).logits(), [len(item.wanted) for item in passes])
+        self._check_room(passes)
+        logits = self.runner.logits(passes)
+        _append(passes)
+        return np.split(logits, np.cumsum([len(item.wanted) for item in passes])[:-1])
 
-    def _run(self, passes: Sequence[StreamPass]) -> Ran:
-        """Run passes together and add what they append to their contexts. Raises ModelError where one is too long."""
-        starts = [len(item.context.tokens) for item in passes]
+    def _check_room(self, passes: Sequence[StreamPass]) -> None:
+        """Raise ModelError where a context with a pass is too long."""
         capacity = self.card.shape.positions
-        for item, start in zip(passes, starts, strict=True):
-            if start + item.rows > capacity:
-                raise ModelError(f"a hole needs {start + item.rows} positions; the model has {capacity}")
-        packed = PackedRows.of(passes, starts)
-        ran = self.runner.run(passes, packed)
         for item in passes:
-            item.context.tokens += item.append
-        return ran
+            if (needed := len(item.context.tokens) + item.rows) > capacity:
+                raise ModelError(f"a hole needs {needed} positions; the model has {capacity}")
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._compatible.of(typed)
@@ -118,27 +114,12 @@ class EmbeddedModel:
         return self._token_bytes.breaks_line(token)
 
 
-class LineEncoder:
-    """Implements layout.Encoder. Remembers the tokens of lines."""
-
-    def __init__(self, tokenizer: Tokenizer, token_bytes: TokenBytes) -> None:
-        self._lines = LineTokens(lambda line: tokenizer.encode(line, add_special_tokens=False).ids)
-        self._token_bytes = token_bytes
-
-    def __call__(self, text: str) -> list[int]:
-        first, *others = text.split("\n")
-        lines = (first, *("\n" + other for other in others))
-        return [token for line in lines for token in self._lines.of(line)]
-
-    def starts_line(self, token: int) -> bool:
-        return self._token_bytes.breaks_line(token)
-
-
 def _clip(prefix: str) -> str:
     """Drop the start of a very long prefix in large strides, so that the cut seldom moves while somebody types."""
     return prefix[left_edge(len(prefix), 2 * CLIP, CLIP) :]
 
 
-def _split(rows: Floats, counts: Sequence[int]) -> list[Floats]:
-    """Return the rows of each pass."""
-    return np.split(rows, np.cumsum(counts)[:-1])
+def _append(passes: Sequence[StreamPass]) -> None:
+    """Add what passes append to their contexts, once they have run."""
+    for item in passes:
+        item.context.tokens += item.append

@@ -30,13 +30,6 @@ class Hole:
     slabs: list[Slab]
 
 
-@attrs.frozen(eq=False)
-class Result:
-    """fp32 logits [wanted, vocabulary]."""
-
-    logits: Floats
-
-
 class HostPass(Protocol):
     """Computes passes in the processor's memory."""
 
@@ -45,10 +38,10 @@ class HostPass(Protocol):
     dtype: type[np.float16] | type[np.float32]
     """What keys and values are stored in."""
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
-        """Run the rows of several holes.
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+        """Run the rows of several holes. Return fp32 logits [wanted, vocabulary].
 
-        numbers: [FIELDS, rows] of rows.PackedRows. wanted: [n], the rows whose logits are wanted. Writes the keys and
+        numbers: [FIELDS, rows] of runner.pack_rows. wanted: [n], the rows whose logits are wanted. Writes the keys and
         values of all rows into the slabs of their holes.
         """
         ...
@@ -65,7 +58,7 @@ class NumpyPass:
         self._cosine, self._sine = rope_angles(shape, shape.positions)
         self._weights = {name: self._dense(weights, name) for name in weights.names}
 
-    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Result:
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
         tokens, positions = numbers
         rows = self._weights["embed.weight"][tokens]
         for layer in range(self._shape.layers):
@@ -75,7 +68,7 @@ class NumpyPass:
             hidden = self._multiply(f"{block}.gate_up", self._normalized(f"{block}.feed_norm", rows))
             gate, up = np.split(hidden, 2, axis=1)
             rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
-        return Result(self._multiply("embed", self._normalized("norm", rows[wanted])))
+        return self._multiply("embed", self._normalized("norm", rows[wanted]))
 
     def _dense(self, weights: Weights, name: str) -> Floats:
         return weights.dense(name)

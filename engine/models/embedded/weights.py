@@ -14,8 +14,8 @@ from safetensors.numpy import load_file
 from engine.models.embedded.shape import GROUP, Floats, Shape
 
 SCALE = ".scale"
-_SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
-"""Of the scale that holds a group's largest weight. A smaller one clips it, and rounds the others finer."""
+SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
+"""Shares of the scale that holds a group's largest weight. A smaller scale clips it, and rounds the others finer."""
 _AT_ONCE = 1 << 15
 """Groups whose scales are searched at once: more would not fit in the cache."""
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
@@ -161,7 +161,7 @@ def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
     best_values = np.full(groups.shape, 8, np.uint8)
     best_scales = np.ones(len(groups), np.float16)
     best_errors = np.full(len(groups), np.inf, np.float32)
-    for shrink in _SHRINK:
+    for shrink in SHRINK:
         for most in (-8.0, 8.0):
             scales = _half(largest * shrink / np.float32(most))
             wide = scales.astype(np.float32)[:, None]

@@ -11,13 +11,15 @@ from torch import Tensor
 
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
 from engine.models.cuda_graphs.graphs import Graphs, RowBucket, rounded, synchronize
-from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, affordable_capacity, capacity_for
+from engine.models.cuda_graphs.slots import LEAST_CAPACITY, Slots, affordable_slots, capacity_for
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 
 MOST_SLOTS = 16
 MOST_CAPACITY = 8192
 """Positions of a hole that a graph serves. Larger holes take the plain path."""
+ENOUGH_CAPACITY = 4096
+"""Positions that every hole should have: masked models read 2,048 tokens on a GPU."""
 MOST_ROWS = 128
 LEAST_ROWS = 8
 
@@ -65,9 +67,10 @@ class CapturedMiddles:
 
     def __init__(self, network: MaskedNetwork) -> None:
         shapes, device = network.slot_shapes, network.device
-        capacity = affordable_capacity(shapes, MOST_SLOTS, min(network.window, MOST_CAPACITY), network.dtype, device)
+        wanted = min(network.window, MOST_CAPACITY)
+        count, capacity = affordable_slots(shapes, MOST_SLOTS, ENOUGH_CAPACITY, wanted, network.dtype, device)
         self._network = network
-        self._slots = Slots(shapes, MOST_SLOTS, capacity, network.dtype, device)
+        self._slots = Slots(shapes, count, capacity, network.dtype, device)
         self._graphs: Graphs[MiddleStep] = Graphs(device, self._slots.forget)
 
     @torch.inference_mode()

@@ -8,9 +8,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
-from engine.fill.strategy import FillStrategy
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.passes import MaskedNetwork

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from engine.models.cuda_graphs.fused import fused
 from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.cuda_graphs.slots import SlotShape
 from engine.models.masked.rows import MaskedPass, MiddleSegment, segments_of
 from engine.models.quantization.quantizer import count_parameters
+from engine.models.stock.attention import attend
 from engine.models.stock.layer import after_attention, before_attention, rotate
 
 Mix = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
@@ -89,10 +89,7 @@ class MaskedNetwork:
         for segment in segments:
             rows = slice(start, start + len(segment.tokens))
             keys, values = self._visible(layer, segment, key[:, rows], value[:, rows])
-            attended = F.scaled_dot_product_attention(
-                query[None, :, rows], keys[None], values[None], scale=scale, enable_gqa=True
-            )
-            mixed.append(attended[0].transpose(0, 1))
+            mixed.append(attend(query[:, rows], keys, values, scale))
             start = rows.stop
         return torch.cat(mixed)
 

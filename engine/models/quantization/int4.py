@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.quantization.codes import MIDDLE, codes_of
-from engine.models.quantization.matrix import by_chunks
+from engine.models.quantization.matrix import Index, by_chunks
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class Int4Matrix:
         weights.sub_(MIDDLE).mul_(self.scales.to(dtype)[..., None]).add_(self.zeros.to(dtype)[..., None])
         return weights.flatten(-2)
 
-    def part(self, index: int) -> Int4Matrix:
+    def part(self, index: Index) -> Int4Matrix:
         return Int4Matrix(self.packed[index], self.scales[index], self.zeros[index])
 
 

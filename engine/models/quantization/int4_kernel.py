@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.quantization.codes import codes_of, group_of
-from engine.models.quantization.matrix import by_chunks
+from engine.models.quantization.matrix import Index, by_chunks
 
 _GROUPS = (32, 64)
 _FAST = ("AVX2", "AVX512")
@@ -43,7 +43,7 @@ class Int4KernelMatrix:
             return torch.stack([self.part(index).dense(dtype) for index in range(self.shape[0])])
         return self.product(torch.eye(self.shape[-1], dtype=dtype)).t()
 
-    def part(self, index: int) -> Int4KernelMatrix:
+    def part(self, index: Index) -> Int4KernelMatrix:
         return Int4KernelMatrix(self.packed[index], self.points[index])
 
 

@@ -11,7 +11,7 @@ from engine.models.quantization.matrix import ScaledMatrix, by_chunks
 _LARGEST = 127
 _MIN_SCALE = 1e-12
 FEW_ROWS = 96
-"""On a CPU, torch's int8 kernel is faster than a dense product up to about this many rows (benchmarks/precision.py)."""
+"""On a CPU, torch's int8 kernel is faster than a dense product up to about this many rows (benchmarks/latency)."""
 
 
 @attrs.frozen

@@ -28,9 +28,32 @@ class Matrix(Protocol):
         """Return the weights unpacked."""
         ...
 
-    def part(self, index: int) -> "Matrix":
-        """Return one matrix of a stack, without a copy."""
+    def part(self, index: "Index") -> "Matrix":
+        """Return one matrix of a stack, or a smaller stack. Only a tensor of indexes copies."""
         ...
+
+
+Index = int | slice | Tensor
+
+
+@attrs.frozen
+class PlainMatrix:
+    """Implements Matrix: `weights` [..., out, in], which are not quantized."""
+
+    weights: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.weights.shape)
+
+    def product(self, rows: Tensor) -> Tensor:
+        return rows @ self.weights.t()
+
+    def dense(self, dtype: torch.dtype) -> Tensor:
+        return self.weights.to(dtype)
+
+    def part(self, index: Index) -> Self:
+        return type(self)(self.weights[index])
 
 
 @attrs.frozen
@@ -47,7 +70,7 @@ class ScaledMatrix:
     def dense(self, dtype: torch.dtype) -> Tensor:
         return self.weights.to(dtype).mul_(self.scales.to(dtype)[..., None])
 
-    def part(self, index: int) -> Self:
+    def part(self, index: Index) -> Self:
         return type(self)(self.weights[index], self.scales[index])
 
 

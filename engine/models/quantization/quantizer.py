@@ -1,36 +1,53 @@
 """Quantizes the tensors of a network one by one while they are read, so memory never holds the full weights."""
 
+import logging
 import math
+from functools import cache, cached_property
+from importlib.util import find_spec
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from engine.library.precision_names import Precision
 from engine.library.quantized_tensors import is_quantized
-from engine.models.quantization.experts import DOWN, GATE_UP, QuantizedExperts
+from engine.models.quantization.experts import DOWN, FEW_ROWS, GATE_UP, StackedExperts, Way, has_grouped_products
 from engine.models.quantization.fp8 import Fp8Matrix
 from engine.models.quantization.int4 import Int4Matrix
 from engine.models.quantization.int4_kernel import Int4KernelMatrix, has_kernel_for
 from engine.models.quantization.int8 import Int8Matrix
-from engine.models.quantization.matrix import Matrix
+from engine.models.quantization.matrix import Matrix, PlainMatrix
+
+_TOLERANCE = 0.02
+"""The largest relative RMS error of the packed product when it is tried: rounding to bf16 gives 0.003."""
+_TRIED = ((3, 48, 128), (40, 128))
+"""The stack and the rows that are tried."""
+_log = logging.getLogger(__name__)
 
 
 class QuantizedLinear(nn.Module):
-    """Replaces an nn.Linear and keeps its bias."""
+    """Replaces an nn.Linear and keeps its bias. If `packed`, few rows are multiplied without unpacking the matrix."""
 
-    def __init__(self, matrix: Matrix, bias: nn.Parameter | None) -> None:
+    def __init__(self, matrix: Matrix, bias: nn.Parameter | None, packed: bool = False) -> None:
         super().__init__()
-        self.matrix, self.bias = matrix, bias
+        self.matrix, self.bias, self.packed = matrix, bias, packed
         self.out_features, self.in_features = matrix.shape
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return [..., out] for rows [..., in]."""
-        result = self.matrix.product(rows.reshape(-1, self.in_features)).view(*rows.shape[:-1], self.out_features)
+        flat = rows.reshape(-1, self.in_features)
+        if self.packed and len(flat) <= FEW_ROWS:
+            from engine.models.quantization.packed_product import packed_product
+
+            product = packed_product(flat, self.matrix)
+        else:
+            product = self.matrix.product(flat)
+        result = product.view(*rows.shape[:-1], self.out_features)
         return result if self.bias is None else result + self.bias
 
 
 def quantized(weights: Tensor, precision: Precision) -> Matrix:
-    """Return the weights [..., out, in] in a precision of few bits, on the same device."""
+    """Return the weights [..., out, in] in a precision, on the same device."""
     match precision:
         case "int8":
             return Int8Matrix.of(weights)
@@ -38,16 +55,68 @@ def quantized(weights: Tensor, precision: Precision) -> Matrix:
             return Int4KernelMatrix.of(weights) if has_kernel_for(weights) else Int4Matrix.of(weights)
         case "fp8":
             return Fp8Matrix.of(weights)
-        case _:
-            raise ValueError(f"{precision} is not a precision of few bits")
+        case "bf16" | "fp32":
+            return PlainMatrix(weights.to(torch.bfloat16 if precision == "bf16" else torch.float32))
+
+
+@cache
+def has_packed_products(device: torch.device, precision: Precision) -> bool:
+    """Tell whether Triton multiplies by weights in this precision, by trying it on a small stack. Logs why it does not.
+
+    The first try compiles the kernel, which takes seconds.
+    """
+    if find_spec("triton") is None:
+        return False
+    try:
+        from engine.models.quantization.packed_product import Blocks, packed_product, stacked_product
+
+        generator = torch.Generator().manual_seed(0)
+        weights, rows = (torch.randn(*shape, generator=generator).bfloat16().to(device) for shape in _TRIED)
+        stack = quantized(weights, precision)
+        chosen = torch.arange(len(rows), device=device) * len(weights) // len(rows)
+        found = stacked_product(
+            rows, torch.arange(len(rows), device=device), stack, Blocks.of_stack(chosen, len(weights))
+        )
+        exact = torch.einsum("ri,roi->ro", rows.float(), stack.dense(torch.float32)[chosen])
+        one, alone = packed_product(rows, stack.part(0)), rows.float() @ stack.part(0).dense(torch.float32).t()
+        error = float((torch.cat([found, one]) - torch.cat([exact, alone])).norm() / torch.cat([exact, alone]).norm())
+    except Exception as problem:
+        # Triton and its compilers raise anything. The message is theirs, and has nothing of the user's.
+        reason = f"{type(problem).__name__}: {problem}".splitlines()[0]
+    else:
+        if error < _TOLERANCE:
+            return True
+        reason = f"an error of {error:.3f}"
+    _log.warning(
+        "no packed products in %s (%s): matrices are unpacked for each product, which is slower", precision, reason
+    )
+    return False
+
+
+def way_for(device: torch.device, precision: Precision) -> Way:
+    """Return how experts in this precision are computed on a device."""
+    quantizes = precision not in ("fp32", "bf16")
+    if device.type != "cuda":
+        return "one by one" if quantizes else "stock"
+    if not quantizes and has_grouped_products(torch.cuda.get_device_capability(device)):
+        return "stock"
+    return "packed" if precision != "fp32" and has_packed_products(device, precision) else "padded"
 
 
 class Quantizer:
-    """Takes the tensors of a network that are to be quantized, and puts quantized modules into it at the end."""
+    """Takes the tensors of a network that are to be quantized, and puts modules for them into it at the end.
 
-    def __init__(self, network: nn.Module, precision: Precision) -> None:
-        self._network, self._precision = network, precision
+    Experts are taken in every precision, unless their `way` is "stock". None chooses the way for the device.
+    """
+
+    def __init__(self, network: nn.Module, precision: Precision, device: torch.device, way: Way | None = None) -> None:
+        self._network, self._precision, self._device, self._given_way = network, precision, device, way
+        self._quantizes = precision not in ("fp32", "bf16")
         self._matrices: dict[str, Matrix] = {}
+
+    @cached_property
+    def _way(self) -> Way:
+        return self._given_way or way_for(self._device, self._precision)
 
     @property
     def taken(self) -> set[str]:
@@ -55,11 +124,12 @@ class Quantizer:
         return set(self._matrices)
 
     def take(self, name: str, weights: Tensor, *twins: str) -> bool:
-        """Quantize and keep a tensor, if this precision quantizes it; return whether it does.
+        """Quantize and keep a tensor, if it is to be replaced; return whether it is.
 
         `twins` are other names of the same tensor in this network: they share its matrix.
         """
-        if self._precision in ("fp32", "bf16") or not is_quantized(name, weights.shape):
+        expert = name.rpartition(".")[2] in (GATE_UP, DOWN)
+        if not is_quantized(name, weights.shape) or not (self._quantizes or (expert and self._way != "stock")):
             return False
         if name not in self._matrices:
             self._matrices |= dict.fromkeys((name, *twins), quantized(weights, self._precision))
@@ -70,17 +140,27 @@ class Quantizer:
         for name, matrix in self._matrices.items():
             self._put(name, matrix)
 
+    def _packs(self, matrix: Matrix) -> bool:
+        """Tell whether products with a matrix leave it packed. GPUs multiply fp8 themselves."""
+        if self._precision == "fp8" or not self._quantizes or self._way != "packed":
+            return False
+        from engine.models.quantization.packed_product import serves
+
+        return serves(matrix)
+
     def _put(self, name: str, matrix: Matrix) -> None:
         path, _, parameter = name.rpartition(".")
         owner: Any = self._network.get_submodule(path)
         parent, _, attribute = path.rpartition(".")
         if parameter in (GATE_UP, DOWN):
-            if not isinstance(owner, QuantizedExperts):
-                owner = QuantizedExperts(owner.act_fn)
+            if not isinstance(owner, StackedExperts):
+                owner = StackedExperts(owner.act_fn, self._way)
                 setattr(self._network.get_submodule(parent), attribute, owner)
             setattr(owner, parameter, matrix)
         else:
-            setattr(self._network.get_submodule(parent), attribute, QuantizedLinear(matrix, owner.bias))
+            setattr(
+                self._network.get_submodule(parent), attribute, QuantizedLinear(matrix, owner.bias, self._packs(matrix))
+            )
 
 
 def count_parameters(*networks: nn.Module) -> int:
@@ -90,6 +170,6 @@ def count_parameters(*networks: nn.Module) -> int:
         counts |= {id(weight): weight.numel() for weight in network.parameters()}
         for module in network.modules():
             matrices = [module.matrix] if isinstance(module, QuantizedLinear) else []
-            matrices += module.stacks if isinstance(module, QuantizedExperts) else []
+            matrices += module.stacks if isinstance(module, StackedExperts) else []
             counts |= {id(matrix): math.prod(matrix.shape) for matrix in matrices}
     return sum(counts.values())

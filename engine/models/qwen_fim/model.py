@@ -6,9 +6,8 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillTask, MemoryUse, Pass, expect_type
+from engine.fill.interface import Context, Filling, FillStrategy, FillTask, MemoryUse, Pass, expect_type
 from engine.fill.predictions import PassResult
-from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished

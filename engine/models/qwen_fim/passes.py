@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from engine.fill.interface import expect_type
 from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.graphs import synchronize
+from engine.models.stock.attention import CausalRows, attend
 from engine.models.stock.key_values import KeyValues
 from engine.models.stock.layer import after_attention, before_attention
 
@@ -22,12 +22,12 @@ _GROWTH = 256
 
 @attrs.frozen
 class _Segment:
-    """The rows of one pass in the batch. `visible` says which keys each row sees, bool [rows, seen]; None for all."""
+    """The rows of one pass in the batch, after the first `start` tokens of its context."""
 
     context: KeyValues
     start: int
     rows: int
-    visible: Tensor | None
+    causal: CausalRows
 
 
 class CausalNetwork:
@@ -78,10 +78,7 @@ class CausalNetwork:
             grown = self._buffer(-(-stop // _GROWTH) * _GROWTH)
             grown[:, :, :, :start] = context.buffer[:, :, :, :start]
             context.buffer = grown
-        visible = None
-        if len(item.append) > 1:
-            visible = torch.ones(len(item.append), stop, dtype=torch.bool, device=self.device).tril(start)
-        return _Segment(context, start, len(item.append), visible)
+        return _Segment(context, start, len(item.append), CausalRows(start))
 
     def _mix(
         self, layer: int, segments: list[_Segment], query: Tensor, key: Tensor, value: Tensor, scale: float
@@ -93,15 +90,7 @@ class CausalNetwork:
             rows, stop = slice(first, first + segment.rows), segment.start + segment.rows
             keys, values = segment.context.buffer[layer].unbind(0)
             keys[:, segment.start : stop], values[:, segment.start : stop] = key[:, rows], value[:, rows]
-            attended = F.scaled_dot_product_attention(
-                query[None, :, rows],
-                keys[None, :, :stop],
-                values[None, :, :stop],
-                segment.visible,
-                scale=scale,
-                enable_gqa=True,
-            )
-            mixed.append(attended[0].transpose(0, 1))
+            mixed.append(attend(query[:, rows], keys[:, :stop], values[:, :stop], scale, segment.causal))
             first = rows.stop
         return torch.cat(mixed)
 

@@ -10,7 +10,7 @@ from engine.models.stock.checkpoint import NOTES, Checkpoint
 def memory_use_of(checkpoint: Checkpoint) -> MemoryUse:
     """Return what midspan.json of the checkpoint says as "memory"; by default "windows". Raises ModelError.
 
-    The mixture is not the default: its gate was trained with the embedded model's predictions.
+    The mixture is not the default: its mixing network was trained with the embedded model's predictions.
     """
     for use in get_args(MemoryUse):
         if use == (checkpoint.notes.memory or "windows"):

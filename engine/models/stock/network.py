@@ -36,7 +36,7 @@ def stock_network(
     config, network = _empty(checkpoint, family)
     shapes = {name: tuple(weight.shape) for name, weight in network.state_dict().items()}
     tensors: dict[str, Tensor] = {}
-    quantizer = Quantizer(network, precision)
+    quantizer = Quantizer(network, precision, device)
     for released_name, tensor in read_tensors(weight_files(checkpoint.folder)):
         name = family.rename(released_name)
         if shapes.get(name) != tuple(tensor.shape):

@@ -6,18 +6,20 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import pytest
-from raw_client import HOLE, LONG
+from raw_client import HOLE, LONG, RawClient
 
 from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.failures import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
 from engine.errors import EngineUnavailable
+from engine.protocol.messages import Cancel
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +82,18 @@ async def test_on_sigterm_the_engine_answers_open_fills_and_removes_its_files(
     eventually(lambda: not is_running(client.welcome.pid))
     with pytest.raises(EngineUnavailable, match="the engine is ending"):
         await client.fill(HOLE)
+
+
+async def test_a_client_that_sends_before_it_reads_still_learns_that_the_engine_ends(options: EngineOptions) -> None:
+    client = await connect_or_start(options, "test")
+    late = await RawClient.greeted(options)
+    os.kill(client.welcome.pid, signal.SIGTERM)
+    time.sleep(0.5)  # noqa: ASYNC251  the engine has said that it ends, and nothing was read yet
+    late.send(Cancel(1))
+    assert (await late.failed()).code == "shutting-down"
+    late.close()
+    await client.closed.wait()
+    assert client.was_shut_down
 
 
 async def test_an_idle_engine_ends_even_while_a_client_is_connected(

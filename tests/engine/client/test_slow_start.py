@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from engine_process import end
-from lsp_editor import eventually
+from support.lsp_editor import eventually
 
 from engine.client import launcher
 from engine.client.address import runtime_paths_of

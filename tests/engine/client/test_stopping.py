@@ -5,13 +5,15 @@ import os
 import signal
 import sys
 
+import attrs
 import pytest
+from support.lsp_editor import eventually
 
 from engine.client import stopping
 from engine.client.address import RuntimePaths, make_private
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.lock import EngineLock, LockRecord, is_held
-from engine.client.stopping import kill_holder, stop_running
+from engine.client.lock import EngineLock, LockRecord, is_held, read_record
+from engine.client.stopping import kill_holder, stop_all, stop_running
 from engine.errors import EngineUnavailable
 
 
@@ -52,3 +54,35 @@ async def test_a_process_that_is_no_engine_is_not_killed(
         lock.release()
         await other.communicate(b"\n")
     assert other.returncode == 0
+
+
+@pytest.mark.slow
+async def test_all_engines_of_the_user_are_ended(options: EngineOptions, paths: RuntimePaths) -> None:
+    other = attrs.evolve(options, precision="fp32")
+    assert other.paths != paths
+    clients = [await connect_or_start(each, "test") for each in (options, other)]
+
+    assert await stop_all("test") == [options.model] * 2
+
+    for client in clients:
+        await client.closed.wait()
+    assert not is_held(paths.lock)
+    assert not is_held(other.paths.lock)
+    assert await stop_all("test") == []
+
+
+async def test_an_engine_that_still_loads_is_ended(options: EngineOptions, paths: RuntimePaths) -> None:
+    starting = asyncio.create_task(connect_or_start(options, "test"))
+    await eventually(lambda: is_held(paths.lock) and read_record(paths.lock) is not None)
+
+    stopped = await stop_all("test")
+    starting.cancel()
+
+    assert stopped == [options.model]
+
+
+def test_a_precision_that_the_embedded_model_does_not_have_is_the_same_engine() -> None:
+    plain = EngineOptions(model="embedded").paths
+    assert EngineOptions(model="embedded", precision="int8").paths == plain
+    assert EngineOptions(model="embedded", precision="fp8").paths == plain
+    assert EngineOptions(model="embedded", precision="fp32").paths != plain

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from sources import DATA
+from support.sources import DATA
 from typer.testing import CliRunner
 
 from engine.corpus import corpus, fetch, near_duplicates
@@ -19,9 +19,9 @@ from engine.training.cli import app
 ROOT = Path(__file__).parents[3]
 MANIFEST = ROOT / "engine" / "training" / "manifest.toml"
 CONFIG = MANIFEST.with_name("cpu.toml")
-SOURCE = (DATA / "corpus" / "corpus.py").read_text()
-OTHER = (DATA / "corpus" / "languages.py").read_text()
-THIRD = (DATA / "corpus" / "fetch.py").read_text()
+SOURCE = (DATA / "corpus" / "corpus.py.txt").read_text()
+OTHER = (DATA / "corpus" / "languages.py.txt").read_text()
+THIRD = (DATA / "corpus" / "fetch.py.txt").read_text()
 
 
 def package(name: str, split: fetch.Split) -> fetch.Package:

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from sources import source_paths
+from support.sources import source_paths
 
 from engine.corpus.corpus import File
 from engine.corpus.holes import KINDS, TrainingHole
@@ -40,7 +40,7 @@ def model(tiny_model: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def files() -> list[File]:
-    return [File(path.name, "python", path.read_text()) for path in source_paths()]
+    return [File(path.stem, "python", path.read_text()) for path in source_paths()]
 
 
 def make_row(

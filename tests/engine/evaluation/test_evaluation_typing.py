@@ -1,4 +1,4 @@
-"""Typing and calibration figures counted by hand, and the whole of benchmarks/quality.py with the tiny model."""
+"""Typing and calibration figures counted by hand, and all of benchmarks/quality/quality.py with the tiny model."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from sources import source_paths
+from support.sources import source_paths
 from typer.testing import CliRunner
 
 from engine.corpus.corpus import File
@@ -188,7 +188,7 @@ async def test_lengths_are_of_right_offers() -> None:
 
 
 def test_an_insertion_gives_the_file_back_and_ends_before_a_word() -> None:
-    files = [File(path.name, "python", path.read_text()) for path in source_paths()]
+    files = [File(path.stem, "python", path.read_text()) for path in source_paths()]
     texts = {file.path: file.text for file in files}
     tasks = insertions(files, "python", 10)
     assert len(tasks) == 10
@@ -227,7 +227,7 @@ async def test_what_is_inserted_is_right_if_it_is_what_was_cut_out() -> None:
 
 
 def test_places_are_consecutive_lines_of_code_and_give_the_file_back() -> None:
-    files = [File(path.name, "python", path.read_text()) for path in source_paths()]
+    files = [File(path.stem, "python", path.read_text()) for path in source_paths()]
     texts = {file.path: file.text for file in files}
     tasks = places(files, "python", 10)
     assert len(tasks) == 10
@@ -287,10 +287,17 @@ GO = "package a\n\nfunc Double(number int) int {\n\ttwice := number + number\n\t
 @pytest.mark.slow
 def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_path: Path) -> None:
     sources = source_paths()
-    rows = [[path.name, "python", path.read_text()] for path in sources]
+    rows = [[path.stem, "python", path.read_text()] for path in sources]
     rows += [["a.go", "go", GO * 5]]
     (tmp_path / "judge.msgpack").write_bytes(msgpack.packb(rows))
-    command = [sys.executable, str(ROOT / "benchmarks" / "quality.py"), "--share", "0.01", "--model", str(tiny_model)]
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "quality" / "quality.py"),
+        "--share",
+        "0.01",
+        "--model",
+        str(tiny_model),
+    ]
     run = subprocess.run(
         [*command, "--corpus", str(tmp_path), "--out", str(tmp_path / "out")],
         capture_output=True,
@@ -316,7 +323,7 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
 
 
 def test_train_eval_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
-    rows = [[path.name, "python", path.read_text()] for path in source_paths()]
+    rows = [[path.stem, "python", path.read_text()] for path in source_paths()]
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "held-out.msgpack").write_bytes(msgpack.packb(rows))
     target, plot = tmp_path / "evaluation" / "python.jsonl", tmp_path / "plot.png"

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import attrs
 import pytest
-from embedded_models import load_embedded
-from fill_tasks import run_to_end
 from known_line import HOLE, REST, memories_of
 from reciting_model import RecitingModel, begun
-from sources import source_paths
+from support.embedded_models import load_embedded
+from support.fill_tasks import run_to_end
+from support.sources import source_paths
 
 from engine.fill.draft_planner import Draft, DraftPlan, DraftPlanner
-from engine.fill.interface import Bounds, Filling, FillMemory, FillTask
+from engine.fill.interface import Bounds, Filling, FillMemory, FillStrategy, FillTask
 from engine.fill.sampler import Branch, Sampler
-from engine.fill.strategy import FillStrategy
-from engine.memory.engine_memories import EngineMemories
+from engine.memory.workspace import EngineMemories
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill, RuleName
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from models_command import NAME, WEIGHTS, ModelsCommand
+from support.models_command import NAME, WEIGHTS, ModelsCommand
 
 from engine.client.address import runtime_paths_of
 from engine.errors import ModelError

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hub_server import COMMIT
-from models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
+from support.hub_server import COMMIT
+from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
 
 from engine.errors import ModelError
 from engine.library.catalog import catalog

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from known_line import memories_of
 
-from engine.memory.engine_memories import EngineMemories
+from engine.memory.workspace import EngineMemories
 from engine.models.embedded.model import EmbeddedModel
 from engine.schedule.scheduler import Scheduler
 

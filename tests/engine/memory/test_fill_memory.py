@@ -4,9 +4,9 @@ import attrs
 import pytest
 from known_line import HOLE, LINE, REST
 from scheduler_client import answer
-from sources import source_paths
+from support.sources import source_paths
 
-from engine.memory.engine_memories import EngineMemories
+from engine.memory.workspace import EngineMemories
 from engine.schedule.scheduler import Scheduler
 
 

@@ -1,4 +1,4 @@
-"""What the gate is trained on, and that it comes out as it was trained."""
+"""What the mixing network is trained on, and that it comes out as it was trained."""
 
 import hashlib
 from pathlib import Path
@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sources import source_paths
+from support.sources import source_paths
 
 import engine
 from engine.corpus.languages import File
 from engine.corpus.packages import FEWEST_FILES, packages
-from engine.memory.followers import SLOTS
-from engine.memory.gate import GATE_FILE, MemoryGate
+from engine.memory.followers import GROUPS_A_ROW
+from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
 from engine.memory.row_memory import SCOPES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
-from engine.training.memory import TorchGate, TrainingBatch, fit, judge, measure
+from engine.training.memory import TorchMixing, TrainingBatch, fit, judge, measure
 from engine.training.memory_rows import HoleReader, Rows, rows_of
 
 pytestmark = pytest.mark.slow
@@ -74,21 +74,21 @@ def test_a_scope_that_is_left_out_counts_nothing(rows: Rows) -> None:
 
 @pytest.mark.slow
 def test_a_gate_learns_to_believe_a_workspace_that_repeats_itself(rows: Rows) -> None:
-    gate = fit(rows, seed=0, steps=100)
-    nats = measure(gate, rows)
+    mixing = fit(rows, seed=0, steps=100)
+    nats = measure(mixing, rows)
     assert nats.both < min(nats.file, nats.workspace) + 0.05
     assert max(nats.file, nats.workspace) < nats.model
 
 
 def test_the_exported_gate_mixes_as_the_trained_one(rows: Rows) -> None:
     torch.manual_seed(0)
-    trained = TorchGate(TrainingBatch.of(rows).features)
+    trained = TorchMixing(TrainingBatch.of(rows).features)
     with torch.no_grad():
         expected = trained(TrainingBatch.of(rows)).numpy()
-    gate, statistics = trained.export(), rows.statistics
-    weights = gate.weights(rows.features(), statistics.present)
-    of_runs = gate.run_weights(statistics)
-    assert of_runs.shape == (len(expected), SCOPES, SLOTS)
+    mixing, statistics = trained.export(), rows.statistics
+    weights = mixing.weights(rows.features(), statistics.present)
+    of_runs = mixing.run_weights(statistics)
+    assert of_runs.shape == (len(expected), SCOPES, GROUPS_A_ROW)
     shares = (of_runs * rows.target_counts / np.maximum(statistics.totals, 1)).sum(-1)
     assert weights[:, 0] * rows.target + (weights[:, 1:] * shares).sum(-1) == pytest.approx(expected, abs=1e-4)
 
@@ -96,8 +96,8 @@ def test_the_exported_gate_mixes_as_the_trained_one(rows: Rows) -> None:
 def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)
-    gate = fit(rows, seed=0, steps=100).export()
-    judged = judge(HoleReader(model, 1), gate, [package("b", 6)], most_files=1)
+    mixing = fit(rows, seed=0, steps=100).export()
+    judged = judge(HoleReader(model, 1), mixing, [package("b", 6)], most_files=1)
     assert sum(each.right for each in judged) > 0.7 * len(judged)
     assert all(0 <= each.confidence <= 1 + 1e-6 for each in judged), "more than a sum of fp32 is off by"
 
@@ -105,10 +105,10 @@ def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
 def test_the_shipped_gate_lowers_the_loss_on_a_workspace_it_never_saw() -> None:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)
-    files = [File(f"midspan/{path.name}", "python", path.read_text("utf-8")) for path in source_paths()]
+    files = [File(f"midspan/{path.stem}", "python", path.read_text("utf-8")) for path in source_paths()]
     rows = Rows.joined([rows_of(hole) for hole in HoleReader(model, 0).read(files, 10)])
-    gate = MemoryGate.load(ENGINE / "weights" / GATE_FILE)
-    weights = gate.weights(rows.features(), rows.statistics.present)
-    shares = gate.run_weights(rows.statistics) * rows.target_counts / np.maximum(rows.statistics.totals, 1)
+    mixing = MixingNetwork.load(ENGINE / "weights" / MIXING_FILE)
+    weights = mixing.weights(rows.features(), rows.statistics.present)
+    shares = mixing.run_weights(rows.statistics) * rows.target_counts / np.maximum(rows.statistics.totals, 1)
     mixed = weights[:, 0] * rows.target + (weights[:, 1:] * shares.sum(-1)).sum(-1)
     assert np.log(mixed).mean() > np.log(rows.target).mean() + 0.2

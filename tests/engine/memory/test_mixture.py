@@ -5,18 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gates import random_gate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixing_networks import random_network
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.fill.predictions import Predictions
-from engine.memory.followers import RUNS
-from engine.memory.gate import MemoryGate
+from engine.memory.followers import RUN_LENGTHS
+from engine.memory.mixing_network import FEATURES, MixingNetwork, Statistics
 from engine.memory.mixture import Mixture
 from engine.memory.row_memory import RowFollowers
-from engine.memory.row_statistics import FEATURES, Statistics
 from engine.memory.workspace import WorkspaceMemories
 
 VOCABULARY = 12
@@ -80,22 +79,22 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
     top: int,
     seed: int,
 ) -> None:
-    gate, probabilities = random_gate(seed), random_probabilities(len(histories), seed)
+    mixing, probabilities = random_network(seed), random_probabilities(len(histories), seed)
     rows = rows_of(above, below, other, histories, sorted(compatible))
-    mixture = Mixture.of(rows, gate, continuing=CONTINUING)
+    mixture = Mixture.of(rows, mixing, continuing=CONTINUING)
     before = predictions_of(probabilities, top, mixture.named)
     mixed = mixture.mix(before)
     statistics = Statistics.of(rows.joined)
     of_tops = np.take_along_axis(probabilities, np.maximum(statistics.tops, 0), 1)
     features = statistics.features(before.tokens[:, 0], before.probabilities[:, 0], of_tops)
-    weights = gate.weights(features, statistics.present)
+    weights = mixing.weights(features, statistics.present)
     for number in range(len(histories)):
         expected = weights[number, 0] * probabilities[number]
         for scope, counted in enumerate(rows.scopes):
             parts = []
             for followers in reversed(counted.row(number)):
                 counts = dict(zip(followers.tokens.tolist(), followers.counts.tolist(), strict=True))
-                factor, constant = gate.back_off[scope, RUNS.index(followers.run)].tolist()
+                factor, constant = mixing.back_off[scope, RUN_LENGTHS.index(followers.run)].tolist()
                 parts.append((counts, factor * len(counts) + constant))
             for token, share in back_off(parts).items():
                 expected[token] += weights[number, 1 + scope] * share
@@ -108,7 +107,7 @@ def test_a_mixture_is_the_weighted_sum_of_its_parts(
 
 def test_a_row_without_followers_does_not_change() -> None:
     rows = rows_of([1, 2, 3], [], [], [[1, 2], [9, 9], []])
-    mixture = Mixture.of(rows, random_gate(0))
+    mixture = Mixture.of(rows, random_network(0))
     before = predictions_of(random_probabilities(3, 0), 4, mixture.named)
     mixed = mixture.mix(before)
     assert mixed.tokens[1:].tolist() == before.tokens[1:].tolist()
@@ -117,7 +116,7 @@ def test_a_row_without_followers_does_not_change() -> None:
 
 
 def test_predictions_stay_as_they_are_where_no_row_has_followers() -> None:
-    mixture = Mixture.of(rows_of([], [], [], [[1], [2]]), random_gate(0))
+    mixture = Mixture.of(rows_of([], [], [], [[1], [2]]), random_network(0))
     before = predictions_of(random_probabilities(2, 0), 3, mixture.named)
     assert mixture.mix(before) is before
     assert mixture.named.shape == (2, 0)
@@ -126,7 +125,7 @@ def test_predictions_stay_as_they_are_where_no_row_has_followers() -> None:
 def test_no_more_followers_are_named_than_asked_for() -> None:
     other = [token for follower in range(1, 12) for token in [0, follower] * follower]
     rows = rows_of([], [], other, [[0], [5]])
-    mixture = Mixture.of(rows, random_gate(0), most=3)
+    mixture = Mixture.of(rows, random_network(0), most=3)
     assert mixture.named[0].tolist() == [11, 10, 9]
     assert mixture.named[1].tolist() == [0, 0, 0]
     assert mixture.shares[1].tolist()[1:] == [[0, 0, 0], [0, 0, 0]]
@@ -161,28 +160,28 @@ def test_words_that_fit_what_is_typed_count_wherever_they_occur() -> None:
 def test_weights_sum_to_1_and_an_absent_scope_has_none() -> None:
     features = np.random.default_rng(0).normal(scale=0.1, size=(4, FEATURES)).astype(np.float32)
     present = np.array([[True, True, True], [True, False, True], [False, True, False], [False, False, False]])
-    weights = random_gate(0).weights(features, present)
+    weights = random_network(0).weights(features, present)
     assert weights.sum(1) == pytest.approx(1)
     assert ((weights[:, 1:] > 0) == present).all()
     assert weights[3, 0] == 1
 
 
 def test_a_gate_is_read_as_it_was_written(tmp_path: Path) -> None:
-    gate = random_gate(0)
-    gate.save(tmp_path / "gate")
-    read = MemoryGate.load(tmp_path / "gate")
-    assert read.hidden.tolist() == gate.hidden.tolist()
-    assert read.back_off.tolist() == gate.back_off.tolist()
+    mixing = random_network(0)
+    mixing.save(tmp_path / "mixing")
+    read = MixingNetwork.load(tmp_path / "mixing")
+    assert read.hidden.tolist() == mixing.hidden.tolist()
+    assert read.back_off.tolist() == mixing.back_off.tolist()
 
 
 def test_a_file_that_is_no_gate_is_named(tmp_path: Path) -> None:
-    (tmp_path / "gate").write_bytes(b"nothing")
-    with pytest.raises(ModelError, match="gate cannot be read as a gate"):
-        MemoryGate.load(tmp_path / "gate")
+    (tmp_path / "mixing").write_bytes(b"nothing")
+    with pytest.raises(ModelError, match="mixing cannot be read as a mixing network"):
+        MixingNetwork.load(tmp_path / "mixing")
     with pytest.raises(ModelError, match="missing cannot be read"):
-        MemoryGate.load(tmp_path / "missing")
-    gate = random_gate(0)
-    other = MemoryGate(gate.hidden[:-1], gate.hidden_bias, gate.output, gate.output_bias, gate.back_off)
-    other.save(tmp_path / "gate")
+        MixingNetwork.load(tmp_path / "missing")
+    mixing = random_network(0)
+    other = MixingNetwork(mixing.hidden[:-1], mixing.hidden_bias, mixing.output, mixing.output_bias, mixing.back_off)
+    other.save(tmp_path / "mixing")
     with pytest.raises(ModelError, match="another version"):
-        MemoryGate.load(tmp_path / "gate")
+        MixingNetwork.load(tmp_path / "mixing")

@@ -5,22 +5,20 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from drafters import fim_family
-from fill_tasks import run_to_end
-from fim_checkpoints import save_fim_checkpoint
-from gates import believing_gate
 from known_line import LINE
-from masked_canvases import load_tiny
-from masked_checkpoints import save_checkpoint
+from mixing_networks import believing_network
+from support.drafters import fim_family
+from support.fill_tasks import run_to_end
+from support.fim_checkpoints import save_fim_checkpoint
+from support.masked_canvases import load_tiny
+from support.masked_checkpoints import save_checkpoint
 
 from engine.errors import ModelError
-from engine.fill.interface import Bounds, Filling, FillTask, Model
+from engine.fill.interface import Bounds, Filling, FillStrategy, FillTask, Model
 from engine.fill.predictions import Query
 from engine.fill.sampler import Sampler
-from engine.fill.strategy import FillStrategy
-from engine.memory.engine_memories import EngineMemories
-from engine.memory.fill_memory import GatedMemory
-from engine.memory.workspace import WorkspaceMemories
+from engine.memory.mixture import MixedMemory
+from engine.memory.workspace import EngineMemories, WorkspaceMemories
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
@@ -42,7 +40,7 @@ HOLE = Fill(
 MASKED = ("dream", "dreamon", "llada")
 DRAFTED = ("none", "embedded")
 MODEL_SHARE = float(1 / (1 + np.exp(4)))
-"""The weight that a believing gate gives to a model's probability where only the workspace knows followers."""
+"""The weight that a believing network gives to a model's probability where only the workspace knows followers."""
 
 
 @pytest.fixture(scope="module", params=[*MASKED, *DRAFTED])
@@ -57,12 +55,12 @@ def memories(model: Model) -> EngineMemories:
 
 
 def memories_of(model: Model) -> EngineMemories:
-    found = EngineMemories(model, model.tokenizer, believing_gate(), 1 << 24, "both")
+    found = EngineMemories(model, model.tokenizer, believing_network(), 1 << 24, "both")
     found.learn("home", "known.py", np.array(found.tokenize("def f(other_thing):\n" + LINE * 3), np.int32))
     return found
 
 
-def begin(model: Model, fill: Fill, memory: GatedMemory | None, temperature: float = 0.0) -> Filling:
+def begin(model: Model, fill: Fill, memory: MixedMemory | None, temperature: float = 0.0) -> Filling:
     if isinstance(model, QwenFimModel) and model.drafting is not None and model.drafting.drafter is not None:
         # The length of drafts learns from fill to fill, and rounding depends on how many rows are read together.
         model.drafting = Drafting(model.drafting.drafter, model.tokenizer)
@@ -77,7 +75,7 @@ def rules_of(model: Model) -> tuple[RuleName, ...]:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_with_an_empty_memory_answers_are_equal_bit_for_bit(model: Model, temperature: float) -> None:
-    empty = GatedMemory(WorkspaceMemories(1 << 20).rows("", "", [], []), believing_gate(), None, model.end)
+    empty = MixedMemory(WorkspaceMemories(1 << 20).rows("", "", [], []), believing_network(), None, model.end)
     for rule in rules_of(model):
         fill = attrs.evolve(HOLE, rule=rule, extent="lines", max_tokens=12)
         alone = run_to_end(model, begin(model, fill, None, temperature))

@@ -5,7 +5,7 @@ import pytest
 from known_line import HOLE as KNOWN_HOLE
 from known_line import LINE, REST
 from scheduler_client import answer
-from sources import source_paths
+from support.sources import source_paths
 
 from engine.protocol.messages import Candidate, Fill, Origin, RuleName
 from engine.schedule.scheduler import Scheduler
@@ -74,7 +74,7 @@ async def test_a_place_above_the_file_is_left_out(scheduler: Scheduler) -> None:
 @pytest.mark.parametrize("rule", ["left-to-right", "verify", "entropy"])
 async def test_each_part_stands_at_its_place(scheduler: Scheduler, rule: RuleName) -> None:
     paths = source_paths()
-    files = {path.name: path.read_text() for path in paths[:10]}
+    files = {path.stem: path.read_text() for path in paths[:10]}
     text = paths[5].read_text()
     explained = 0
     for cursor in range(700, 2800, 150):
@@ -83,7 +83,7 @@ async def test_each_part_stands_at_its_place(scheduler: Scheduler, rule: RuleNam
             HOLE,
             prefix=text[edge:cursor],
             suffix=text[cursor:],
-            path=paths[5].name,
+            path=paths[5].stem,
             line=1 + text[:cursor].count("\n"),
             extent="lines",
             max_tokens=16,

@@ -6,13 +6,13 @@ import attrs
 import numpy as np
 import pytest
 import pytest_asyncio
-from drafters import fim_family
 from scheduler_client import answer
+from support.drafters import fim_family
 
 from engine.fill.interface import Layout, Model
 from engine.library.resolve import EMBEDDED_FOLDER
-from engine.memory.engine_memories import EngineMemories
-from engine.memory.gate import GATE_FILE, MemoryGate
+from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
+from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.scheduler import Scheduler
 
@@ -30,8 +30,8 @@ HOLE = Fill(
 
 
 def memories_of(model: Model) -> EngineMemories:
-    gate = MemoryGate.load(EMBEDDED_FOLDER / GATE_FILE)
-    return EngineMemories(model, model.tokenizer, gate, 1 << 24, model.memory_use)
+    mixing = MixingNetwork.load(EMBEDDED_FOLDER / MIXING_FILE)
+    return EngineMemories(model, model.tokenizer, mixing, 1 << 24, model.memory_use)
 
 
 def learn(memories: EngineMemories, path: str, text: str, workspace: str = "home") -> None:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.memory.followers import RUNS
+from engine.memory.candidates import HASHED, RunHashes
+from engine.memory.followers import RUN_LENGTHS
 from engine.memory.index import BYTES_A_TOKEN, MOST_PLACES, RunIndex
-from engine.memory.run_hashes import HASHED, RunHashes
 
 TOKEN = st.integers(0, 3)
 FILE = st.lists(TOKEN, max_size=60)
@@ -28,7 +28,7 @@ def occurrences(
 ) -> dict[int, list[tuple[int, int]]]:
     """Return file and position of the followers of each run, oldest first, by a search through all files."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for run in RUNS:
+    for run in RUN_LENGTHS:
         if len(history) < run:
             break
         places = [

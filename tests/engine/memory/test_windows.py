@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from masked_checkpoints import tiny_tokenizer
 from numpy.typing import NDArray
-from sources import source_paths
+from support.masked_checkpoints import tiny_tokenizer
+from support.sources import source_paths
 from tiny_gemma import tokenizer_of_sources
 
-from engine.memory.followers import RUNS, SLOTS
+from engine.memory.candidates import HASHED
+from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS
 from engine.memory.index import RunIndex
-from engine.memory.run_hashes import HASHED
-from engine.memory.windows import LINES, MOST_QUERY_TOKENS, LineTexts, Window
+from engine.memory.windows import LINES, MOST_QUERY_TOKENS, LineTexts, Window, best_windows
 from engine.memory.workspace import WorkspaceMemories
 from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
 from engine.models.stock.token_bytes import TokenBytes
@@ -38,7 +38,8 @@ class Known:
         self.files.learn(workspace, path, self.encode(text))
 
     def windows(self, text: str, path: str = "new.py", workspace: str = "w") -> list[Window]:
-        return self.files.windows(workspace, path, [self.encode(text)[:MOST_QUERY_TOKENS]], self.lines)
+        known = self.files.files(workspace)
+        return [] if known is None else best_windows(known, path, [self.encode(text)[:MOST_QUERY_TOKENS]], self.lines)
 
 
 def byte_level() -> Known:
@@ -67,9 +68,9 @@ def places(files: dict[int, list[int]], rows: list[list[int]], most: int, withou
     found = set()
     for row, history in enumerate(rows):
         longest_is_rare = False
-        for slot, run in enumerate(RUNS):
+        for rank, run in enumerate(RUN_LENGTHS):
             of_run = {
-                (row * SLOTS + slot, file, position)
+                (row * GROUPS_A_ROW + rank, file, position)
                 for file, tokens in files.items()
                 for position in range(run, len(tokens))
                 if run <= len(history) and tokens[position - run : position] == history[-run:]
@@ -95,7 +96,7 @@ def test_rare_places_equal_a_search_through_all_files(
 
 
 def test_a_window_is_whole_lines_of_its_file(known: Known) -> None:
-    texts = {path.name: path.read_text() for path in source_paths()[:12]}
+    texts = {path.stem: path.read_text() for path in source_paths()[:12]}
     texts["odd.py"] = "".join(f"{number} {ODD}" for number in range(20))
     for path, text in texts.items():
         known.learn(path, text)
@@ -115,7 +116,7 @@ def test_a_window_is_whole_lines_of_its_file(known: Known) -> None:
 
 def test_the_file_that_shares_the_code_comes_first(known: Known) -> None:
     for path in source_paths()[:12]:
-        known.learn(path.name, path.read_text())
+        known.learn(path.stem, path.read_text())
     known.learn("area.py", "import os\n" + CODE)
     first = known.windows(CODE[: len(CODE) // 2])[0]
     assert (first.path, first.text) == ("area.py", "import os\n" + CODE)

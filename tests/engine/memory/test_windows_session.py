@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 from engine_process import end
-from masked_checkpoints import save_checkpoint
+from support.masked_checkpoints import save_checkpoint
 
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of

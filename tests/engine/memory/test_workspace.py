@@ -1,5 +1,7 @@
 """The memories of workspaces: kept apart, bounded, and without the file that is being edited."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 from engine.memory.followers import FollowerCounts
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.row_memory import RowMemory
-from engine.memory.workspace import Status, WorkspaceMemories
+from engine.memory.workspace import FILE_BYTES, WORKSPACE_BYTES, WorkspaceMemories
+from engine.protocol.memory_messages import MemoryStatus
 
 ROOM = 10_000_000
 CODE = [10, 11, 12, 13, 14, 15]
@@ -40,7 +43,7 @@ def test_a_row_is_answered_by_the_files_of_its_workspace(memories: WorkspaceMemo
 def test_an_unknown_workspace_answers_nothing(memories: WorkspaceMemories) -> None:
     assert known(memories, "/c") == {}
     assert known(memories, "") == {}
-    assert memories.status("/c") == Status(0, 0, 0)
+    assert memories.status("/c") == MemoryStatus("/c", 0, 0, 0)
 
 
 def test_the_edited_file_does_not_answer_from_what_was_learned_of_it(memories: WorkspaceMemories) -> None:
@@ -84,7 +87,7 @@ def test_a_forgotten_file_answers_nothing(memories: WorkspaceMemories) -> None:
     assert known(memories, "/a") == {1: [12], 2: [12]}
     memories.forget("/a")
     assert known(memories, "/a") == {}
-    assert memories.status("/a") == Status(0, 0, 0)
+    assert memories.status("/a") == MemoryStatus("/a", 0, 0, 0)
     assert known(memories, "/b") == {1: [55], 2: [55]}
 
 
@@ -106,7 +109,7 @@ def test_memory_stays_within_its_bound() -> None:
 
 
 def test_the_file_that_was_used_least_recently_leaves_first() -> None:
-    memories = WorkspaceMemories(BYTES_A_TOKEN * 300)
+    memories = WorkspaceMemories(BYTES_A_TOKEN * 350 + 3 * FILE_BYTES + 2 * WORKSPACE_BYTES)
     for path in ("first", "second", "third"):
         memories.learn("/a", path, [ord(path[0])] * 100)
     memories.rows("/a", "first", [], [])
@@ -119,15 +122,31 @@ def test_the_file_that_was_used_least_recently_leaves_first() -> None:
 
 
 def test_a_file_larger_than_the_bound_is_not_learned() -> None:
-    memories = WorkspaceMemories(BYTES_A_TOKEN * 300)
+    memories = WorkspaceMemories(BYTES_A_TOKEN * 300 + WORKSPACE_BYTES)
     memories.learn("/a", "small", [1] * 100)
     memories.learn("/a", "large", [1] * 301)
     assert memories.status("/a").files == 1
 
 
+@pytest.mark.parametrize(("files", "tokens", "length"), [(1, 1, 10), (1, 0, 2000), (60, 0, 500), (20, 3, 3000)])
+def test_tiny_files_in_many_workspaces_stay_within_the_bound(files: int, tokens: int, length: int) -> None:
+    most = 4 << 20
+    tracemalloc.start()
+    memories = WorkspaceMemories(most)
+    for number in range(10_000 // files // length + 500):
+        for file in range(files if number < 60 else 1):
+            text = np.full(tokens, 8000, np.int32)
+            memories.learn(f"/{number}/" + "w" * length, f"{file}/" + "p" * length, text)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < most
+    known = memories.status("")
+    assert 0 < known.files < 3_000
+
+
 def test_all_workspaces_are_counted_together() -> None:
     memories = WorkspaceMemories(ROOM)
-    assert memories.status("") == Status(0, 0, 0)
+    assert memories.status("") == MemoryStatus("", 0, 0, 0)
     memories.learn("/a", "one.py", [1, 2, 3])
     memories.learn("/b", "one.py", [1, 2])
     both = memories.status("")

@@ -3,8 +3,8 @@
 import attrs
 import pytest
 from remote_client import HOLE, error_line, fill_once, start_backend
-from remote_server import TEXT, TOKENS, ModelServer, answers_body, answers_status, answers_text
 from starlette.responses import JSONResponse
+from support.remote_server import TEXT, TOKENS, ModelServer, answers_body, answers_status, answers_text
 
 from engine.protocol.messages import Snippet
 from engine.remote.backend import RemoteBackend

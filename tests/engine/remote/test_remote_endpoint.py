@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from remote_client import error_line, fill_once
-from remote_server import TEXT, ModelServer, answers_status, serving
+from support.remote_server import TEXT, ModelServer, answers_status, serving
 
 from engine.errors import ModelError
 from engine.remote.endpoint import endpoint_of

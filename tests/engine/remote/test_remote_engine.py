@@ -12,7 +12,7 @@ import attrs
 import psutil
 import pytest
 from remote_engine import end_engine
-from remote_server import TEXT, ModelServer, answers, answers_status, hangs
+from support.remote_server import TEXT, ModelServer, answers, answers_status, hangs
 
 from engine.client.failures import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path

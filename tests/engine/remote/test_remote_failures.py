@@ -1,15 +1,23 @@
 """When a remote server fails, the user gets one clear line within the budget."""
 
 import asyncio
+import json
+import re
+import time
 
 import attrs
 import pytest
 from remote_client import HOLE, error_line, fill_once
-from remote_server import TEXT, ModelServer, answers_body, answers_status, answers_text, hangs
+from support.marked import hole_at, opened
+from support.remote_server import TEXT, ModelServer, answers_body, answers_status, answers_text, hangs
 
 from engine.errors import RemoteError
+from engine.protocol.framing import pack, unpack
+from engine.protocol.messages import Extent, Filled
 from engine.remote.backend import MAX_ACTIVE, RemoteBackend
 from engine.schedule.backend import CancelledFill
+from lsp_server.settings import Settings
+from lsp_server.suggest.pipeline import Plan, present
 
 
 @pytest.mark.parametrize(
@@ -47,7 +55,7 @@ async def test_an_invalid_answer_is_refused(server: ModelServer, dialect: str, c
 
 async def test_an_answer_over_the_limit_is_refused(server: ModelServer) -> None:
     server.behaviour = answers_body(b'{"choices": [{"text": "' + b"x" * 5_000_000)
-    assert "larger than 4194304 bytes" in await error_line(server.model("openai"))
+    assert re.search(r"larger than \d{6} bytes", await error_line(server.model("openai")))
 
 
 async def test_a_server_that_hangs_costs_only_the_budget(server: ModelServer) -> None:
@@ -138,3 +146,51 @@ async def test_a_requested_pause_beyond_the_budget_fails_at_once_without_a_reque
         with pytest.raises(RemoteError, match="asks for a pause"):
             await openai.submit(HOLE, None).result
     assert len(server.received) == 1
+
+
+_HOSTILE = {
+    "a long line": "(" * 100_000,
+    "many lines": ")\n" * 50_000,
+    "escape sequences": "a\x1b]52;c;aGk=\x07b\x9b2Jc\x08d",
+    "bidirectional controls": "a\u202eb\u2066c\u200fd",
+    "tags": "a\U000e0041\U000e0042b",
+}
+
+
+@pytest.mark.parametrize("text", _HOSTILE.values(), ids=_HOSTILE)
+@pytest.mark.parametrize("extent", ["line", "lines"])
+async def test_what_a_server_writes_is_as_long_as_was_asked_for_and_plain(
+    server: ModelServer, text: str, extent: Extent
+) -> None:
+    server.behaviour = answers_body(json.dumps({"choices": [{"text": text}]}).encode())
+    filled = await fill_once(server.model("openai"), attrs.evolve(HOLE, extent=extent))
+    candidate = filled.candidates[0]
+    assert "".join(candidate.tokens) == candidate.text
+    assert len(candidate.text) <= 16 * HOLE.max_tokens
+    assert all(char.isprintable() or char == "\n" for char in candidate.text)
+    snapshot = opened("value = ")
+    began = time.thread_time()
+    present(Plan(snapshot, hole_at("value = ¦\n"), attrs.evolve(HOLE, extent=extent), Settings()), filled)
+    assert time.thread_time() - began < 1, "thousands of brackets took 11 s"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        '"usage": {"prompt_tokens": 1' + "0" * 40 + "}",
+        '"usage": {"prompt_tokens": -5, "prompt_tokens_details": {"cached_tokens": 1' + "0" * 30 + "}}",
+    ],
+)
+async def test_a_servers_counts_are_numbers_that_a_frame_can_hold(server: ModelServer, usage: str) -> None:
+    server.behaviour = answers_body(('{"choices": [{"text": "a"}], ' + usage + "}").encode())
+    filled = await fill_once(server.model("openai"))
+    assert isinstance(unpack(pack(filled)[4:]), Filled)
+    assert 0 <= filled.context_tokens < 2**31
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "5"])
+async def test_a_servers_probabilities_are_probabilities(server: ModelServer, number: str) -> None:
+    log = f'{{"tokens": ["a", "b"], "token_logprobs": [{number}, -0.1]}}'
+    server.behaviour = answers_body(f'{{"choices": [{{"text": "ab", "logprobs": {log}}}]}}'.encode())
+    filled = await fill_once(server.model("openai"))
+    assert all(0 <= value <= 1 for value in filled.candidates[0].confidence)

@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import attrs
 import pytest
 import pytest_asyncio
-from recording_memory import RecordingMemory, characters
+from support.recording_memory import RecordingMemory, characters
 
 from engine.fill.interface import Model
 from engine.models.load import load
@@ -174,3 +174,35 @@ async def test_a_scheduler_without_a_memory_drops_files(model: Model) -> None:
     await scheduler.learn(Learn("/a", "x.py", "text"))
     assert await scheduler.memory_status("/a") == MemoryStatus("/a", 0, 0, 0)
     await scheduler.stop()
+
+
+async def test_a_hole_waits_for_a_piece_of_a_file_only_and_the_pieces_are_the_whole(memory: RecordingMemory) -> None:
+    text = "".join(f"def f{number}(a):\r\n    return '文é'\r\n\r\n" for number in range(2000)) + "文" * 30_000
+    pieces: list[str] = []
+
+    def tokenize(piece: str) -> Sequence[int]:
+        pieces.append(piece)
+        return characters(piece)
+
+    queue = FileQueue(memory, tokenize)
+    learned = queue.learn(Learn("/a", "x.py", text))
+    while queue.has_work:
+        before = len(pieces)
+        queue.work(0.0, lambda: True)
+        assert len(pieces) == before + 1
+        queue.settle()
+    await learned
+    assert max(map(len, pieces)) <= 8_000
+    assert memory.texts == {"/a": {"x.py": text.replace("\r\n", "\n")}}
+
+
+async def test_a_newer_text_takes_the_place_of_one_that_is_half_read(memory: RecordingMemory) -> None:
+    queue = FileQueue(memory, characters)
+    older = queue.learn(Learn("/a", "x.py", "a b\n" * 10_000))
+    queue.work(0.0, lambda: True)
+    newer = queue.learn(Learn("/a", "x.py", "new"))
+    while queue.has_work:
+        queue.work(0.0, lambda: True)
+    queue.settle()
+    await asyncio.gather(older, newer)
+    assert memory.texts == {"/a": {"x.py": "new"}}

@@ -8,9 +8,8 @@ import pytest
 from raw_client import HOLE
 
 from engine.models.embedded.model import EmbeddedModel
-from engine.schedule.fill_queue import MAX_BATCH, OWNER_BATCH, PATIENCE_S, FillQueue
+from engine.schedule.fill_queue import MAX_BATCH, OWNER_BATCH, PATIENCE_S, FillQueue, ScheduledTicket
 from engine.schedule.scheduler import Scheduler
-from engine.schedule.ticket import ScheduledTicket
 
 LONG = attrs.evolve(HOLE, rule="left-to-right", max_tokens=64, extent="lines", budget_ms=6e5)
 

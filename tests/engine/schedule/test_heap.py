@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from engine.schedule.heap import give_back
+from engine.schedule.scheduler import give_back
 
 
 def test_what_was_freed_between_objects_that_stay_is_given_back() -> None:

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import attrs
 import pytest
-from embedded_models import RUNNERS, load_embedded
+import torch
 from scheduler_client import answer
+from support.embedded_models import RUNNERS, load_embedded
 
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Model, Pass
 from engine.fill.predictions import PassResult
+from engine.library.device_memory import UNKNOWN, DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill, Progress, RuleName
 from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
-from engine.schedule.heap import give_back
 from engine.schedule.job import SPARED_ROWS
-from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
+from engine.schedule.scheduler import CACHE_BYTES, CROWDED_TOKENS, Scheduler, cache_bytes_on, give_back
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
 SUFFIX = "\n    return total\n"
@@ -338,3 +339,34 @@ async def test_what_was_read_ahead_until_it_was_cancelled_is_kept(
     monkeypatch.setattr(family, "run", run)
     filled = await answer(scheduler, hole)
     assert filled.cached_tokens == 16 < filled.context_tokens
+
+
+async def test_on_a_gpu_idle_contexts_may_take_a_share_of_what_is_free() -> None:
+    large, unknown = (
+        DeviceMemory("GPU", 80 << 30, 24 << 30, ("bf16",)),
+        DeviceMemory("memory", UNKNOWN, UNKNOWN, ("bf16",)),
+    )
+    assert cache_bytes_on("cuda", large) == 8 << 30
+    assert cache_bytes_on("cuda", unknown) == CACHE_BYTES
+    assert cache_bytes_on("cpu", DeviceMemory("memory", 8 << 30, 1 << 30, ("bf16",))) == 128 << 20
+    assert cache_bytes_on("cpu", large) == CACHE_BYTES
+
+
+async def test_when_a_device_is_full_idle_contexts_make_room_for_the_fill_under_way(
+    embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Scheduler(embedded)
+    await running.start()
+    expected = await answer(running, HOLE)
+    run = embedded.run
+
+    def run_while_nothing_is_kept(passes: Sequence[Pass]) -> list[PassResult]:
+        if running._cache.bytes:
+            raise torch.OutOfMemoryError
+        return run(passes)
+
+    monkeypatch.setattr(embedded, "run", run_while_nothing_is_kept)
+    other = await answer(running, attrs.evolve(HOLE, prefix="y = 1\n"))
+    assert other.steps > 0
+    assert (await answer(running, HOLE)).candidates[0].text == expected.candidates[0].text
+    await running.stop()

@@ -7,8 +7,8 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from embedded_models import torch_runner_of
 from small_run import TRAINING, drawn_batch, drawn_network, small_config, source_files
+from support.embedded_models import torch_runner_of
 
 from engine.corpus import corpus
 from engine.corpus.holes import KINDS, cut

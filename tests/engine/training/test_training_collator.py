@@ -7,14 +7,15 @@ import pytest
 import torch
 from small_run import LENGTH, drawn_batch, small_config, source_files
 
-from engine.models.stock.token_bytes import load_tokenizer
-from engine.training.line_encoder import LineEncoder
+from engine.models.embedded.layout import LineEncoder
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training.loader import batches, special_tokens_of
+from engine.training.objective import visible
 
 
 def test_tokenizing_line_by_line_gives_the_tokens_of_the_whole_text(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
-    encode = LineEncoder(tokenizer)
+    encode = LineEncoder(tokenizer, TokenBytes(tokenizer))
     texts = [file.text for file in source_files()]
     for text in (*texts, *texts[:2], "", "\n", "\n\n  a\n", "a\r\nb\r\r\n", "  x = 1\n\n\ty\n", "no newline", "\r\n x"):
         assert encode(text) == tokenizer.encode(text, add_special_tokens=False).ids
@@ -44,6 +45,39 @@ def test_canvas_rows_follow_their_anchor_and_mask_every_token_that_they_predict(
             after_end = anchor + 2 + torch.arange(len(own)) >= len(stream)
             expected = torch.where(after_end, config.objective.padding_weight, 1.0) * has_target
             torch.testing.assert_close(batch.weights[row, own], expected)
+
+
+def test_a_branch_is_laid_out_behind_its_cursor_as_the_engine_lays_out_a_hole_there(tiny_model: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
+    special = special_tokens_of(tokenizer)
+    batch = drawn_batch(tokenizer, 30, 8, branch_rows=80)
+    length, branched = batch.stream_rows, batch.first_canvas - batch.stream_rows
+    assert 0 < branched <= 80
+    seen = visible(batch)[:, 0]
+    count = joined = 0
+    for row in range(30):
+        for owner in set(batch.owners[row, :branched].tolist()):
+            own = torch.nonzero(batch.owners[row, :branched] == owner)[:, 0]
+            if batch.tokens[row, length + own[0]] == special.pad:
+                continue
+            rows, anchor = length + own, int(batch.anchors[row, own[0]])
+            tokens: list[int] = batch.tokens[row, rows].tolist()
+            middle = tokens.index(special.middle)
+            assert (tokens[0], tokens[-1]) == (special.tail, special.end)
+            assert batch.positions[row, rows].tolist() == list(range(anchor + 1, anchor + 1 + len(own)))
+            targets = torch.nonzero(batch.weights[row, rows])[:, 0].tolist()
+            assert targets in (list(range(middle, len(tokens) - 1)), list(range(middle, len(tokens) - 2)))
+            assert batch.targets[row, rows[targets]].tolist() == tokens[middle + 1 :][: len(targets)]
+            for at, each in enumerate(rows.tolist()):
+                assert torch.nonzero(seen[row, each])[:, 0].tolist() == [*range(anchor + 1), *rows[: at + 1].tolist()]
+            # Below the last token before the cursor, its middle and its tail are the text of the stream.
+            text = tokenizer.decode([*tokens[middle + 1 : -1], *tokens[1:middle]]).strip()
+            joined += text in tokenizer.decode(batch.tokens[row, anchor + 1 : int(batch.middles[row])].tolist())
+            count += 1
+        assert not seen[row, : batch.first_canvas, batch.first_canvas :].any()
+        assert not seen[row, :length, length:].any()
+    assert count > 60
+    assert joined > count / 2, "others have only the brackets that an editor closed, or were cut"
 
 
 def test_canvases_are_drawn_with_the_odds_of_the_config(tiny_model: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from gguf import GGUFWriter
 from small_run import TRAINING, source_files
-from tiny_models import train_tokenizer
+from support.tiny_models import train_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 from typer.testing import CliRunner
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from bulk_editor import BulkEditor
+from support.bulk_editor import BulkEditor
 
 
 @pytest_asyncio.fixture

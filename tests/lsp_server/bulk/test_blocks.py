@@ -1,7 +1,7 @@
 """Which places are chosen together, and what a person sees of them."""
 
 import pytest
-from refactor_case import edit_of
+from support.refactor_case import edit_of
 
 from lsp_server.bulk.blocks import Block, blocks_of
 from lsp_server.documents.source import Source

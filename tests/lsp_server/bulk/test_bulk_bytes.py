@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from bulk_editor import changes_of, edited
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
+from support.bulk_editor import changes_of, edited
 
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.current_files import Choice, ready

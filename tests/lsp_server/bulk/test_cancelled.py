@@ -8,10 +8,10 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
-from bulk_editor import IN_WORKSPACE, BulkEditor
-from lsp_editor import eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from support.bulk_editor import IN_WORKSPACE, BulkEditor
+from support.lsp_editor import eventually
 
 LONG = "import http\n\n" + "http.get(two, [x for x in range(3)])\n" * 4000
 """A file whose search takes seconds."""

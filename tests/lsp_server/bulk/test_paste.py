@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from bulk_editor import BulkEditor, changes_of, edited
+from support.bulk_editor import BulkEditor, changes_of, edited
 
 ADAPT = "Adapt the pasted code to this file"
 _TEXT = "def load(session, url):\n    first = session.get(url)\n    other = 1\n    return first\n"

@@ -1,12 +1,13 @@
 """What can go wrong with a bulk edit is told in one line, and then nothing at all is applied."""
 
+import os
 from pathlib import Path
 
 import pytest
-from bulk_editor import IN_WORKSPACE, BulkEditor, changes_of, edited
-from lsp_editor import eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from support.bulk_editor import IN_WORKSPACE, BulkEditor, changes_of, edited
+from support.lsp_editor import eventually
 
 CALL = "import http\n\nhttp.get(two)\n"
 
@@ -18,6 +19,11 @@ def project(tmp_path: Path) -> Path:
     (folder / "app.py").write_text("import http\n\nhttp.get(one)\n")
     (folder / "other.py").write_text(CALL)
     return folder
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
 
 
 async def with_places(editor: BulkEditor, project: Path, preview: bool = True, **settings: object) -> None:
@@ -43,6 +49,11 @@ async def test_an_action_for_an_older_version_is_refused(editor: BulkEditor, pro
         (lambda path: path.unlink(), "other.py was deleted"),
         (lambda path: path.chmod(0o444), "other.py is read-only"),
         (lambda path: path.write_bytes(CALL.encode() + b"# \xe9\n"), "other.py is not UTF-8"),
+        (lambda path: replace_by_pipe(path), "other.py cannot be read (it is no regular file)"),
+        (
+            lambda path: (path.rename(path.with_suffix(".p")), path.symlink_to(path.with_suffix(".p"))),
+            "other.py cannot",
+        ),
     ],
 )
 async def test_a_file_that_changed_on_the_disk_stops_the_whole_edit(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from bulk_editor import IN_FILE, IN_WORKSPACE, BulkEditor, changes_of, edited
+from support.bulk_editor import IN_FILE, IN_WORKSPACE, BulkEditor, changes_of, edited
 
 
 @pytest.fixture

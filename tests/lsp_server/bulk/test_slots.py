@@ -1,19 +1,19 @@
 """The actions that fill slots, over stdio. A real server in a model's place writes the text."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 import pytest_asyncio
-from bulk_editor import BulkEditor, changes_of, edited
-from lsp_editor import engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from remote_server import ModelServer, hangs, serving
-from scripted_model import Written, writes
+from support.bulk_editor import BulkEditor, changes_of, edited
+from support.lsp_editor import engine_home, eventually
+from support.remote_server import ModelServer, hangs
+from support.scripted_model import Written, writes
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
@@ -23,10 +23,9 @@ STUBS = "def f():\n    pass\n\n\ndef g():\n    raise NotImplementedError\n\n\npr
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as running:
-        running.behaviour = writes(BODY)
-        yield running
+def server(server: ModelServer) -> ModelServer:
+    server.behaviour = writes(BODY)
+    return server
 
 
 @pytest_asyncio.fixture

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import Editor, engine_home
 from lsprotocol import types
+from support.lsp_editor import Editor, engine_home
 
 from lsp_server.documents.notebooks import as_script
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
-from typist import Typist
+from support.typist import Typist
 
 from lsp_server.documents.changed_part import changed_part
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import psutil
 import pytest
-from lsp_editor import engine_home, eventually
+from support.lsp_editor import engine_home, eventually
 
 from engine.client import stopping
 from engine.client.launcher import EngineOptions
@@ -133,7 +133,7 @@ async def test_an_engine_that_stops_by_itself_is_no_error(options: EngineOptions
     client = await linked.link.client()
 
     await client.shutdown()
-    await eventually(lambda: linked.states[-1] == "off")
+    await eventually(lambda: linked.states[-1] == "idle")
     await linked.link.close()
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import attrs
 import pytest
 from lsprotocol import types
-from marked import at_cursor, hole_at, opened
+from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, offset_at

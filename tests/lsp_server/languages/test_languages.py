@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from marked import hole_at, opened
+from support.marked import hole_at, opened
 
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for

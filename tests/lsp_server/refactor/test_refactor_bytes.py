@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refactor_case import edit_of
+from support.refactor_case import edit_of
 
 EXAMPLES = {
     "add an argument": ("foo(a)", "foo(a, timeout=3)"),

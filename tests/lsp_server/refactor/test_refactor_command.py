@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from git_folder import git, repository
+from support.git_folder import git, repository
 
 FILES = {
     "a.py": "import os\nx = os.getcwd()\n",
@@ -88,3 +88,83 @@ def test_bad_input_gets_one_line(tmp_path: Path, arguments: tuple[str, ...], pro
     assert done.returncode == 2
     assert problem in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+SWAPPED = {"a.py": "f(x, y)\nf(y, z)\nf(x, z)\n"}
+
+
+def test_the_edit_of_the_working_tree_stays_as_the_user_made_it(tmp_path: Path) -> None:
+    repository(tmp_path, SWAPPED)
+    git(tmp_path, "commit", "-qm", "first")
+    (tmp_path / "a.py").write_text(SWAPPED["a.py"].replace("f(x, y)", "f(y, x)"))
+    done = refactor(tmp_path, ".", "--since", "HEAD", "--apply")
+    assert "2 places in 1 file edited, 0 left out" in done.stderr
+    assert (tmp_path / "a.py").read_text() == "f(y, x)\nf(z, y)\nf(z, x)\n"
+
+
+MIXED = {
+    "a.py": "x = load\n",
+    "b.yaml": "run: load(a)\n",
+    "c.md": "call load(a)\n",
+    "d.go": "package p\n\nfunc f() {\n\tx := load\n}\n",
+}
+
+
+def test_each_language_says_what_was_searched_there_and_why_nothing_was_found(tmp_path: Path) -> None:
+    repository(tmp_path, MIXED)
+    done = refactor(tmp_path, ".", "--from", "load($A, $B)", "--to", "read($A, $B)")
+    lines = done.stderr.splitlines()
+    assert "yaml: not searched: to yaml this code is a piece of text, without a syntax" in lines
+    assert "markdown: not searched: to markdown this code is a piece of text, without a syntax" in lines
+    assert "python: load($A, $B) → read($A, $B)" in lines
+    assert "midspan: python: 1 of 1 file has these words, but not this code" in lines
+    assert "0 places in 0 files found, 0 left out" in lines
+    assert "Midspan" not in done.stderr + done.stdout
+    assert done.returncode == 1
+
+
+def test_nothing_found_is_a_failure_that_names_the_words(tmp_path: Path) -> None:
+    repository(tmp_path, {"a.py": "x = 1\n"})
+    done = refactor(tmp_path, ".", "--from", "load($A)", "--to", "read($A)")
+    assert done.stderr.splitlines()[-1] == "midspan: python: none of 1 file has 'load'"
+    assert done.returncode == 1
+
+
+def test_a_name_that_nothing_defines_is_said_before_a_file_is_written(tmp_path: Path) -> None:
+    files = {"a.py": "print(1)\nprint(2)\n", "b.py": "from log import logger\n\nprint(3)\n"}
+    repository(tmp_path, files)
+    done = refactor(tmp_path, ".", "--from", "print($X)", "--to", "logger.info($X)", "--apply")
+    said = "the edit uses `logger`, which nothing defines or imports in a.py (2 places)"
+    assert said in done.stderr
+    assert done.stderr.index(said) < done.stderr.index("3 places in 2 files edited")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "before", "after", "expected"),
+    [
+        ("a.py", "def f(a: Optional[int], b: dict[str, Optional[A]]) -> None: ...\nB = Optional[C]\n",
+         "Optional[$T]", "$T | None", "def f(a: int | None, b: dict[str, A | None]) -> None: ...\nB = C | None\n"),
+        ("a.py", "def f(a: Optional[int]) -> Optional[str]: ...\n",
+         "Optional[int]", "int | None", "def f(a: int | None) -> str | None: ...\n"),
+        ("a.go", "package p\n\nfunc f() {\n\tx, err := db.Query(r)\n\tdb.Query(s)\n}\n",
+         "db.Query(q)", "db.QueryContext(ctx, q)",
+         "package p\n\nfunc f() {\n\tx, err := db.QueryContext(ctx, r)\n\tdb.QueryContext(ctx, s)\n}\n"),
+        ("a.go", "package p\n\nfunc f() {\n\tx, err := ioutil.ReadFile(r)\n}\n",
+         "ioutil.ReadFile(p)", "os.ReadFile(p)", "package p\n\nfunc f() {\n\tx, err := os.ReadFile(r)\n}\n"),
+        ("a.tsx", 'let b = <B color="a" x={y} />;\n', 'color="$C"', 'kind="$C"', 'let b = <B kind="a" x={y} />;\n'),
+        ("a.ts", "try { f() } catch (e: any) { g(e) }\n", "catch (e: any)", "catch (e: unknown)",
+         "try { f() } catch (e: unknown) { g(e) }\n"),
+        ("a.rs", "fn f() { match g() { Some(x) => Some(x), _ => h } }\n", "Some($X)", "Ok($X)",
+         "fn f() { match g() { Ok(x) => Ok(x), _ => h } }\n"),
+        ("A.java", "class A { @Before void f() {} }\n",
+         "@Before", "@BeforeEach", "class A { @BeforeEach void f() {} }\n"),
+        ("A.java", "class A { private Date a; void f(Date b) {} }\n", "private Date $X;", "private Instant $X;",
+         "class A { private Instant a; void f(Date b) {} }\n"),
+    ],
+)  # fmt: skip
+def test_code_is_found_wherever_its_language_has_it(
+    tmp_path: Path, name: str, text: str, before: str, after: str, expected: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = refactor(tmp_path, name, "--from", before, "--to", after, "--apply")
+    assert (tmp_path / name).read_text() == expected, done.stderr

@@ -1,7 +1,9 @@
 """Imports go along with an edit, as the example changed them, and only where they are needed."""
 
 import pytest
-from refactor_case import repeated
+from support.refactor_case import repeated
+
+from lsp_server.refactor.example import NoRule
 
 PYTHON = ("import os\nx = os.getcwd()\n", "from pathlib import Path\nx = Path.cwd()\n")
 GO = (
@@ -71,3 +73,15 @@ def test_a_name_is_added_beside_a_default_import() -> None:
 def test_imports_stay_where_no_place_is_edited() -> None:
     text = "import os\n\nprint('none')\n"
     assert repeated("python", *PYTHON, text) == text
+
+
+@pytest.mark.parametrize("rest", ["", "  ", "  # noqa", " # noqa  "])
+def test_a_new_import_comes_after_the_whole_line_before_it(rest: str) -> None:
+    before, after = "import app\n\nf(a)\n", "import app\nfrom app.b import g\n\ng(a)\n"
+    text = f"import app{rest}\n\nf(b)\n"
+    assert repeated("python", before, after, text) == f"import app{rest}\nfrom app.b import g\n\ng(b)\n"
+
+
+def test_an_example_of_imports_alone_is_not_called_equal() -> None:
+    with pytest.raises(NoRule, match="only imports changed"):
+        repeated("python", "import a\nf()\n", "import b\nf()\n", "")

@@ -1,7 +1,7 @@
 """Pasted code gets the names, quotes and indentation of its surroundings where there is no doubt, and stays else."""
 
 import pytest
-from typist import Typist
+from support.typist import Typist
 
 from lsp_server.refactor.paste import adapted, is_paste
 

@@ -1,7 +1,7 @@
 """Which places a rule edits, what it keeps of them, and which it leaves out, and why."""
 
 import pytest
-from refactor_case import edit_of, reasons, repeated
+from support.refactor_case import edit_of, reasons, repeated
 
 TIMEOUT = ("foo(a)", "foo(a, timeout=3)")
 

@@ -1,7 +1,7 @@
 """What the user is doing now: the rule of the newest edit, and where it belongs too."""
 
 import pytest
-from typist import Typist
+from support.typist import Typist
 
 from lsp_server.refactor import recent
 from lsp_server.refactor.places import Replacement

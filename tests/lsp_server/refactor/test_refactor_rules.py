@@ -1,7 +1,7 @@
 """What a rule is made of: one example gives the narrowest useful one, a second one widens it as far as both need."""
 
 import pytest
-from refactor_case import repeated, rules_of
+from support.refactor_case import repeated, rules_of
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example, NoRule

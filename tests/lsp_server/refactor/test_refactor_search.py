@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from git_folder import repository, write
+from support.git_folder import repository, write
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.save import NotSaved, save
+from lsp_server.refactor.save import Change, NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
@@ -81,7 +81,7 @@ def test_a_file_is_written_with_its_mode_its_mark_and_its_line_ends(tmp_path: Pa
     path = tmp_path / "a.py"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb")
     path.chmod(0o750)
-    save(path, edit_for("a\r\nb"))
+    save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a\r\nb"))])
     assert path.read_bytes() == b"\xef\xbb\xbf\xc3\xb6\r\nb"
     assert path.stat().st_mode & 0o777 == 0o750
     assert [one.name for one in tmp_path.iterdir()] == ["a.py"], "no temporary file is left"
@@ -90,15 +90,15 @@ def test_a_file_is_written_with_its_mode_its_mark_and_its_line_ends(tmp_path: Pa
 def test_a_file_that_must_not_be_written_is_refused_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     with pytest.raises(NotSaved, match=r"a\.py cannot be read"):
-        save(path, edit_for("a"))
+        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
     path.write_bytes(b"b")
     with pytest.raises(NotSaved, match=r"a\.py changed while the edit was computed"):
-        save(path, edit_for("a"))
+        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
     path.write_bytes(b"\xff")
     with pytest.raises(NotSaved, match=r"a\.py is not UTF-8"):
-        save(path, edit_for("a"))
+        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
     path.write_bytes(b"a")
     path.chmod(0o444)
     with pytest.raises(NotSaved, match=r"a\.py is read-only"):
-        save(path, edit_for("a"))
+        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
     assert path.read_bytes() == b"a"

@@ -2,13 +2,18 @@
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
 import time
+import timeit
 from collections.abc import AsyncIterator
 
 import psutil
 import pytest
-from lsp_editor import eventually
+from support.lsp_editor import eventually
 
+from lsp_server.refactor.frames import COMMAND, framed
 from lsp_server.refactor.worker import Worker, WorkerFailed
 
 
@@ -70,3 +75,23 @@ async def test_it_ends_with_its_parent(worker: Worker) -> None:
     assert worker._process is not None
     worker._process.stdin.close()  # type: ignore[union-attr]
     await eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_process_that_spins_ends_with_its_parent() -> None:
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(framed((timeit.timeit, ("pass", "pass", time.perf_counter, 10**12))))
+    process.stdin.flush()
+    running = psutil.Process(process.pid)
+    while running.cpu_times().user < 0.5:
+        assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(30) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_process_that_never_comes_back_to_python_ends_by_its_processor_time() -> None:
+    code = "from lsp_server.refactor.worker_process import _limit_processor_time as limit; limit(1)"
+    spin = "import collections, itertools; collections.deque(itertools.count(), 0)"
+    process = subprocess.Popen([sys.executable, "-c", f"{code}; {spin}"])
+    assert process.wait(60) == -signal.SIGXCPU

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.text_edits import apart, chain
+from benchmarks.refactor.ast_grep import apart, chain
 from lsp_server.refactor.file_edit import FileEdit, TextEdit
 
 _TEXT = st.text("abcde\n", max_size=20)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import PATIENCE_S, Editor, engine_home, eventually
 from lsprotocol import types
-from recording_engine import RecordingEngine
+from support.lsp_editor import PATIENCE_S, Editor, engine_home, eventually
+from support.recording_engine import RecordingEngine
 
 from engine.client.launcher import EngineOptions
 from lsp_server.requests.ahead import SLOW_MS, Ahead

@@ -4,23 +4,22 @@ An editor goes to the next one from the text that it shows, so a list that has l
 engine asks a real HTTP server on loopback, which draws other texts each time.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import INVOKED, Editor, engine_home, shown
 from lsprotocol import types
-from remote_server import ModelServer, serving
-from scripted_model import guesses
+from support.lsp_editor import INVOKED, Editor, engine_home, shown
+from support.remote_server import ModelServer
+from support.scripted_model import guesses
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ModelServer]:
-    with serving() as running:
-        yield running
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

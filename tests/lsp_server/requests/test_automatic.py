@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsp_editor import INVOKED, Editor, engine_home, eventually
 from pygls.exceptions import JsonRpcException
+from support.lsp_editor import INVOKED, Editor, engine_home, eventually
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import Editor, engine_home, eventually
 from lsprotocol import types
+from support.lsp_editor import Editor, engine_home, eventually
 
 DYNAMIC = types.TextDocumentClientCapabilities(completion=types.CompletionClientCapabilities(dynamic_registration=True))
 ON = {"completionItems": True}

@@ -6,20 +6,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from lsp_editor import INVOKED, Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from remote_server import TEXT, ModelServer, serving
+from support.lsp_editor import INVOKED, Editor, engine_home, eventually
+from support.remote_server import TEXT, ModelServer
 
 from engine.client.trusted_hosts import trust
 
 MODEL = "openai+http://models.example/v1#qwen"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as server:
-        yield server
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
 from lsprotocol import types
-from remote_server import ModelServer, serving
-from scripted_model import Written, writes
+from support.lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from support.remote_server import ModelServer
+from support.scripted_model import Written, writes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -20,9 +20,8 @@ START = "self.connect("
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ModelServer]:
-    with serving() as running:
-        yield running
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
-from lsp_editor import engine_home, eventually
-from next_edit_editor import NextEditEditor
+from support.lsp_editor import engine_home, eventually
+from support.next_edit_editor import NextEditEditor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

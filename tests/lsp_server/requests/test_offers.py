@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import INVOKED, Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from support.lsp_editor import INVOKED, Editor, engine_home, eventually
 
 from engine.usage_file import StatisticsFile, Tally, by_language, statistics_path
 

@@ -1,22 +1,21 @@
 """One pipeline: inline completion, the completion menu, midspan/fill and the benchmarks' typing give the same text."""
 
-import importlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import Editor, engine_home
 from lsprotocol import types
+from support.lsp_editor import Editor, engine_home
 
+from benchmarks.quality.suggester import Suggester
 from engine.evaluation.keystrokes import TypingTask
 from engine.fill.interface import Model
 from engine.models.load import load
 from engine.schedule.scheduler import Scheduler
 from lsp_server.settings import Settings
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 TASKS = [
     TypingTask("total.py", "python", "def total(items):\n    result = ", "sum(items)", "\n    return result\n"),
     TypingTask("call.py", "python", "x = connect(", "host", ")\n"),
@@ -74,19 +73,14 @@ async def from_the_menu(editor: Editor) -> str:
     return "".join(edit.new_text for edit in edits if isinstance(edit, types.TextEdit))
 
 
-async def test_all_ways_to_a_suggestion_give_the_same_text(
-    editor: Editor, scheduler: Scheduler, model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    suggester_module = importlib.import_module("suggester")
-
+async def test_all_ways_to_a_suggestion_give_the_same_text(editor: Editor, scheduler: Scheduler, model: Model) -> None:
     texts: list[str] = []
     for task in TASKS:
         editor.open(f"{task.above}|{task.below}", f"file:///{task.path}", task.language)
         await editor.until("ready")
         filled = await editor.fill()
         inline = "".join(str(item.insert_text) for item in await editor.suggest())
-        simulated = await suggester_module.Suggester(scheduler, model.info, task, SETTINGS)(0)
+        simulated = await Suggester(scheduler, model.info, task, SETTINGS)(0)
 
         assert inline == filled.text
         assert simulated.text == filled.text

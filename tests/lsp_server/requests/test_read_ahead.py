@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 import pytest_asyncio
-from lsp_editor import Editor, eventually
-from recording_engine import RecordingEngine
+from support.lsp_editor import Editor, eventually
+from support.recording_engine import RecordingEngine
 
 from lsp_server.messages import CURSOR_MOVED
 from lsp_server.requests.read_ahead import SLOW_PARAMETERS

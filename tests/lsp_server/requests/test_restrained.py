@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from lsp_editor import INVOKED, Editor, engine_home, shown
 from lsprotocol import types
-from remote_server import ModelServer, serving
-from scripted_model import Written, writes
+from support.lsp_editor import INVOKED, Editor, engine_home, shown
+from support.remote_server import ModelServer
+from support.scripted_model import Written, writes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,9 +19,8 @@ CALL: Written = [("connect", 0.9), ("(host)", 0.9)]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ModelServer]:
-    with serving() as running:
-        yield running
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +130,10 @@ async def test_beside_the_entry_that_the_editor_selects_is_what_would_be_suggest
     server.behaviour = writes([("nothing", 0.3)])
     editor.type(" = ")
     assert await beside(editor, "connect") == [], "the model does not believe it"
+
+
+async def test_the_entry_that_the_editor_selects_is_not_said_once_more(editor: Editor) -> None:
+    assert await beside(editor, "connect(host)") == []
 
 
 async def test_what_is_not_drawn_beside_the_menu_is_no_wrong_start(editor: Editor, server: ModelServer) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from git_folder import repository
-from lsp_editor import Editor, engine_home, eventually
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from support.git_folder import repository
+from support.lsp_editor import Editor, engine_home, eventually
 
 from engine.usage_file import StatisticsFile, Tally, by_language, statistics_path
 

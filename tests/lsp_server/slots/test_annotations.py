@@ -1,7 +1,7 @@
 """Which annotations are missing, and which types the file itself says; «» is a hole, «int» known, «int?» likely."""
 
 import pytest
-from slot_texts import opened
+from support.slot_texts import opened
 
 PYTHON = {
     "a parameter and what is returned": ("def f(a):\n    return g(a)\n", "def f(a: «») -> «»:\n    return g(a)\n"),

@@ -1,7 +1,7 @@
 """Where a docstring is missing, and what it looks like in the file's own style."""
 
 import pytest
-from slot_texts import opened, snapshot_of
+from support.slot_texts import opened, snapshot_of
 
 from lsp_server.slots.find import find_slots, in_style
 

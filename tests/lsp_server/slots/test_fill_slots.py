@@ -1,7 +1,7 @@
 """What the file itself says is filled in without a model, and taken back to the last byte."""
 
 import pytest
-from slot_texts import snapshot_of
+from support.slot_texts import snapshot_of
 
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.slots.fill import NO_MODEL, fill_slots

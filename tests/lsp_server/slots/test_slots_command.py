@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from git_folder import repository
-from lsp_editor import engine_home
-from remote_server import ModelServer, answers_status, serving
-from scripted_model import writes
+from support.git_folder import repository
+from support.lsp_editor import engine_home
+from support.remote_server import ModelServer, answers_status
+from support.scripted_model import writes
 
 FILES = {
     "box.py": 'def f(size: int) -> int:\n    """It."""\n    return size\n\n\ndef g(size, b=True):\n    print(b)\n',
@@ -25,12 +25,6 @@ def refactor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": root, "COLUMNS": "200"}
     command = [sys.executable, "-m", "engine.cli", "refactor", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with serving() as running:
-        yield running
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def test_what_the_files_say_is_annotated_without_a_model(folder: Path) -> None:
     done = refactor(folder, "annotate", ".", "--no-model")
     assert "-def g(size, b=True):\n+def g(size, b: bool = True) -> None:\n" in done.stdout
     assert "box.py:6: doubtful: `int`, as elsewhere in the file" in done.stderr
-    assert "2 places in 1 files found" in done.stderr
+    assert "2 places in 1 file found" in done.stderr
     assert done.returncode == 3, "a doubtful place was left out"
     assert (folder / "box.py").read_text() == FILES["box.py"]
     assert subprocess.run(["git", "apply", "--check"], cwd=folder, input=done.stdout, text=True).returncode == 0

@@ -1,7 +1,7 @@
 """Which functions are still to be written, language by language; «» is the hole of each."""
 
 import pytest
-from slot_texts import opened
+from support.slot_texts import opened
 
 STUBS = {
     "pass": ("a.py", "def f():\n    pass\n", "def f():\n    «»\n"),

@@ -1,7 +1,7 @@
 """What counts as a type, and where it ends in a fill that goes on."""
 
 import pytest
-from slot_texts import snapshot_of
+from support.slot_texts import snapshot_of
 
 from lsp_server.slots.type_text import is_type, leading_type, names_of_types
 

@@ -1,9 +1,9 @@
 """What the user dismissed or ignored stays hidden until the text around it changes."""
 
 import pytest
-from marked import at_cursor
+from support.marked import at_cursor
 
-from lsp_server.suggest.dismissals import Dismissals
+from lsp_server.suggest.restraint import Dismissals
 
 CODE = "import os\n\ndef f(a):\n    b = a\n    ¦\n    return b\n"
 

@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from marked import hole_at, opened
+from support.marked import hole_at, opened
 
 from engine.protocol.messages import Candidate
 from engine.protocol.price import GLANCE, WRONG, Price

@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from marked import at_cursor
+from support.marked import at_cursor
 
 from engine.protocol.messages import Candidate, Fill, Filled, Finish, ModelInfo, Snippet, Timings
 from lsp_server.hole.hole import NEAR
@@ -94,7 +94,7 @@ def answer(*candidates: Candidate) -> Filled:
     return Filled(
         id=0,
         candidates=list(candidates),
-        steps=1,
+        steps=3,
         rule="threshold",
         context_tokens=1,
         cached_tokens=0,
@@ -155,3 +155,12 @@ def test_presenting_keeps_the_documents_line_ends() -> None:
     lines = candidate(("if a:", 0.9), ("\n    b()", 0.9))
     (presented,) = present(planned("x = 1\r\n¦\r\n", Settings(gate=0.5)), answer(lines))
     assert presented.text == "if a:\r\n    b()"
+
+
+def test_what_was_written_in_one_step_is_hidden_unless_each_token_is_sure() -> None:
+    doubtful, sure = candidate(("return", 0.99), (" a", 0.6)), candidate(("return", 0.99), (" b", 0.93))
+    hole = planned(BODY, Settings(gate=0.0))
+    hurried = attrs.evolve(answer(doubtful, sure), steps=1, rule="threshold")
+    assert [shown.text for shown in present(hole, hurried)] == ["return b"]
+    for patient in (attrs.evolve(hurried, steps=2), attrs.evolve(hurried, rule="verify")):
+        assert [shown.text for shown in present(hole, patient)] == ["return a", "return b"]

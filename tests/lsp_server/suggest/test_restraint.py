@@ -1,7 +1,7 @@
 """Restraint: wrong starts raise the price on their line, and a text that was ignored twice is not shown there again."""
 
 import pytest
-from marked import at_cursor
+from support.marked import at_cursor
 
 from engine.protocol.price import FREE, Price
 from lsp_server.suggest.restraint import Restraint

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from marked import CURSOR, at_cursor, opened
+from support.marked import CURSOR, at_cursor, opened
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.suggest.gate import Presented
@@ -139,6 +139,14 @@ def test_only_a_start_along_which_the_user_typed_may_grow() -> None:
     assert not offer.may_grow("foo", *at_cursor("¦\n")), "nothing was typed"
     whole = reuse.remember(*at_cursor("f¦\n"), [Presented("oo(1)", False, 0.9)], lambda: 1)
     assert not whole.may_grow("o(1)", *at_cursor("fo¦\n")), "a whole line cannot grow"
+
+
+def test_where_the_editor_closes_a_bracket_the_suggestion_is_back_without_asking() -> None:
+    offer = Reuse().remember(*at_cursor("¦\n"), [Presented("foo(bar", True, 0.9)], lambda: 1)
+    assert offer.rests(*at_cursor("foo(¦)\n")) == ["bar"]
+    assert not offer.may_grow("bar", *at_cursor("foo(¦)\n"))
+    assert offer.may_grow("ar", *at_cursor("foo(b¦)\n"))
+    assert offer.may_grow("bar", *at_cursor("foo(¦\n")), "nothing was closed"
 
 
 class _Screen:

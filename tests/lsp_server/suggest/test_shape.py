@@ -4,7 +4,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from marked import at_cursor
+from support.marked import at_cursor
 
 from lsp_server.hole.hole import cut_hole
 from lsp_server.suggest.shape import shape

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 from lsprotocol import types
-from marked import CURSOR
+from support.marked import CURSOR
 
 from lsp_server.documents.store import Documents, Snapshot, position_at
-from lsp_server.suggest.unwanted import gives_back, only_formats
+from lsp_server.suggest.restraint import gives_back, only_formats
 
 URI = "file:///project/a.py"
 UTF32 = types.PositionEncodingKind.Utf32

@@ -1,7 +1,7 @@
 """The syntax judge cuts a fill back to what adds no syntax error."""
 
 import pytest
-from marked import at_cursor, opened
+from support.marked import at_cursor, opened
 
 from lsp_server.hole.hole import cut_hole
 from lsp_server.languages.syntax_errors import errors

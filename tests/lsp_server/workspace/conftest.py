@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from git_folder import git, repository
-from lsp_editor import Editor
-from recording_engine import RecordingEngine
-from workspace_editor import PROJECT, work_on
+from support.git_folder import git, repository
+from support.lsp_editor import Editor
+from support.recording_engine import RecordingEngine
+from support.workspace_editor import PROJECT, work_on
 
 
 @pytest.fixture

@@ -1,16 +1,21 @@
 """Which files of a workspace are learned: git's, or those of a walk, and of these only what is safe to read."""
 
+import contextlib
 import os
+import random
 from pathlib import Path
 
 import pytest
-from git_folder import git, repository, write
+from support.git_folder import git, repository, write
 
 from lsp_server.settings import Settings
 from lsp_server.workspace import files as files_module
 from lsp_server.workspace.files import Changes, examine, learnable_files
-from lsp_server.workspace.reading import MAX_FILE_BYTES, read_text
+from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.git import Repository
+from lsp_server.workspace.reading import MAX_FILE_BYTES, is_inside, read_text
 from lsp_server.workspace.rules import Rules
+from lsp_server.workspace.walk import walk
 
 RULES = Rules.of(Settings())
 IGNORING = {
@@ -60,6 +65,118 @@ def test_a_folder_that_git_ignores_is_walked_when_it_is_the_workspace(tmp_path: 
 def test_a_walk_skips_lines_of_gitignore_that_are_no_patterns(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "!\nb.py\n[\n", "a.py": "", "b.py": ""})
     assert learnable(tmp_path) == ["a.py"]
+
+
+_NAMES = ("a", "b", "ab", "a.py", "b.py", "foo", "f o", "x[y", "#h", "!n", "a*b", "é.py")
+_GLOBS = (
+    "*",
+    "a",
+    "b",
+    "ab",
+    "*.py",
+    "a*",
+    "?",
+    "[ab]",
+    "[!a]",
+    "[^b]*",
+    "foo",
+    "**",
+    r"\#h",
+    r"\!n",
+    r"a\*b",
+    "f o",
+    "f o ",
+)
+_MORE_GLOBS = ("**b", "#h", "*a*b", "[", r"\[")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_walk_ignores_what_git_ignores(tmp_path: Path, seed: int) -> None:
+    choice = random.Random(seed)
+    lines = list[str]()
+    for _ in range(choice.randint(1, 6)):
+        line = "/".join(choice.choices((*_GLOBS, *_MORE_GLOBS), k=choice.randint(1, 3)))
+        lines.append(choice.choice(("", "", "", "/", "!")) + line + choice.choice(("", "", "", "/")))
+    paths = {"/".join(choice.choices(_NAMES, k=choice.randint(1, 4))): "" for _ in range(30)}
+    for path in paths:
+        with contextlib.suppress(OSError):  # a file is where a folder would be
+            write(tmp_path, {path: ""})
+    write(tmp_path, {".gitignore": "\n".join(lines)})
+    of_walk = set(walk(os.path.realpath(tmp_path)))
+    git(tmp_path, "init", "-q")
+    of_git = Repository.of(str(tmp_path)).ask("ls-files", "-z", "--others", "--exclude-standard").decode()
+    assert of_walk == set(of_git.split("\0")[:-1]), lines
+
+
+def test_no_pattern_of_a_stranger_takes_long(tmp_path: Path) -> None:
+    """Each of these took more steps than there are atoms, or as many as a name has letters, squared, for each."""
+    patterns = [
+        "*a" * 20 + "*b",
+        "**/" * 20 + "b",
+        "/".join(["**", "*a" * 9 + "b"] * 9),
+        "[" * 400,
+        "[a-" * 90,
+        "*" * 399 + "z",
+    ]
+    names = {f"{'a' * 200}{number}.py": "" for number in range(100)}
+    write(tmp_path, {".gitignore": "\n".join(patterns * 100), **names, "/".join(["a" * 100] * 20) + "/c.py": ""})
+    assert len(walk(os.path.realpath(tmp_path))) == 100 + 2, "the deep file and the .gitignore too"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "",
+            "/a",
+            "//a",
+            "../a",
+            "a/../b",
+            "a/..",
+            "./a",
+            "a/.",
+            "a//b",
+            "a/",
+            ".git",
+            ".git/config",
+            "a/.git/b",
+            ".GIT/b",
+        ),
+        *(
+            ".git./b",
+            ".git /b",
+            "git~1/b",
+            ".g\u200cit/b",
+            ".git::$INDEX_ALLOCATION/b",
+            "a\0b",
+            "a\nb",
+            "a\x1b[2J",
+            "\udcff",
+        ),
+        "a/" * 3000 + "b",
+    ],
+)
+def test_a_path_that_could_lead_out_is_not_inside(path: str) -> None:
+    assert not is_inside(path)
+    assert read_text("/", path) is None
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "a/b.py", ".github/a.py", ".gitignore", "a/..b", "...", "x.git/b", "é/日本.py", "git/b"]
+)
+def test_an_ordinary_path_is_inside(path: str) -> None:
+    assert is_inside(path)
+
+
+def test_a_folder_behind_a_link_whose_name_is_not_utf_8_is_no_workspace(tmp_path: Path) -> None:
+    real = tmp_path / os.fsdecode(b"\xff")
+    write(real, {"a.py": ""})
+    (tmp_path / "link").symlink_to(real)
+    folders = Folders()
+    folders.use([str(tmp_path / "link")])
+    assert list(folders.workspaces) == []
+    folders.use([str(tmp_path)])
+    assert folders.places_of(str(tmp_path / "link" / "a.py")) == []
 
 
 def test_variables_of_git_lead_to_no_other_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

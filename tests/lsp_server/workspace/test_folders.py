@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from git_folder import write
+from support.git_folder import write
 
 from lsp_server.workspace.folders import Folders, Place
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import attrs
 import pytest
-from git_folder import write
-from lsp_editor import INVOKED, Editor, eventually
 from lsprotocol import types
-from recording_engine import RecordingEngine
-from workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
+from support.git_folder import write
+from support.lsp_editor import INVOKED, Editor, eventually
+from support.recording_engine import RecordingEngine
+from support.workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
 
 
 async def test_the_files_of_the_workspace_are_learned_without_secrets_links_and_ignored_files(

@@ -1,13 +1,14 @@
 """What real language servers have an engine learn: after restarts, for several editors, and within limits."""
 
+import os
 from pathlib import Path
 from typing import Any
 
-from git_folder import repository, write
-from lsp_editor import Editor, eventually
 from lsprotocol import types
-from recording_engine import RecordingEngine
-from workspace_editor import LEARNED, Change, bars, learned, name_of, reconnect, report, work_on
+from support.git_folder import repository, write
+from support.lsp_editor import Editor, eventually
+from support.recording_engine import RecordingEngine
+from support.workspace_editor import LEARNED, Change, bars, learned, name_of, reconnect, report, work_on
 
 
 async def test_a_new_session_keeps_what_the_engine_knows_until_it_is_learned_again(
@@ -34,7 +35,7 @@ async def test_a_restarted_engine_learns_everything_again(
 ) -> None:
     await eventually(learned(engine, project, LEARNED))
     await engine.stop()
-    await editor.until("off")
+    await editor.until("idle")
     await engine.start()
     assert engine.texts(project) == {}
     await reconnect(editor)
@@ -53,6 +54,36 @@ async def test_two_servers_with_two_workspaces_share_one_engine_and_no_file(
     assert engine.asked[-1].workspace == name_of(other_project)
     await other.stop()
     assert engine.texts(project) == LEARNED
+
+
+async def test_an_editor_that_leaves_a_folder_takes_nothing_from_another_editor_there(
+    editor: Editor, engine: RecordingEngine, project: Path, settings: dict[str, Any]
+) -> None:
+    await eventually(learned(engine, project, LEARNED))
+    other = Editor()
+    await other.start(settings, folders=[project])
+    await work_on(other, project / "main.py")
+    await eventually(lambda: len(engine.memory.learned) == 2 * len(LEARNED))
+    removed = types.WorkspaceFoldersChangeEvent([], [types.WorkspaceFolder(project.as_uri(), project.name)])
+    other.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(removed))
+    await other.stop()
+    assert engine.texts(project) == LEARNED
+    editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(removed))
+    await eventually(learned(engine, project, {}))
+
+
+async def test_a_name_that_is_not_utf_8_leaves_one_file_out(
+    engine: RecordingEngine, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    folder = tmp_path / "without git"
+    write(folder, {"a.py": "a = 1\n", "shop/b.py": "b = 1\n"})
+    for name in (b"shop/\xff.py", b"\xfe\xff/c.py"):
+        write(folder, {os.fsdecode(name): "x = 1\n"})
+    editor = Editor()
+    await editor.start(settings, folders=[folder])
+    await work_on(editor, folder / "a.py")
+    await eventually(learned(engine, folder, {"a.py": "a = 1\n", "shop/b.py": "b = 1\n"}))
+    await editor.stop()
 
 
 async def test_several_folders_are_learned_apart_and_a_removed_one_is_forgotten(
@@ -121,8 +152,8 @@ async def test_an_engine_that_dies_while_it_learns_harms_nobody(
     await work_on(editor, project / "main.py")
     await eventually(lambda: engine.memory.learned)
     await engine.stop()
-    await editor.until("off")
-    assert (await editor.command("midspan.status"))["state"] == "off"
+    await editor.until("idle")
+    assert (await editor.command("midspan.status"))["state"] == "idle"
     assert [line.message for line in editor.client.log_messages if "please report" in line.message] == []
     await engine.start()
     engine.memory.file_s = 0.0

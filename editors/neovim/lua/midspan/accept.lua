@@ -2,6 +2,7 @@
 
 local ask = require('midspan.ask')
 local ghost = require('midspan.ghost')
+local macro = require('midspan.macro')
 local menu = require('midspan.menu')
 
 local M = {}
@@ -24,6 +25,7 @@ local function take(shown, piece)
   local buf = vim.api.nvim_get_current_buf()
   vim.bo.undolevels = vim.bo.undolevels
   local done = ghost.insert(piece)
+  macro.note(piece)
   if piece == shown.rest then
     ghost.hide(buf)
   end

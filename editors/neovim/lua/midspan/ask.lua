@@ -184,6 +184,10 @@ function M.follow(buf)
       M.now(changed)
     end
   end)
+  -- The user may have typed while the server started.
+  if is_typed_in(buf) then
+    soon(buf)
+  end
 end
 
 return M

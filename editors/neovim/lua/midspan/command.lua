@@ -28,8 +28,7 @@ local function restart()
     client_of.execute(client, 'midspan.restartEngine')
     return
   end
-  local config = vim.lsp.config[client_of.NAME]
-  local missing = client_of.why_missing(config.cmd)
+  local missing = client_of.why_missing()
   if missing then
     tell.error(missing)
   else
@@ -118,6 +117,16 @@ local COMMANDS = {
   stubs = { run = preview_of('stubs', 'file'), arguments = SCOPES },
   annotate = { run = preview_of('annotations', 'file'), arguments = SCOPES },
   docstrings = { run = preview_of('docstrings', 'file'), arguments = SCOPES },
+  write = {
+    run = function()
+      require('midspan.apply_edit').write()
+    end,
+  },
+  undo = {
+    run = function()
+      require('midspan.apply_edit').undo()
+    end,
+  },
   refill = { run = preview_of('refill', 'selection') },
   cancel = {
     run = function()

@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class midspan.Options
----@field cmd? string[] the language server's command line
+---@field cmd? string[] the language server's command line; by default the one that is found
 ---@field filetypes? table<string, boolean> filetypes to turn off; all others are on
 ---@field keymaps? table<string, string|false> keys by action
 ---@field next_edit? boolean whether the next edit is offered
@@ -11,7 +11,6 @@ local M = {}
 
 ---@type midspan.Options
 local DEFAULTS = {
-  cmd = { 'midspan-lsp' },
   filetypes = {},
   keymaps = { next_edit = '<Tab>', dismiss_next_edit = '<Esc>' },
   next_edit = true,
@@ -37,8 +36,48 @@ local IN_VISUAL_MODE = { 'refill' }
 
 local ACTIONS = vim.iter({ IN_INSERT_MODE, IN_NORMAL_MODE, IN_VISUAL_MODE }):flatten():totable()
 
----@type midspan.Options
-local current = vim.deepcopy(DEFAULTS)
+--- Where the server is looked for. A Neovim that was started from a menu may lack the folders of pipx and uv, and the
+--- environment of Midspan's README, in its PATH.
+local PROGRAMS = { 'midspan-lsp', '~/.local/bin/midspan-lsp', '~/.midspan/bin/midspan-lsp', '~/.midspan/Scripts/midspan-lsp' }
+
+--- What all calls of setup() have chosen so far; nil before the first.
+---@type midspan.Options?
+local chosen
+
+--- Return what `midspan setup` wrote, if this plugin is its work.
+---@return midspan.Options?
+function M.installed()
+  local found, options = pcall(require, 'midspan.installed')
+  return found and options or nil
+end
+
+--- Return whether setup() was called.
+---@return boolean
+function M.is_set_up()
+  return chosen ~= nil
+end
+
+---@return midspan.Options
+local function defaults()
+  local options = vim.deepcopy(DEFAULTS)
+  options.keymaps = vim.tbl_extend('force', options.keymaps, (M.installed() or {}).keymaps or {})
+  return options
+end
+
+--- Return the command line of the language server where the user named none: that of `midspan setup`, if its program is
+--- still there, else the first that is found.
+---@return string[]
+function M.default_cmd()
+  local installed = (M.installed() or {}).cmd
+  local programs = vim.list_extend({ installed and installed[1] }, PROGRAMS)
+  for _, program in ipairs(programs) do
+    local path = vim.fn.expand(program)
+    if vim.fn.executable(path) == 1 then
+      return { path }
+    end
+  end
+  return { 'midspan-lsp' }
+end
 
 ---@param name string
 ---@param value any
@@ -55,12 +94,11 @@ local function is_allowed(name, value)
   end
   local wanted = ({ filetypes = 'boolean', keymaps = 'string' })[name]
   return not wanted or vim.iter(pairs(value)):all(function(key, each)
-    local is_no_key = each == false and vim.list_contains(IN_NORMAL_MODE, key)
-    return type(key) == 'string' and (type(each) == wanted or is_no_key)
+    return type(key) == 'string' and (type(each) == wanted or each == false)
   end)
 end
 
---- Return the options, with defaults for missing and wrong ones, and one line about the first wrong one.
+--- Put the options of a call of setup() over those of earlier calls. Return all, and one line about the first wrong one.
 ---@param options? midspan.Options
 ---@return midspan.Options chosen
 ---@return string? problem
@@ -69,29 +107,32 @@ function M.read(options)
   local function complain(line)
     problem = problem or line
   end
-  current = vim.deepcopy(DEFAULTS)
+  local all = chosen or defaults()
+  chosen = all
   if type(options or {}) ~= 'table' then
-    complain(('setup() takes a table, not a %s; defaults are used'):format(type(options)))
+    complain(('setup() takes a table, not a %s; it is ignored'):format(type(options)))
     options = {}
   end
   for name, value in pairs(options or {}) do
     if not ALLOWED[name] then
-      local names = table.concat(vim.tbl_keys(DEFAULTS), ', ')
-      complain(('setup() has no option %s; there are %s'):format(name, names))
+      local names = vim.tbl_keys(ALLOWED)
+      table.sort(names)
+      complain(('setup() has no option %s; there are %s'):format(name, table.concat(names, ', ')))
     elseif not is_allowed(name, value) then
-      complain(('the option %s must be %s; the default is used'):format(name, ALLOWED[name]))
+      complain(('the option %s must be %s; it is ignored'):format(name, ALLOWED[name]))
+    elseif name == 'settings' or name == 'filetypes' or name == 'keymaps' then
+      all[name] = vim.tbl_deep_extend('force', all[name], value)
     else
-      -- A key of normal mode is set by default, so it stays if the user names other keys.
-      current[name] = name == 'keymaps' and vim.tbl_extend('force', current.keymaps, value) or value
+      all[name] = value
     end
   end
-  for action in pairs(current.keymaps) do
+  for action in pairs(all.keymaps) do
     if not vim.list_contains(ACTIONS, action) then
       complain(('keymaps has no action %s; there are %s'):format(action, table.concat(ACTIONS, ', ')))
-      current.keymaps[action] = nil
+      all.keymaps[action] = nil
     end
   end
-  return current, problem
+  return all, problem
 end
 
 ---@param actions string[]
@@ -99,7 +140,7 @@ end
 local function keys_of(actions)
   local keys = {}
   for _, action in ipairs(actions) do
-    keys[action] = current.keymaps[action]
+    keys[action] = M.current().keymaps[action] or nil
   end
   return keys
 end
@@ -119,10 +160,10 @@ end
 --- Return the current options.
 ---@return midspan.Options
 function M.current()
-  return current
+  return chosen or defaults()
 end
 
---- Return these options as a configuration for vim.lsp.config.
+--- Return the options as a configuration for vim.lsp.config. What the user has not chosen is not in it.
 ---@param options midspan.Options
 ---@return vim.lsp.Config
 function M.for_client(options)
@@ -132,7 +173,7 @@ function M.for_client(options)
     settings.languages = vim.tbl_extend('force', settings.languages or {}, options.filetypes)
   end
   -- Neovim would send an empty Lua table as a list.
-  return { cmd = options.cmd, settings = { midspan = next(settings) and settings or vim.empty_dict() } }
+  return { cmd = options.cmd, settings = next(settings) and { midspan = settings } or nil }
 end
 
 return M

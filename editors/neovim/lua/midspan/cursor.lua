@@ -19,7 +19,7 @@ local function tell(buf)
   local client = client_of.of(buf)
   if client and toggle.is_automatic(client) then
     local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
-    client:notify(CURSOR_MOVED, { textDocument = params.textDocument, position = params.position })
+    client:notify(CURSOR_MOVED, { textDocument = params.textDocument, position = params.position }, buf)
   end
 end
 

@@ -163,6 +163,24 @@ function M.hide(buf)
   end
 end
 
+--- Insert a text at a place of the current buffer as a paste: of that Neovim's `.` knows, and repeats it as it is, where
+--- the same text as keys would be indented and completed once more.
+---@param piece string
+---@param put fun(lines: string[]) changes the text
+local function paste(piece, put)
+  local users = vim.paste
+  -- The user's own may be made for what comes from a terminal.
+  vim.paste = function(lines)
+    put(lines)
+    return true
+  end
+  local done, problem = pcall(vim.api.nvim_paste, piece, false, -1)
+  vim.paste = users
+  if not done then
+    error(problem, 0)
+  end
+end
+
 --- Insert the first bytes of what is shown, as if they were typed. Returns how many bytes of the item are in the text.
 ---@param piece string
 ---@return integer
@@ -172,10 +190,11 @@ function M.insert(piece)
   local row, col, line = here(buf)
   local done = answer.taken + col - #answer.before + #piece
   local lines = vim.split(piece, '\n', { plain = true })
-  vim.api.nvim_buf_set_text(buf, row, col, row, col, lines)
   local last = lines[#lines]
-  local at = (#lines == 1 and col or 0) + #last
-  vim.api.nvim_win_set_cursor(0, { row + #lines, at })
+  paste(piece, function()
+    vim.api.nvim_buf_set_text(buf, row, col, row, col, lines)
+    vim.api.nvim_win_set_cursor(0, { row + #lines, (#lines == 1 and col or 0) + #last })
+  end)
   if #lines > 1 then
     answer.taken, answer.row, answer.before, answer.after = done, row + #lines - 1, last, line:sub(col + 1)
   end

@@ -11,13 +11,17 @@ local function check_neovim()
   return false
 end
 
----@param cmd string[]
 ---@return boolean
-local function check_server(cmd)
-  local missing = require('midspan.client').why_missing(cmd)
+local function check_server()
+  local cmd = vim.lsp.config.midspan.cmd
+  if type(cmd) == 'function' then
+    vim.health.ok('The language server is started by a function of your configuration')
+    return true
+  end
+  local missing = require('midspan.client').why_missing()
   if missing then
     vim.health.error('The language server is missing: ' .. missing, {
-      'Run `pip install .` in a clone of Midspan, or `pip install` its wheel, with a bin folder on your PATH;',
+      'Run `python3 -m venv ~/.midspan` and `~/.midspan/bin/pip install .` in a clone of Midspan;',
       'or run `midspan setup neovim` where Midspan is installed,',
       "or name its path: require('midspan').setup({ cmd = { '/path/to/midspan-lsp' } })",
     })
@@ -59,8 +63,7 @@ function M.check()
   if not check_neovim() then
     return
   end
-  local config = vim.lsp.config.midspan
-  if check_server(config and config.cmd or require('midspan.config').current().cmd) then
+  if check_server() then
     check_enabled()
     check_client()
   end

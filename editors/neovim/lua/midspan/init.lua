@@ -2,7 +2,7 @@
 
 local M = {}
 
---- Start Midspan in this buffer and each later one that is a file.
+--- Start Midspan in this buffer and each later one that is a file. A later call changes what it names.
 ---@param options? midspan.Options see |midspan-setup|
 function M.setup(options)
   local tell = require('midspan.tell')
@@ -14,15 +14,17 @@ function M.setup(options)
   if problem then
     tell.warn(problem)
   end
+  require('midspan.keymaps').give_back()
   require('midspan.keymaps').set(require('midspan.config').insert_keys())
   require('midspan.keymaps').set_visual(require('midspan.config').visual_keys())
   require('midspan.next_edit_requests').switch(chosen.next_edit)
-  local missing = require('midspan.client').why_missing(chosen.cmd)
+  vim.lsp.config('midspan', require('midspan.config').for_client(chosen))
+  local missing = require('midspan.client').why_missing()
   if missing then
     tell.error(missing)
     return
   end
-  vim.lsp.config('midspan', require('midspan.config').for_client(chosen))
+  require('midspan.client').use_settings(chosen.settings)
   vim.lsp.enable('midspan')
 end
 

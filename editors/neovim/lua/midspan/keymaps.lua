@@ -7,6 +7,10 @@ local M = {}
 local before_prefix = '<Plug>(midspan-else-%s)'
 local OURS, USERS, NEOVIMS = 'Midspan: ', 'before Midspan', 'Neovim itself'
 
+--- The keys that are set, each with its mode and the mapping it had before.
+---@type { key: string, mode: 'i'|'x', before: table<string, any> }[]
+local keys_set = {}
+
 --- Return what Neovim does with a key that has no mapping. A typed <M-x> without one is <Esc> and x, but only if it is
 --- typed; here it would write "<M-x>" into the text.
 ---@param key string
@@ -50,6 +54,27 @@ local function keep(action, key)
   return name, desc == USERS
 end
 
+--- Note what a key does before it becomes ours, so that another setup() can give it back.
+---@param mode 'i'|'x'
+---@param key string
+local function note(mode, key)
+  local before = vim.fn.maparg(key, mode, false, true)
+  table.insert(keys_set, { key = key, mode = mode, before = before.buffer == 0 and before or {} })
+end
+
+--- Give the keys of an earlier setup() back.
+function M.give_back()
+  for _, each in ipairs(keys_set) do
+    if vim.startswith(vim.fn.maparg(each.key, each.mode, false, true).desc or '', OURS) then
+      vim.keymap.del(each.mode, each.key)
+      if next(each.before) then
+        vim.fn.mapset(each.mode, false, each.before)
+      end
+    end
+  end
+  keys_set = {}
+end
+
 --- Set the keys of insert mode. While Neovim's completion menu is open, the keys that it knows and those that the user
 --- had mapped do what they did before.
 ---@param keymaps table<string, string> keys by action
@@ -57,6 +82,7 @@ function M.set(keymaps)
   for action, key in pairs(keymaps) do
     local otherwise, is_users = keep(action, key)
     local is_for_menu = is_users or menu.knows(key)
+    note('i', key)
     vim.keymap.set('i', key, function()
       local is_ours = not (is_for_menu and menu.is_open()) and require('midspan')[action]()
       if not is_ours then
@@ -70,6 +96,7 @@ end
 ---@param keymaps table<string, string> keys by action
 function M.set_visual(keymaps)
   for action, key in pairs(keymaps) do
+    note('x', key)
     vim.keymap.set('x', key, (':Midspan %s<CR>'):format(action), { silent = true, desc = OURS .. action })
   end
 end

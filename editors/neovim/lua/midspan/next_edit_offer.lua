@@ -160,7 +160,7 @@ function M.show(client, edit)
   if not edit then
     return
   end
-  local buf = vim.uri_to_bufnr(edit.textDocument.uri)
+  local buf = require('midspan.client').buf_of(edit.textDocument.uri)
   local is_loaded, version = vim.api.nvim_buf_is_loaded(buf), edit.textDocument.version
   if is_loaded and type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
     return

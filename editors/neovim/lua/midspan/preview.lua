@@ -1,5 +1,6 @@
 --- The preview of a bulk edit: a window with a block for each place. The user ticks what is wanted and applies it.
 
+local apply_edit = require('midspan.apply_edit')
 local bulk = require('midspan.bulk')
 local preview_page = require('midspan.preview_page')
 local preview_window = require('midspan.preview_window')
@@ -157,13 +158,14 @@ function Preview:apply()
       return
     end
     self:close()
-    tell.info(result.message)
+    local is_open = #apply_edit.unwritten() > 0
+    tell.info(result.message .. (is_open and ', not saved; :Midspan write or undo' or ''))
   end)
 end
 
 --- Compute the edit again, for the text as it is now.
 function Preview:search_again()
-  local buf = vim.uri_to_bufnr(self.action.uri)
+  local buf = require('midspan.client').buf_of(self.action.uri)
   local now = { version = vim.lsp.util.buf_versions[buf], range = self.range() }
   bulk.ask(self.client, vim.tbl_extend('force', self.action, now), function(edit)
     if shown == self then
@@ -219,7 +221,7 @@ function M.show(client, action, edit)
     shown:close()
   end
   local preview = setmetatable({ client = client, action = action }, Preview)
-  preview.range = tracked_range.follow(vim.uri_to_bufnr(action.uri), action.range)
+  preview.range = tracked_range.follow(require('midspan.client').buf_of(action.uri), action.range)
   preview.origin = vim.api.nvim_get_current_win()
   shown = preview
   preview.buf = preview_window.open({

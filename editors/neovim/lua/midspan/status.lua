@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class midspan.Status
----@field state 'starting'|'ready'|'busy'|'off'|'error'
+---@field state 'idle'|'starting'|'ready'|'busy'|'off'|'error'
 ---@field message string
 ---@field model? string
 ---@field medianMs? number
@@ -64,10 +64,10 @@ function M.line()
   if status.snoozedUntil then
     return 'Midspan snoozed until ' .. os.date('%H:%M', status.snoozedUntil)
   end
-  if status.state == 'ready' and not require('midspan.toggle').is_automatic(client) then
+  if vim.list_contains({ 'ready', 'idle' }, status.state) and not require('midspan.toggle').is_automatic(client) then
     return 'Midspan when asked'
   end
-  if status.state == 'ready' then
+  if status.state == 'ready' or status.state == 'idle' then
     return status.medianMs and ('Midspan %d ms'):format(status.medianMs) or 'Midspan'
   end
   return ({ busy = 'Midspan ...', starting = 'Midspan starting', off = 'Midspan off', error = 'Midspan error' })[status.state]

@@ -102,10 +102,7 @@ function M.automatic(state)
   end
   local on = state == 'on' or (state == nil and not M.is_automatic(client))
   hide()
-  for _, each in ipairs(vim.lsp.get_clients({ name = require('midspan.client').NAME })) do
-    each.settings = vim.tbl_deep_extend('force', each.settings or {}, { midspan = { automatic = on } })
-    each:notify('workspace/didChangeConfiguration', { settings = each.settings })
-  end
+  require('midspan.client').use_settings({ automatic = on })
   require('midspan.tell').info(on and 'suggestions come unasked' or 'suggestions come only when you ask for them')
   require('midspan.ask').again()
   vim.cmd.redrawstatus()

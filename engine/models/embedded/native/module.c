@@ -10,7 +10,7 @@
 #define NORMS_A_LAYER 2
 #define ARRAYS_BEFORE 3 /* cosines, sines, the last norm */
 #define SIZE_COUNT 8
-#define THREADS_FROM 16 /* rows of a pass that helpers are woken for: docs/kernel.md */
+#define THREADS_FROM 8 /* rows of a pass that helpers are woken for: docs/kernel.md */
 
 typedef struct {
     PyObject_HEAD Network network;

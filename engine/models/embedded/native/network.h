@@ -10,7 +10,7 @@
 #include "matrix.h"
 #include "threads.h"
 
-#define FIELDS 2 /* tokens and positions: embedded/rows.py */
+#define FIELDS 2 /* tokens and positions: embedded/runner.py */
 #define MOST_TILE 6 /* queries that attention computes together, on any path */
 
 typedef struct {

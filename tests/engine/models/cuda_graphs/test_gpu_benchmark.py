@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu_floor import Speeds
-from benchmarks.gpu_models import FULL_DREAM, FULL_GEMMA
+from benchmarks.gpu.gpu_floor import Speeds
+from benchmarks.gpu.gpu_models import FULL_DREAM, FULL_GEMMA
 
 pytestmark = pytest.mark.slow
 

@@ -6,14 +6,14 @@ import attrs
 import numpy as np
 import pytest
 import torch
-from embedded_models import torch_runner_of
-from masked_canvases import begin
 from scheduler_client import answer
+from support.embedded_models import torch_runner_of
+from support.masked_canvases import begin
 from tiny_gemma import CANVAS, VOCABULARY
 
 from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.attention import Sight, SlotAttention
-from engine.models.cuda_graphs.slots import Slots, SlotShape
+from engine.models.cuda_graphs.slots import SHARE, Slots, SlotShape, slots_within
 from engine.models.diffusion_gemma.acceptance import by_entropy
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState
 from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
@@ -223,3 +223,21 @@ def test_slots_copy_only_what_they_lack_and_forget_what_a_step_overwrote() -> No
     slots.forget()
     slots.load(0, [1, 2], [second])
     assert slots.layers[0][0, 0, 0, :2, 0].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("free", "position", "most", "enough", "expected"),
+    [
+        pytest.param(7 << 30, 225_280, 8, 8192, (1, 8192), id="DiffusionGemma in int4 on 24 GB"),
+        pytest.param(20 << 30, 225_280, 8, 8192, (2, 8192), id="in bf16 on 80 GB"),
+        pytest.param(100 << 30, 225_280, 8, 8192, (8, 8192), id="on 140 GB"),
+        pytest.param(4 << 30, 225_280, 8, 8192, (1, 4608), id="with 4 GB left"),
+        pytest.param(12 << 30, 57_344, 16, 4096, (8, 6912), id="a 7B model in int8 on 24 GB"),
+        pytest.param(0, 225_280, 8, 8192, (1, 0), id="nothing left"),
+    ],
+)
+def test_short_memory_gives_fewer_slots_rather_than_short_ones(
+    free: int, position: int, most: int, enough: int, expected: tuple[int, int]
+) -> None:
+    assert slots_within(free // SHARE, position, most, enough, 8192) == expected
+    assert expected[0] * expected[1] * position <= free // SHARE

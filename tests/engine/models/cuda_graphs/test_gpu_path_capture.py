@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from embedded_models import torch_runner_of
+from support.embedded_models import torch_runner_of
 from tiny_gemma import VOCABULARY, save_tiny_gemma, stock_model
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter

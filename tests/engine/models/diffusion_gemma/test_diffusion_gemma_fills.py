@@ -8,15 +8,15 @@ import attrs
 import pytest
 import torch
 from engine_process import end
-from fill_tasks import started
 from scheduler_client import answer
+from support.fill_tasks import started
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
 
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
+from engine.fill.interface import FillStrategy
 from engine.fill.predictions import PassResult
-from engine.fill.strategy import FillStrategy
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, StepResult
 from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling

@@ -10,11 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_gemma import END, TURN_END, VOCABULARY, save_tiny_gemma, tokenizer_of_sources
 
 from engine.errors import ModelError
+from engine.library.device_memory import DeviceMemory
+from engine.models.diffusion_gemma import loading
+from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.settings import read_settings
 from engine.models.load import load
+from engine.protocol.messages import Fill
 
 INDEX = "model.safetensors.index.json"
 SHARD = "model-00002-of-00003.safetensors"
@@ -117,3 +123,32 @@ def test_another_model_starts_without_transformers(tiny_model: Path) -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "engine.models.embedded.load" in found.stdout.split()
     assert not {"transformers", "engine.models.diffusion_gemma.loading"} & set(found.stdout.split())
+
+
+def test_the_window_is_bounded_by_free_memory_and_the_log_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert load(str(folder), threads=1, device="cpu").info.reading_tokens == 0
+    assert not caplog.records
+    monkeypatch.setattr(loading, "memory_of", lambda device: DeviceMemory("a small GPU", 1 << 24, 5 << 20, ("bf16",)))
+    text_config(folder, max_position_embeddings=262_144)
+    model = load(str(folder), threads=1, device="cpu", precision="fp32")
+    assert isinstance(model, DiffusionGemmaModel)
+    # Four layers, two heads of 8 or one of 16, keys and values in fp32: 512 bytes a token, of a fifth of 5 MiB.
+    assert model.info.reading_tokens == model.prompt.window == 2048
+    assert model.info.context_tokens == 262_144
+    assert len(model.lay_out(Fill(id=1, prefix="x = 1\n" * 30_000, suffix="\n", max_tokens=16)).context) <= 2048
+    assert [
+        record.getMessage().partition("reads")[2] for record in caplog.records if "reads" in record.getMessage()
+    ] == [" at most 2048 tokens, not 262144: a token takes 0.0 MB, and a small GPU has 5.2 MB free"]
+
+
+def test_a_long_context_is_held_with_little_to_spare() -> None:
+    context = RollingContext([LayerShape(8, 256)] * 25 + [LayerShape(2, 512)] * 5, torch.bfloat16, torch.device("meta"))
+    copied = 0
+    for length in range(4096, 200_000, 4096):
+        before = context.bytes
+        context.reserve(length)
+        copied += before if context.bytes > before else 0
+        assert context.bytes <= 1.26 * length * 225_280
+    assert copied < 6 * context.bytes  # each token is copied a few times, however long the context

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from lsp_editor import Editor, engine_home
 from lsprotocol import types
+from support.lsp_editor import Editor, engine_home
 from tiny_gemma import save_tiny_gemma
 
 pytestmark = pytest.mark.slow

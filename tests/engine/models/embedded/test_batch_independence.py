@@ -6,12 +6,12 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from embedded_models import RUNNERS, load_embedded
-from fill_tasks import run_to_end, started
-from kernel_passes import KERNELS
-from sources import source_paths
+from support.embedded_models import RUNNERS, load_embedded
+from support.fill_tasks import run_to_end, started
+from support.kernel_passes import KERNELS
+from support.sources import source_paths
 
-from engine.fill.strategy import FillStrategy
+from engine.fill.interface import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
@@ -65,7 +65,7 @@ def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_an
             id=1,
             prefix=text[:cursor],
             suffix=text[cursor:],
-            path=path.name,
+            path=path.stem,
             extent="lines",
             max_tokens=24,
             budget_ms=6e5,

@@ -9,9 +9,9 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from embedded_models import load_embedded
 from safetensors.numpy import load_file, save_file
-from sources import source_paths
+from support.embedded_models import load_embedded
+from support.sources import source_paths
 
 from engine.errors import ModelError
 from engine.fill.stream import StreamPass

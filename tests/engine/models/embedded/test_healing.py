@@ -5,15 +5,15 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from fill_tasks import run_to_end, started
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduler_client import answer
 from small_run import LENGTH, drawn_holes, small_config
+from support.fill_tasks import run_to_end, started
 
 from engine.fill.filling import BaseFilling
+from engine.fill.interface import FillStrategy
 from engine.fill.predictions import PassResult
-from engine.fill.strategy import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.token_healing import LONGEST, CompatibleTokens, unfinished
@@ -21,6 +21,7 @@ from engine.models.predict import predict
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.confidence import confidence_between
 from engine.protocol.messages import Fill
+from engine.protocol.plain_text import plain
 from engine.schedule.scheduler import Scheduler
 from engine.training.collator import Collator
 from engine.training.loader import special_tokens_of
@@ -95,8 +96,8 @@ def test_a_fill_begins_with_what_is_typed_and_the_answer_behind_it(
     assert layout.typed
     assert written.startswith(layout.typed.encode())
     answered = filling.answer()
-    assert answered.text == written.decode("utf-8", "replace").removeprefix(layout.typed)
-    assert answered.text == "".join(answered.tokens) == "".join(text or "" for text in filling.canvas())
+    assert answered.text == plain(written.decode("utf-8", "replace").removeprefix(layout.typed))
+    assert answered.text == "".join(answered.tokens) == plain("".join(text or "" for text in filling.canvas()))
     assert len(answered.tokens) == len(answered.confidence)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 import pytest
-from kernel_passes import (
+from numpy.typing import NDArray
+from support.kernel_passes import (
     KERNELS,
     ODD,
     SAME_VECTORS,
@@ -23,11 +24,10 @@ from kernel_passes import (
     run_holes,
     skip_without,
 )
-from numpy.typing import NDArray
 
 from engine.models.embedded.kernel_pass import KernelPass
-from engine.models.embedded.numpy_pass import Hole, NumpyPass, Result
-from engine.models.embedded.shape import Shape
+from engine.models.embedded.numpy_pass import Hole, NumpyPass
+from engine.models.embedded.shape import Floats, Shape
 from engine.models.embedded.slabs import SLAB, SlabContext
 from engine.models.embedded.weights import SCALE, Weights, shapes_of
 
@@ -41,9 +41,9 @@ def path(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def difference(found: Result, expected: Result) -> NDArray[np.float32]:
+def difference(found: Floats, expected: Floats) -> NDArray[np.float32]:
     """Return the largest difference of each row's logits, as a part of the largest logit."""
-    each: NDArray[np.float32] = np.abs(found.logits - expected.logits).max(1) / np.abs(expected.logits).max()
+    each: NDArray[np.float32] = np.abs(found - expected).max(1) / np.abs(expected).max()
     return each
 
 
@@ -89,7 +89,7 @@ def test_the_largest_sums_of_a_group_are_exact(path: str) -> None:
         weights.check(shape)
         expected, _ = run_holes(NumpyPass(weights, shape), shape, HOLES[:3])
         found, _ = run_holes(KernelPass(weights, shape, path), shape, HOLES[:3])
-        np.testing.assert_allclose(found.logits, expected.logits, rtol=1e-3)
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("paths", SAME_VECTORS, ids=" ".join)
@@ -97,7 +97,7 @@ def test_paths_that_differ_in_their_products_alone_compute_the_same_bits(paths: 
     for path in paths:
         skip_without(path)
     one, other = (run_holes(KernelPass(random_weights(ODD), ODD, path), ODD, HOLES)[0] for path in paths)
-    assert np.array_equal(one.logits, other.logits)
+    assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
@@ -113,7 +113,7 @@ def test_a_hole_gets_the_same_numbers_alone_and_with_others(path: str, shape: Sh
         count = append + canvas
         hole = Hole(count, append, read, context.slabs)
         alone = kernel.run(random_rows(shape, count, read, 100 + number), [hole], np.arange(count))
-        assert np.array_equal(alone.logits, together.logits[first : first + count])
+        assert np.array_equal(alone, together[first : first + count])
         first += count
 
 
@@ -123,9 +123,9 @@ def test_a_context_read_token_by_token_is_the_one_read_at_once(path: str, storag
     whole, single = SlabContext(ODD, np.float16), SlabContext(ODD, np.float16)
     for context in (whole, single):
         context.reserve(201)
-    at_once = kernel.run(rows, [Hole(201, 201, 0, whole.slabs)], np.arange(201)).logits
+    at_once = kernel.run(rows, [Hole(201, 201, 0, whole.slabs)], np.arange(201))
     for at in range(201):
-        row = kernel.run(rows[:, at : at + 1].copy(), [Hole(1, 1, at, single.slabs)], np.arange(1)).logits
+        row = kernel.run(rows[:, at : at + 1].copy(), [Hole(1, 1, at, single.slabs)], np.arange(1))
         assert np.array_equal(row[0], at_once[at])
     assert np.array_equal(whole.slabs, single.slabs)
 
@@ -136,7 +136,7 @@ def test_more_threads_compute_the_same_bits(path: str, threads: int) -> None:
     kernel = KernelPass(random_weights(ODD), ODD, path, threads)
     for _ in range(20):
         found, written = run_holes(kernel, ODD, HOLES)
-        assert np.array_equal(found.logits, expected.logits)
+        assert np.array_equal(found, expected)
         assert all(np.array_equal(one.slabs, other.slabs) for one, other in zip(read, written, strict=True))
 
 
@@ -145,13 +145,13 @@ def test_several_callers_may_run_one_network(path: str, helpers: int) -> None:
     kernel = KernelPass(random_weights(ODD), ODD, path, helpers)
     expected, _ = run_holes(kernel, ODD, HOLES)
     found: list[NDArray[np.float32]] = []
-    threads = [threading.Thread(target=lambda: found.append(run_holes(kernel, ODD, HOLES)[0].logits)) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(run_holes(kernel, ODD, HOLES)[0])) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 4
-    assert all(np.array_equal(logits, expected.logits) for logits in found)
+    assert all(np.array_equal(logits, expected) for logits in found)
 
 
 def a_batch(rows: int = 3) -> tuple[NDArray[np.int64], list[Hole], NDArray[np.int64]]:
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_refused_in_one_line(batch: Callable[[], tuple], sa
     kernel = KernelPass(random_weights(ODD), ODD)
     with pytest.raises(ValueError, match=says):
         kernel.run(*batch())
-    assert np.isfinite(kernel.run(*a_batch()).logits).all()
+    assert np.isfinite(kernel.run(*a_batch())).all()
 
 
 def test_an_unknown_path_and_a_shape_that_does_not_fit_are_refused() -> None:
@@ -222,9 +222,9 @@ def test_an_unknown_path_and_a_shape_that_does_not_fit_are_refused() -> None:
 def test_a_pass_without_wanted_rows_only_reads(path: str) -> None:
     kernel = KernelPass(random_weights(ODD), ODD, path)
     numbers, holes, _ = a_batch()
-    assert kernel.run(numbers, holes, np.zeros(0, np.int64)).logits.shape == (0, 77)
+    assert kernel.run(numbers, holes, np.zeros(0, np.int64)).shape == (0, 77)
     assert np.abs(holes[0].slabs[0]).max() > 0
-    assert kernel.run(numbers[:, :0], [], np.zeros(0, np.int64)).logits.shape == (0, 77)
+    assert kernel.run(numbers[:, :0], [], np.zeros(0, np.int64)).shape == (0, 77)
 
 
 def test_a_value_beyond_fp16_is_stored_as_the_largest(path: str) -> None:
@@ -233,4 +233,4 @@ def test_a_value_beyond_fp16_is_stored_as_the_largest(path: str) -> None:
     large = Weights({**weights._stored, name: weights.dense(name) * np.float32(1e6)})
     result, contexts = run_holes(KernelPass(large, ODD, path), ODD, [(0, 3, 0)])
     assert np.isfinite(np.array(contexts[0].slabs)).all()
-    assert np.isfinite(result.logits).all()
+    assert np.isfinite(result).all()

@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from embedded_models import load_embedded
-from kernel_passes import KERNELS, ODD, random_weights
-from sources import source_paths
+from support.embedded_models import load_embedded
+from support.kernel_passes import KERNELS, ODD, random_weights
+from support.sources import source_paths
 
 from engine.errors import ModelError
 from engine.fill.predictions import Predictions, Query
 from engine.fill.stream import StreamPass
 from engine.models import predict as torch_predict
-from engine.models.embedded import host_runner, kernel_pass, predict_numpy
+from engine.models.embedded import kernel_pass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.numpy_pass import NumpyPass
+from engine.models.embedded.runner import host_pass, predict
 from engine.protocol.messages import Fill
 
 
@@ -25,7 +26,7 @@ def passes_of_a_file(model: EmbeddedModel) -> list[StreamPass]:
     """Return passes at the end of a real file: a context, the anchor and a canvas."""
     passes = []
     for source in source_paths()[:3]:
-        fill = Fill(id=1, prefix=source.read_text()[:1500], suffix="\n    return total\n", path=source.name)
+        fill = Fill(id=1, prefix=source.read_text()[:1500], suffix="\n    return total\n", path=source.stem)
         context = model.new_context()
         model.logits([StreamPass(context, model.lay_out(fill).context, [], [])])
         passes.append(StreamPass(context, [model.middle, 300, 301], [model.mask] * 8, range(11)))
@@ -59,7 +60,7 @@ def test_numpy_computes_a_tiny_model_as_torch_does(tiny_model: Path) -> None:
 
 def test_numpy_runs_where_the_kernel_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_pass, "_kernel", None)
-    assert isinstance(host_runner.host_pass(random_weights(ODD), ODD), NumpyPass)
+    assert isinstance(host_pass(random_weights(ODD), ODD), NumpyPass)
     assert kernel_pass.kernel_paths() == []
 
 
@@ -67,10 +68,10 @@ def test_a_path_can_be_chosen_and_one_that_is_not_here_is_refused_in_one_line(mo
     weights = random_weights(ODD)
     for name in (*kernel_pass.kernel_paths(), "numpy"):
         monkeypatch.setenv("MIDSPAN_KERNEL", name)
-        assert host_runner.host_pass(weights, ODD).name == name
+        assert host_pass(weights, ODD).name == name
     monkeypatch.setenv("MIDSPAN_KERNEL", "quantum")
     with pytest.raises(ModelError, match=r"^MIDSPAN_KERNEL is quantum, .* one of .*numpy$"):
-        host_runner.host_pass(weights, ODD)
+        host_pass(weights, ODD)
 
 
 def test_predictions_in_numpy_are_those_in_torch() -> None:
@@ -83,7 +84,7 @@ def test_predictions_in_numpy_are_those_in_torch() -> None:
     expected = torch_predict.predict(
         torch.from_numpy(logits.copy()), queries, counts, torch.tensor(forbidden), torch.from_numpy(continuing)
     )
-    found = predict_numpy.predict(logits.copy(), queries, counts, np.array(forbidden), continuing)
+    found = predict(logits.copy(), queries, counts, np.array(forbidden), continuing)
     for query, one, other in zip(queries, found, expected, strict=True):
         assert np.array_equal(one.tokens, other.tokens)
         for part in ("probabilities", "named", "continues", *(["entropy"] if query.entropy else [])):
@@ -95,9 +96,7 @@ def test_equal_logits_are_ordered_by_their_ids() -> None:
     logits = np.zeros((2, 20), np.float32)
     logits[:, [3, 7, 11]] = 5
     for top in (1, 2, 3):
-        (found,) = predict_numpy.predict(
-            logits.copy(), [Query(top)], [2], np.zeros(0, np.int64), np.zeros(20, np.float32)
-        )
+        (found,) = predict(logits.copy(), [Query(top)], [2], np.zeros(0, np.int64), np.zeros(20, np.float32))
         assert found.tokens.tolist() == [[3, 7, 11][:top]] * 2
 
 

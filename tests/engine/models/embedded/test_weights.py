@@ -5,8 +5,8 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 import pytest
-from kernel_passes import ODD, STORAGES, Storage, random_weights
 from numpy.typing import NDArray
+from support.kernel_passes import ODD, STORAGES, Storage, random_weights
 
 from engine.models.embedded.shape import GROUP, Floats, Shape
 from engine.models.embedded.weights import SCALE, Packed, Weights, quantize_int4, quantize_int8

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from masked_checkpoints import FAMILIES, save_checkpoint
 from scheduler_client import answer
+from support.masked_checkpoints import FAMILIES, save_checkpoint
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
@@ -86,6 +86,16 @@ async def test_a_hole_without_time_is_filled_in_one_step(scheduler: Scheduler) -
     filled = await answer(scheduler, attrs.evolve(HOLE, budget_ms=0.0))
     assert filled.steps == 1
     assert filled.candidates[0].finish in {"complete", "canvas full"}
+
+
+async def test_the_log_says_once_which_budget_a_fill_needs(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await answer(scheduler, HOLE)).steps > 1
+    assert "needs a budget" not in caplog.text
+    for _ in range(2):
+        assert (await answer(scheduler, attrs.evolve(HOLE, budget_ms=0.0))).steps == 1
+    assert caplog.text.count("ms for a fill here, not 0: set midspan.budgetMs") == 1
 
 
 async def test_a_hole_at_an_edge_of_a_file_is_filled(scheduler: Scheduler) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from masked_canvases import FILL, PLENTY, Loaded, begin, load_tiny, result_of
-from masked_checkpoints import BEGIN, END, EXPAND, MASK, VOCABULARY
+from support.masked_canvases import FILL, PLENTY, Loaded, begin, load_tiny, result_of
+from support.masked_checkpoints import BEGIN, END, EXPAND, MASK, VOCABULARY
 from torch import Tensor
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from masked_checkpoints import (
+from support.masked_checkpoints import (
     BEGIN,
     END,
     EXPAND,
@@ -19,7 +19,7 @@ from masked_checkpoints import (
     save_checkpoint,
     write_json,
 )
-from sources import DATA
+from support.sources import DATA
 from transformers import Qwen2Tokenizer
 
 from engine.errors import ModelError
@@ -123,7 +123,7 @@ def test_a_fill_can_hold_only_text_and_what_ends_it(tmp_path: Path) -> None:
 
 def test_vocabulary_and_merges_make_the_tokenizer_that_transformers_makes(dream: TinyCheckpoint) -> None:
     family, theirs = family_of(dream), Qwen2Tokenizer.from_pretrained(str(dream.folder))
-    source = (DATA / "sources" / "filling.py").read_text() + "naïve = '日本語 🙂'  \n\n\t\treturn don't, 1234\r\n"
+    source = (DATA / "sources" / "filling.py.txt").read_text() + "naïve = '日本語 🙂'  \n\n\t\treturn don't, 1234\r\n"
     for start in range(0, len(source), 150):
         text = source[start : start + 150].replace("\r", "")
         before = family.lay_out(Fill(id=1, prefix=text, suffix="")).before

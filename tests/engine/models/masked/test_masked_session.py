@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from lsp_editor import Editor, engine_home
-from masked_checkpoints import FAMILIES, save_checkpoint
+from support.lsp_editor import Editor, engine_home
+from support.masked_checkpoints import FAMILIES, save_checkpoint
 
 from engine.client import launcher as lifecycle
 from engine.client.launcher import EngineOptions, connect_or_start

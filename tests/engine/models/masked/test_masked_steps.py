@@ -5,9 +5,9 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from fill_tasks import run_to_end
-from masked_canvases import FILL, PLENTY, Loaded, begin, load_tiny, result_of
-from masked_checkpoints import FAMILIES, MASK, VOCABULARY, save_checkpoint
+from support.fill_tasks import run_to_end
+from support.masked_canvases import FILL, PLENTY, Loaded, begin, load_tiny, result_of
+from support.masked_checkpoints import FAMILIES, MASK, VOCABULARY, save_checkpoint
 from torch import Tensor
 
 from engine.fill.interface import Layout

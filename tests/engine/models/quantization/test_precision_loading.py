@@ -13,8 +13,8 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from masked_checkpoints import save_checkpoint, write_json
 from scheduler_client import answer
+from support.masked_checkpoints import save_checkpoint, write_json
 from tiny_gemma import save_tiny_gemma
 
 from engine.cli.model_sheet import sheet_of
@@ -30,7 +30,7 @@ from engine.library.quantized_tensors import SIDE, is_image_tensor, is_quantized
 from engine.library.weights_header import read_folder
 from engine.models.load import load
 from engine.models.quantization.choice import choose
-from engine.models.quantization.experts import QuantizedExperts
+from engine.models.quantization.experts import StackedExperts
 from engine.models.quantization.quantizer import QuantizedLinear
 from engine.models.stock.tensors import read_tensors, weight_files
 from engine.protocol.messages import Fill
@@ -88,7 +88,7 @@ def test_encoder_and_decoder_of_diffusion_gemma_share_the_matrices_of_their_laye
     shapes = [shape for name, shape in stored.items() if not is_image_tensor(name) and is_quantized(name, shape)]
     held = [
         [module.matrix for module in half.modules() if isinstance(module, QuantizedLinear)]
-        + [stack for module in half.modules() if isinstance(module, QuantizedExperts) for stack in module.stacks]
+        + [stack for module in half.modules() if isinstance(module, StackedExperts) for stack in module.stacks]
         for half in (network._decoder, network._encoder)
     ]
     assert [id(matrix) for matrix in held[0]] == [id(matrix) for matrix in held[1]]

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import attrs
 import pytest
-from drafters import Fool, Prophet, endless, fim_family, run_through, with_drafter
-from fim_checkpoints import SPECIAL_TOKENS, FimCheckpoint
-from masked_checkpoints import save_checkpoint
 from scheduler_client import answer
+from support.drafters import Fool, Prophet, endless, fim_family, run_through, with_drafter
+from support.fim_checkpoints import SPECIAL_TOKENS, FimCheckpoint
+from support.masked_checkpoints import save_checkpoint
 
 from engine.errors import ModelError
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.stream_drafter import StreamDrafter
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Extent, Fill, Filled, Progress, RuleName
+from engine.protocol.plain_text import plain_all
 from engine.schedule.backend import CancelledFill
 from engine.schedule.scheduler import Scheduler
 
@@ -69,6 +70,11 @@ def written(checkpoint: FimCheckpoint, family: QwenFimModel, fill: Fill, most: i
     return checkpoint.greedy(prompt, most, family.marks.ends, family.never)
 
 
+def shown(family: QwenFimModel, tokens: list[int]) -> list[str]:
+    """Return the texts of tokens as an answer has them: random weights write control characters too."""
+    return plain_all(family.texts_of(tokens))
+
+
 async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoint, QwenFimModel]) -> None:
     checkpoint, family = drafted
     assert family.default.rule == "verify"
@@ -76,7 +82,7 @@ async def test_drafted_fills_are_what_generate_writes(drafted: tuple[FimCheckpoi
         for hole in HOLES:
             expected = written(checkpoint, family, hole)
             filled = (await fill(hole)).candidates[0]
-            assert filled.tokens == family.texts_of(expected)
+            assert filled.tokens == shown(family, expected)
             assert filled.finish == ("canvas full" if len(expected) == hole.max_tokens else "complete")
     assert family.drafting is not None
     assert family.drafting.drafter is not None, "the drafter failed and was dropped"
@@ -125,7 +131,7 @@ async def test_without_a_drafter_a_pass_writes_a_token(
             if extent == "line":
                 until = next((index for index, token in enumerate(tokens) if family.breaks_line(token)), len(tokens))
                 tokens = tokens[:until]  # Cut before decoding: half a character at the end is a text of its own.
-            expected = family.texts_of(tokens)
+            expected = shown(family, tokens)
             filled = await fill(hole)
             assert filled.candidates[0].tokens == expected
             assert filled.steps in (len(expected), len(expected) + 1)
@@ -151,7 +157,7 @@ def test_right_text_in_other_tokens_takes_fewer_passes(
     steps = []
     for hole in HOLES:
         tokens = written(checkpoint, endless(with_drafter(family, None)), hole)
-        text = "".join(family.texts_of(tokens))
+        text = "".join(shown(family, tokens))
         prophet = Prophet(other.encode(text, add_special_tokens=False).ids, other)
         retokenized = endless(with_drafter(family, prophet))
         assert retokenized.drafting is not None
@@ -184,7 +190,7 @@ async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
         async with filling(failing) as fill:
             for hole in HOLES:
                 filled = await fill(hole)
-                assert filled.candidates[0].tokens == family.texts_of(written(checkpoint, family, hole))
+                assert filled.candidates[0].tokens == shown(family, written(checkpoint, family, hole))
     assert [record.getMessage() for record in caplog.records] == [
         "the drafter fool failed and is dropped; holes are filled without drafts"
     ]
@@ -199,7 +205,7 @@ async def test_a_key_press_reads_the_suffix_and_not_the_prefix(
         for typed in ("", "w", "wi", "wid", "width "):
             hole = attrs.evolve(HOLE, prefix=start + typed, max_tokens=12)
             filled = await fill(hole)
-            assert filled.candidates[0].tokens == family.texts_of(written(checkpoint, family, hole, 12))
+            assert filled.candidates[0].tokens == shown(family, written(checkpoint, family, hole, 12))
             if typed:
                 after_cursor = len(family._encode(HOLE.suffix)) + 4
                 assert filled.cached_tokens >= filled.context_tokens - after_cursor > 0
@@ -237,9 +243,8 @@ async def test_a_hole_past_its_deadline_is_closed_with_what_it_has(
         rushed = (await fill(attrs.evolve(HOLE, max_tokens=400, budget_ms=60.0))).candidates[0]
     assert rushed.finish == "deadline"
     assert len(rushed.tokens) < 400
-    assert rushed.tokens == family.texts_of(
-        written(checkpoint, family, attrs.evolve(HOLE, max_tokens=400), len(rushed.tokens))
-    )
+    expected = written(checkpoint, family, attrs.evolve(HOLE, max_tokens=400), len(rushed.tokens))
+    assert rushed.tokens == shown(family, expected)
 
 
 @pytest.mark.parametrize("rule", ["threshold", "entropy"])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from masked_checkpoints import save_checkpoint
+from support.masked_checkpoints import save_checkpoint
 
 from engine.fill.interface import Pass
 from engine.fill.predictions import PassResult

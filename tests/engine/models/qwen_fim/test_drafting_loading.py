@@ -5,9 +5,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from drafters import load_fim
-from fim_checkpoints import SPECIAL_TOKENS, save_fim_checkpoint
-from masked_checkpoints import save_checkpoint, write_json
+from support.drafters import load_fim
+from support.fim_checkpoints import SPECIAL_TOKENS, save_fim_checkpoint
+from support.masked_checkpoints import save_checkpoint, write_json
 from tiny_gemma import save_tiny_gemma
 
 from engine.errors import ModelError

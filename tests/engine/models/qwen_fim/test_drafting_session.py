@@ -7,17 +7,18 @@ from pathlib import Path
 
 import attrs
 import pytest
-from drafters import load_fim
 from engine_process import end
-from fim_checkpoints import FimCheckpoint, save_fim_checkpoint
-from hub_server import Repository, serve
-from lsp_editor import Editor
+from support.drafters import load_fim
+from support.fim_checkpoints import FimCheckpoint, save_fim_checkpoint
+from support.hub_server import Repository, serve
+from support.lsp_editor import Editor
 
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.library.catalog import catalog
 from engine.protocol.messages import Fill
+from engine.protocol.plain_text import plain
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, m
             expected = checkpoint.greedy(prompt, hole.max_tokens, family.marks.ends, family.never)
             filled = await client.fill(hole)
             assert filled.rule == "verify"
-            assert filled.candidates[0].tokens == family.texts_of(expected)
+            assert filled.candidates[0].tokens == [plain(text) for text in family.texts_of(expected)]
             assert (filled.cached_tokens > 0) == bool(typed)
 
         editor = Editor()

@@ -1,0 +1,374 @@
+"""The ASGI application: each request is checked, filled by the engine and answered in its dialect."""
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import attrs
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from engine import __version__
+from engine.errors import MidspanError
+from engine.http import llamacpp, ollama, openai, tabby
+from engine.http.access import Hosts, Limits, Shares, Tokens
+from engine.http.completion import Pieces, answer_of, json_object
+from engine.http.engine_links import EngineLinks
+from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
+from engine.http.metrics import CONTENT_TYPE, Metrics
+from engine.http.problem import ClientGone, Problem, problem_of
+from engine.protocol.messages import Fill, Filled, Progress
+
+MOST_BODY_BYTES = 4 * 1024 * 1024
+"""More than a Fill can have."""
+_MOST_READ_BYTES = 4 * MOST_BODY_BYTES
+"""A longer body is not read to its end; the client of a shorter one reads why it is refused."""
+BODY_S = 30.0
+"""Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
+CLIENT_LEFT = 499
+_log = logging.getLogger(__name__)
+access_log = logging.getLogger("midspan.access")
+
+_DIALECTS = {
+    "/infill": llamacpp.INFILL,
+    "/v1/completions": openai.COMPLETIONS,
+    "/v1/fim/completions": openai.MISTRAL,
+    "/fim/completions": openai.MISTRAL,
+    "/completions": openai.COMPLETIONS,
+    "/api/generate": ollama.GENERATE,
+}
+_OPEN_ROUTES = ("/health",)
+"""They tell nothing but that the server is there, and ask for no token."""
+
+
+@attrs.frozen
+class Rules:
+    """Who may ask, and for what."""
+
+    tokens: Tokens
+    hosts: Hosts
+    limits: Limits = attrs.field(factory=Limits)
+    workspaces: Workspaces = attrs.field(factory=Workspaces)
+
+
+@attrs.define
+class _Visit:
+    """A request, for the log and the metrics. `route` is the pattern that it matched, never what a client made up."""
+
+    route: str = "other"
+    owner: str = ""
+    status: int = 0
+    filled: Filled | None = None
+
+
+class App:
+    """An ASGI application over one engine."""
+
+    def __init__(self, links: EngineLinks, rules: Rules) -> None:
+        self._links, self._rules = links, rules
+        self._shares = Shares(rules.limits)
+        self.metrics = Metrics()
+        routes = [Route(path, _Completion(self, dialect), methods=["POST"]) for path, dialect in _DIALECTS.items()]
+        routes += [
+            Route("/health", self._health, methods=["GET"]),
+            Route("/props", self._json(lambda: llamacpp.props(links.model, __version__)), methods=["GET"]),
+            Route("/v1/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
+            Route("/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
+            Route("/api/tags", self._json(lambda: ollama.tags(links.model)), methods=["GET"]),
+            Route("/api/version", self._json(lambda: {"version": __version__}), methods=["GET"]),
+            Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
+            Route("/v1/events", self._events, methods=["POST"]),
+            Route(
+                "/v1beta/server_setting",
+                self._json(lambda: {"disable_client_side_telemetry": True}),
+                methods=["GET"],
+            ),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/", self._root, methods=["GET"]),
+        ]
+        self._routes = frozenset(route.path for route in routes)
+        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _not_found, Problem: _said})
+        self._starlette.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and count and log it."""
+        if scope["type"] != "http":
+            return
+        visit = _Visit(scope["path"] if scope["path"] in self._routes else "other")
+        scope["state"]["visit"] = visit
+        begun = time.perf_counter()
+        self.metrics.running += 1
+
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                visit.status = message["status"]
+            await send(message)
+
+        try:
+            await self._checked(scope, receive, note, visit)
+        except ClientGone:
+            visit.status = CLIENT_LEFT
+        finally:
+            self.metrics.running -= 1
+            seconds = time.perf_counter() - begun
+            self.metrics.done(visit.route, visit.status or CLIENT_LEFT, seconds)
+            _log_visit(visit, scope["method"], seconds)
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send, visit: _Visit) -> None:
+        headers = dict(scope["headers"])
+        try:
+            self._rules.hosts.check(headers)
+            if visit.route in _OPEN_ROUTES:
+                await self._starlette(scope, receive, send)
+                return
+            visit.owner = self._rules.tokens.owner_of(headers)
+            with self._shares.share(visit.owner):
+                await self._starlette(scope, receive, send)
+        except Problem as problem:
+            await _refuse(problem, refusal_of(scope["path"]), scope, receive, send)
+
+    async def complete(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a text in its dialect."""
+        visit: _Visit = scope["state"]["visit"]
+        try:
+            body = await read_body(scope, receive)
+            exchange = dialect.open(json_object(body), self._served())
+            if exchange.asked.stream:
+                await self._stream(exchange, dialect.refusal, receive, send, visit)
+                return
+            async with _WhileThere(receive):
+                filled = await self._fill(exchange.asked.fill, visit)
+            answer = to_json(exchange.whole(answer_of(exchange.asked, filled)))
+        except ClientGone:
+            visit.status = CLIENT_LEFT
+            return
+        except MidspanError as error:
+            await _refuse(problem_of(error), dialect.refusal, scope, receive, send)
+            return
+        except Exception as error:  # our own mistake must not show code, neither to the client nor in a log
+            _log.error("a request failed: %s", _place_of(error))
+            await _refuse(
+                Problem(500, "the server failed on this request; see its log"), dialect.refusal, scope, receive, send
+            )
+            return
+        await Response(answer, media_type="application/json")(scope, receive, send)
+
+    async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+        filled = await self._links.fill(visit.owner, fill, on_progress)
+        visit.filled = filled
+        self.metrics.filled(filled)
+        return filled
+
+    async def _stream(self, exchange: Exchange, refusal: Refusal, receive: Receive, send: Send, visit: _Visit) -> None:
+        """Send the text while it is written. Raises MidspanError only before the first byte is sent."""
+        asked, pieces = exchange.asked, Pieces(exchange.asked)
+        canvases: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
+        head: Message = {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-type", exchange.stream_type.encode()), (b"cache-control", b"no-cache")],
+        }
+        begun = False
+
+        async def send_piece(piece: bytes) -> None:
+            nonlocal begun
+            if not begun:
+                await send(head)
+                begun = True
+            async with asyncio.timeout(BODY_S):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+        async with _WhileThere(receive):
+            filling = asyncio.create_task(
+                self._fill(asked.fill, visit, lambda progress: canvases.put_nowait(progress.canvas))
+            )
+            filling.add_done_callback(lambda _: canvases.put_nowait(None))
+            try:
+                while (canvas := await canvases.get()) is not None:
+                    if piece := pieces.grown(canvas):
+                        await send_piece(exchange.piece(piece))
+                answer = answer_of(asked, await filling)
+                text = answer.texts[0].text if answer.texts else ""  # there is none for a request that only reads
+                await send_piece(exchange.end(answer, pieces.rest(text)))
+            except TimeoutError:  # a client that does not read
+                raise ClientGone from None
+            except MidspanError as error:
+                if not begun:
+                    raise
+                failure = refusal(problem_of(error))
+                await send_piece(event(failure) if exchange.stream_type == EVENTS else to_json(failure) + b"\n")
+            finally:
+                filling.cancel()
+                with suppress(asyncio.CancelledError, MidspanError):
+                    await filling
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _served(self) -> Served:
+        return Served(self._links.model, self._rules.workspaces)
+
+    def _json(self, values: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return Response(to_json(values()), media_type="application/json")
+
+        return answer
+
+    async def _health(self, request: Request) -> Response:
+        return Response(to_json({"status": "ok"}), media_type="application/json")
+
+    async def _root(self, request: Request) -> Response:
+        return Response("Midspan is running", media_type="text/plain")
+
+    async def _events(self, request: Request) -> Response:
+        """Read what a client of Tabby tells about its suggestions, and keep nothing: it holds code."""
+        await read_body(request.scope, request.receive)
+        return Response(status_code=200)
+
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            engine = await self._links.status()
+        except MidspanError:
+            engine = None
+        return Response(self.metrics.text(engine), headers={"content-type": CONTENT_TYPE})
+
+
+class _Completion:
+    """The ASGI endpoint of a dialect. Starlette gives a class's instance the bare ASGI call."""
+
+    def __init__(self, app: App, dialect: Dialect) -> None:
+        self._app, self._dialect = app, dialect
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app.complete(self._dialect, scope, receive, send)
+
+
+class _WhileThere:
+    """Runs its body while the client is there. If the client closes, the body is cancelled and ClientGone raised.
+
+    Send the end of the answer after it: then uvicorn reports the connection as closed too.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._gone = False
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watcher.cancel()
+        if not self._gone:
+            return
+        assert self._task is not None
+        if kind is not asyncio.CancelledError:  # the body ended before it saw the cancel, which is still under way
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        self._task.uncancel()
+        raise ClientGone from None
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        assert self._task is not None
+        self._task.cancel()
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return a request's body. Raises Problem for one that is too long or too slow, ClientGone for half a one."""
+    announced = int(dict(scope["headers"]).get(b"content-length", b"0"))
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(BODY_S):
+            more = True
+            while more and max(size, announced) <= _MOST_READ_BYTES:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size <= MOST_BODY_BYTES:
+                    body += piece
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise Problem(408, f"the body did not come within {BODY_S:.0f} s; send it whole") from None
+    if more or size > MOST_BODY_BYTES:
+        raise Problem(413, f"the body is too long; at most {MOST_BODY_BYTES} bytes are allowed")
+    return bytes(body)
+
+
+def refusal_of(path: str) -> Refusal:
+    """Return how a problem is said to a client of this path."""
+    if path in _DIALECTS:
+        return _DIALECTS[path].refusal
+    if path.startswith("/api/"):
+        return ollama.refusal
+    return openai.refusal if path.startswith("/v1") else llamacpp.refusal
+
+
+async def _refuse(problem: Problem, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    headers = {"connection": "close"} if problem.status in (408, 413) else {}
+    if problem.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    elif problem.status in (429, 503):
+        headers["retry-after"] = "1"
+    body = to_json(refusal(problem))
+    await Response(body, problem.status, headers, "application/json")(scope, receive, send)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
+    problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
+    headers = dict(error.headers or {})
+    return Response(to_json(refusal_of(path)(problem)), error.status_code, headers, "application/json")
+
+
+async def _said(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    body = to_json(refusal_of(request.scope["path"])(error))
+    return Response(body, error.status, media_type="application/json")
+
+
+def _place_of(error: Exception) -> str:
+    """Return the type of an error and where it was raised, without its message, which may hold code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
+
+def _log_visit(visit: _Visit, method: str, seconds: float) -> None:
+    """Log a request as a line of JSON, with numbers and names of our own only."""
+    if not access_log.isEnabledFor(logging.INFO):
+        return
+    filled = visit.filled
+    line = {
+        "at": round(time.time(), 3),
+        "owner": visit.owner,
+        "method": method if method in ("GET", "POST", "HEAD", "OPTIONS") else "other",
+        "route": visit.route,
+        "status": visit.status or CLIENT_LEFT,
+        "ms": round(seconds * 1000, 1),
+    }
+    if filled is not None:
+        line |= {
+            "read": filled.context_tokens,
+            "cached": filled.cached_tokens,
+            "written": sum(len(candidate.tokens) for candidate in filled.candidates),
+            "queue_ms": filled.ms.queue,
+            "engine_ms": filled.ms.total,
+        }
+    access_log.info("%s", json.dumps(line, separators=(",", ":")))

@@ -1,0 +1,87 @@
+"""The connections to the engine, one for each token, so that the engine takes turns between their owners."""
+
+import asyncio
+from collections.abc import Callable
+
+from engine.client.connection import EngineClient
+from engine.client.launcher import EngineOptions, connect_or_start
+from engine.errors import EngineUnavailable
+from engine.protocol.memory_messages import MemoryStatus
+from engine.protocol.messages import Fill, Filled, ModelInfo, Progress, Status
+
+START_S = 60.0
+"""A request waits so long for an engine that starts; the start itself goes on."""
+_CLIENT = "midspan-serve"
+
+
+class EngineLinks:
+    """Finds or starts the engine of these options, and does so again after it has ended."""
+
+    def __init__(self, options: EngineOptions, on_engine: Callable[[], None] = lambda: None) -> None:
+        """`on_engine` is called for each engine that is met, the first one included: it knows no workspace yet."""
+        self._options, self._on_engine = options, on_engine
+        self._pid = 0
+        self._links: dict[str, asyncio.Task[EngineClient]] = {}
+        self._model: ModelInfo | None = None
+
+    async def start(self) -> ModelInfo:
+        """Connect, and return the engine's model. Raises MidspanError."""
+        return (await self._client("")).welcome.model
+
+    @property
+    def model(self) -> ModelInfo:
+        """The model of the engine that answered last. There is one after `start`."""
+        assert self._model is not None
+        return self._model
+
+    async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+        """Have a hole filled for an owner. If the engine ends meanwhile, the next one is asked once.
+
+        If the waiting task is cancelled, so is the fill. Raises MidspanError.
+        """
+        try:
+            return await (await self._client(owner)).fill(fill, on_progress)
+        except EngineUnavailable:
+            return await (await self._client(owner)).fill(fill, on_progress)
+
+    async def status(self) -> tuple[Status, MemoryStatus]:
+        """Return the state of the engine and of its memory. Raises MidspanError."""
+        client = await self._client("")
+        return await client.status(), await client.memory_status("")
+
+    async def close(self) -> None:
+        """End all connections. The engine then cancels their fills."""
+        links, self._links = self._links, {}
+        for link in links.values():
+            link.cancel()
+        for done in await asyncio.gather(*links.values(), return_exceptions=True):
+            if isinstance(done, EngineClient):
+                await done.close()
+
+    async def _client(self, owner: str) -> EngineClient:
+        link = self._links.get(owner)
+        if link is None or _is_lost(link):
+            link = self._links[owner] = asyncio.create_task(connect_or_start(self._options, _CLIENT))
+            link.add_done_callback(_look)
+        try:
+            async with asyncio.timeout(START_S):
+                client = await asyncio.shield(link)  # a client that leaves does not end a start that others wait for
+        except TimeoutError:
+            raise EngineUnavailable(f"the engine did not start within {START_S:.0f} s; try again soon") from None
+        self._model = client.welcome.model
+        if client.welcome.pid != self._pid:
+            self._pid = client.welcome.pid
+            self._on_engine()
+        return client
+
+
+def _is_lost(link: asyncio.Task[EngineClient]) -> bool:
+    if not link.done():
+        return False
+    return link.cancelled() or link.exception() is not None or link.result().closed.is_set()
+
+
+def _look(link: asyncio.Task[EngineClient]) -> None:
+    """Look at the error of a connection for which nobody waits any more; asyncio would log it."""
+    if not link.cancelled():
+        link.exception()

@@ -1,0 +1,114 @@
+"""What a dialect is to the app: it reads a request, writes the answer, and puts problems into its own form.
+
+A request may look up the memory of a workspace only if the user named its folder when they started the server.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePath
+from typing import Any, Protocol
+
+import attrs
+
+from engine.http.completion import Answer, Asked
+from engine.http.problem import Problem
+from engine.protocol.messages import ModelInfo
+
+EVENTS = "text/event-stream"
+NAME = "midspan"
+"""The name under which any model is served, whatever its own is."""
+
+
+@attrs.frozen
+class Place:
+    """A file as the engine's memory names it: the workspace's real path, and the path in it. Both can be ""."""
+
+    workspace: str
+    path: str
+
+
+class Workspaces:
+    """The folders that the user named."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self.folders = tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
+
+    def place_of(self, path: str) -> Place:
+        """Return the place of a request's file; the path can be absolute, relative to a folder, or "".
+
+        A request without a path, and one whose path is relative, belongs to the only folder. Where several folders are
+        served, only an absolute path says which one it is.
+        """
+        only = self.folders[0] if len(self.folders) == 1 else ""
+        if not path or "\0" in path or not PurePath(path).is_absolute():
+            return Place(only, path)
+        real = os.path.realpath(path)
+        inside = [folder for folder in self.folders if real.startswith(folder.rstrip(os.sep) + os.sep)]
+        if not inside:
+            return Place("", path)
+        folder = max(inside, key=len)
+        return Place(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
+
+
+@attrs.frozen
+class Served:
+    """What is served: the engine's model, and the workspaces whose memory fills may use."""
+
+    model: ModelInfo
+    workspaces: Workspaces
+
+    def check_name(self, name: str | None, *aliases: str) -> None:
+        """Raise Problem for the name of another model. `aliases` are starts of names that mean ours too."""
+        known = (NAME, "default", self.model.name)
+        if not name or name.removesuffix(":latest") in known or (aliases and name.startswith(aliases)):
+            return
+        raise Problem(404, f"the model {name[:80]!r} is not served here; name {NAME!r} or {self.model.name!r}")
+
+
+class Exchange(Protocol):
+    """One request and its answer. `stream_type` is the media type of a streamed answer."""
+
+    asked: Asked
+    stream_type: str
+
+    def whole(self, answer: Answer) -> object:
+        """Return the answer as values of JSON or attrs objects."""
+        ...
+
+    def piece(self, text: str) -> bytes:
+        """Return a part of a streamed answer."""
+        ...
+
+    def end(self, answer: Answer, text: str) -> bytes:
+        """Return the last part of a streamed answer; `text` was not sent yet."""
+        ...
+
+
+Opener = Callable[[dict[str, Any], Served], Exchange]
+Refusal = Callable[[Problem], object]
+
+
+@attrs.frozen
+class Dialect:
+    """How a path is spoken."""
+
+    open: Opener
+    refusal: Refusal
+
+
+def to_json(value: object) -> bytes:
+    """Return compact JSON: llama.vim finds no text after a colon and a space."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=_plain)
+    return text.encode(errors="replace")
+
+
+def event(value: object) -> bytes:
+    """Return a server-sent event."""
+    return b"data: " + to_json(value) + b"\n\n"
+
+
+def _plain(value: object) -> object:
+    if attrs.has(type(value)):
+        return attrs.asdict(value)  # type: ignore[arg-type]  # attrs.has does not narrow it
+    raise TypeError(type(value).__name__)

@@ -1,0 +1,234 @@
+"""llama.cpp's /infill, as its server answers it and as llama.vim and llama.vscode read it.
+
+The fields follow tools/server/README.md of llama.cpp. Fields that only steer its own samplers and slots are ignored.
+"""
+
+from typing import Any
+
+import attrs
+
+from engine.http.completion import (
+    DEFAULT_BUDGET_MS,
+    MOST_CHOICES,
+    MOST_TOKENS,
+    Answer,
+    Asked,
+    Strings,
+    Written,
+    bounded,
+    extent_of,
+    one_prompt,
+    read_request,
+    stops_of,
+    temperature_of,
+    within_limits,
+)
+from engine.http.exchange import EVENTS, Dialect, Served, event
+from engine.http.problem import Problem
+from engine.protocol.messages import Fill, ModelInfo, Snippet
+
+_UNBOUNDED_TOKENS = 128
+"""For n_predict -1, which means "until the model ends"."""
+_READ_MS = 10_000.0
+"""For a request that only warms: its client does not wait, so the time that it names is for nothing."""
+
+
+@attrs.frozen
+class _Extra:
+    text: str
+    filename: str | None = None
+
+
+@attrs.frozen
+class _Request:
+    input_prefix: str = ""
+    input_suffix: str = ""
+    input_extra: list[_Extra] = attrs.field(factory=list)
+    prompt: Strings = attrs.field(factory=lambda: Strings([]))
+    n_predict: int | None = None
+    n_indent: int | None = None
+    n_cmpl: int | None = None
+    id_slot: int | None = None
+    stop: Strings = attrs.field(factory=lambda: Strings([]))
+    stream: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    t_max_prompt_ms: float | None = None
+    t_max_predict_ms: float | None = None
+    n_probs: int | None = None
+    response_fields: Strings | None = None
+
+
+@attrs.frozen
+class _Timings:
+    cache_n: int
+    prompt_n: int
+    prompt_ms: float
+    prompt_per_token_ms: float
+    prompt_per_second: float
+    predicted_n: int
+    predicted_ms: float
+    predicted_per_token_ms: float
+    predicted_per_second: float
+
+
+@attrs.frozen
+class _Probability:
+    token: str
+    bytes: list[int]
+    logprob: float
+
+
+@attrs.frozen
+class _Completion:
+    index: int
+    content: str
+    tokens: list[int]
+    id_slot: int
+    stop: bool
+    model: str
+    tokens_predicted: int
+    tokens_evaluated: int
+    has_new_line: bool
+    truncated: bool
+    stop_type: str
+    stopping_word: str
+    tokens_cached: int
+    timings: _Timings
+    completion_probabilities: list[_Probability]
+
+
+class _Infill:
+    stream_type = EVENTS
+
+    def __init__(self, fields: dict[str, Any], served: Served) -> None:
+        self._request = request = read_request(fields, _Request)
+        self._model = served.model
+        tokens = bounded("n_predict", request.n_predict, -1, -1, MOST_TOKENS)
+        self._only_reads = tokens == 0
+        place = served.workspaces.place_of("")
+        # The newest text comes last in input_extra, next to the code; for the engine the most important is first.
+        extra = [Snippet(each.filename or "", each.text) for each in reversed(request.input_extra) if each.text]
+        stops = stops_of(request.stop)
+        fill = Fill(
+            id=0,
+            prefix=request.input_prefix + one_prompt(request.prompt),
+            suffix=request.input_suffix,
+            snippets=within_limits(extra),
+            extent=extent_of(stops),
+            max_tokens=int(tokens) if tokens > 0 else _UNBOUNDED_TOKENS,
+            budget_ms=_READ_MS if self._only_reads else self._budget_ms(),
+            candidates=int(bounded("n_cmpl", request.n_cmpl, 1, 1, MOST_CHOICES)),
+            temperature=temperature_of(request.temperature),
+            top_p=bounded("top_p", request.top_p, 0.95, 0.01, 1.0),
+            seed=max(0, int(bounded("seed", request.seed, 0, -1, 2**63 - 1))),
+            workspace=place.workspace,
+            ahead=self._only_reads,
+            only_read=self._only_reads,
+        )
+        indent = int(bounded("n_indent", request.n_indent, 0, 0, 10_000))
+        self.asked = Asked(fill, stops, bool(request.stream), indent)
+
+    def _budget_ms(self) -> float:
+        """The engine's budget covers reading and writing. llama.cpp's 0 and less mean no bound."""
+        low = -1e12
+        read = bounded("t_max_prompt_ms", self._request.t_max_prompt_ms, 0, low, 600_000)
+        write = bounded("t_max_predict_ms", self._request.t_max_predict_ms, 0, low, 600_000)
+        return min(600_000.0, max(0.0, read) + write) if write > 0 else DEFAULT_BUDGET_MS
+
+    def whole(self, answer: Answer) -> object:
+        texts = answer.texts or [Written("", [], [], "stop")]
+        completions = [self._fields(self._completion(answer, number, text)) for number, text in enumerate(texts)]
+        return completions[0] if self.asked.fill.candidates == 1 else completions
+
+    def piece(self, text: str) -> bytes:
+        return event({"index": 0, "content": text, "stop": False, "id_slot": self._request.id_slot or 0})
+
+    def end(self, answer: Answer, text: str) -> bytes:
+        written = answer.texts[0] if answer.texts else Written("", [], [], "stop")
+        return event(self._fields(attrs.evolve(self._completion(answer, 0, written), content=text)))
+
+    def _completion(self, answer: Answer, number: int, text: Written) -> _Completion:
+        filled, count = answer.filled, len(text.tokens)
+        read, ms = filled.context_tokens - filled.cached_tokens, filled.ms
+        probabilities = zip(text.tokens, text.log_probabilities, strict=True) if self._request.n_probs else ()
+        return _Completion(
+            index=number,
+            content=text.text,
+            tokens=[],
+            id_slot=self._request.id_slot or 0,
+            stop=True,
+            model=self._model.name,
+            tokens_predicted=count,
+            tokens_evaluated=filled.context_tokens,
+            has_new_line="\n" in text.text,
+            truncated=False,
+            stop_type="limit" if text.finish == "length" else "word" if text.stopped_by else "eos",
+            stopping_word=text.stopped_by,
+            tokens_cached=filled.context_tokens + count,
+            timings=_Timings(
+                filled.cached_tokens,
+                read,
+                ms.encode,
+                _each(ms.encode, read),
+                _per_second(read, ms.encode),
+                count,
+                ms.denoise,
+                _each(ms.denoise, count),
+                _per_second(count, ms.denoise),
+            ),
+            completion_probabilities=[
+                _Probability(token, list(token.encode()), value) for token, value in probabilities
+            ],
+        )
+
+    def _fields(self, completion: _Completion) -> dict[str, Any]:
+        """Return the answer, or if the request names fields these alone, with their path as the key."""
+        everything = attrs.asdict(completion)
+        if not self._request.n_probs:
+            del everything["completion_probabilities"]
+        if self._request.response_fields is None or not self._request.response_fields:
+            return everything
+        asked = ((path, _field(everything, path)) for path in self._request.response_fields)
+        return {path: value for path, value in asked if value is not None}
+
+
+def _field(values: dict[str, Any], path: str) -> Any:
+    value: Any = values
+    for name in path.split("/"):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _each(ms: float, count: int) -> float:
+    return round(ms / count, 4) if count else 0.0
+
+
+def _per_second(count: int, ms: float) -> float:
+    return round(1000 * count / ms, 3) if ms > 0 else 0.0
+
+
+def refusal(problem: Problem) -> object:
+    """Return a problem as llama.cpp's server says it."""
+    return {"error": {"code": problem.status, "message": str(problem), "type": problem.type}}
+
+
+INFILL = Dialect(_Infill, refusal)
+
+
+def props(model: ModelInfo, version: str) -> object:
+    """Return the answer of /props, as far as clients read it."""
+    settings = {"id": 0, "id_task": -1, "n_ctx": model.context_tokens, "speculative": True, "is_processing": False}
+    return {
+        "default_generation_settings": settings,
+        "total_slots": 1,
+        "model_alias": model.name,
+        "model_path": model.name,
+        "modalities": {"vision": False, "audio": False},
+        "chat_template": "",
+        "bos_token": "",
+        "eos_token": "",
+        "build_info": f"midspan {version}",
+        "is_sleeping": False,
+    }

@@ -1,0 +1,75 @@
+"""Prompts in which a plugin wrote a model's fill-in-the-middle tags: they are read back into prefix and suffix.
+
+Midspan's model has tags of its own, and its engine wants the parts. If the user's file contains such a tag as text, the
+prompt is ambiguous: the outermost tags count.
+"""
+
+import attrs
+
+from engine.protocol.messages import Snippet
+from engine.remote.prompt import ALL_TAGS, FimTags
+
+_CODESTRAL = FimTags("[PREFIX]", "[SUFFIX]", "")
+_FILE_MARKS = ("<|file_sep|>", "<file_sep>", "<filename>")
+
+
+@attrs.frozen
+class Parts:
+    """What a prompt says about a hole. `snippets` has the most important one first."""
+
+    prefix: str
+    suffix: str
+    path: str = ""
+    snippets: tuple[Snippet, ...] = ()
+
+
+def parts_of(prompt: str) -> Parts:
+    """Return the parts of a prompt with tags of any known family; a prompt without tags is all prefix."""
+    for tags in (*ALL_TAGS, _CODESTRAL):
+        if (parts := _parts(prompt, tags)) is not None:
+            return parts
+    return Parts(prompt, "")
+
+
+def _parts(prompt: str, tags: FimTags) -> Parts | None:
+    """Return the parts if the prompt has these tags, in either order: prefix first, or suffix first."""
+    middle = tags.middle.strip()
+    text = prompt.rstrip("\r\n ") if middle else prompt
+    if not text.endswith(middle):
+        return None
+    text = text.removesuffix(middle)
+    if middle and tags.middle.startswith(" "):
+        text = text.removesuffix(" ")
+    prefix_tag, suffix_tag = tags.prefix.strip(), tags.suffix.strip()
+    begin, cut = text.find(prefix_tag), text.find(suffix_tag)
+    if begin < 0 or cut < 0:
+        return None
+    prefix_at, suffix_at = begin + len(prefix_tag), cut + len(suffix_tag)
+    if begin < cut:
+        prefix, suffix = text[prefix_at:cut], text[suffix_at:]
+    else:
+        # Mistral's prompt has no tag at its end, so nothing but the order tells it from text about tags.
+        if not middle and cut != 0:
+            return None
+        prefix, suffix = text[prefix_at:], text[suffix_at:begin]
+    if begin < cut and not middle:
+        return None
+    if tags.prefix.endswith(" "):
+        prefix = prefix.removeprefix(" ")
+    if tags.suffix.startswith(" "):
+        prefix = prefix.removesuffix(" ")
+    path, snippets = _files(text[: min(begin, cut)])
+    return Parts(prefix, suffix, path, snippets)
+
+
+def _files(head: str) -> tuple[str, tuple[Snippet, ...]]:
+    """Return the path of the hole's file and the other files, which stand before the tags."""
+    mark = next((mark for mark in _FILE_MARKS if mark in head), None)
+    if mark is None:
+        return "", ()
+    _, *files = head.split(mark)  # before the first mark is the name of the repository
+    named = [file.partition("\n") for file in files]
+    path = ""
+    if named and not named[-1][2].strip():
+        path = named.pop()[0].strip()
+    return path, tuple(Snippet(name.strip(), text) for name, _, text in reversed(named) if text.strip())

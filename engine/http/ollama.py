@@ -1,0 +1,141 @@
+"""Ollama's /api/generate, /api/tags and what its clients ask before them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from engine.http.completion import (
+    DEFAULT_BUDGET_MS,
+    MOST_TOKENS,
+    Answer,
+    Asked,
+    Strings,
+    bounded,
+    extent_of,
+    read_request,
+    stops_of,
+    temperature_of,
+    within_limits,
+)
+from engine.http.exchange import NAME, Dialect, Served, to_json
+from engine.http.markers import Parts, parts_of
+from engine.http.problem import Problem
+from engine.protocol.messages import Fill, ModelInfo
+
+_UNBOUNDED_TOKENS = 128
+"""For num_predict -1 and -2, which mean "until the model ends" and "until the context is full"."""
+_NS = 1_000_000
+
+
+@attrs.frozen
+class _Options:
+    num_predict: int | None = None
+    stop: Strings = attrs.field(factory=lambda: Strings([]))
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+
+@attrs.frozen
+class _Request:
+    model: str
+    prompt: str | None = None
+    suffix: str | None = None
+    stream: bool | None = None
+    options: _Options | None = None
+
+
+class _Generation:
+    stream_type = "application/x-ndjson"
+
+    def __init__(self, fields: dict[str, Any], served: Served) -> None:
+        request = read_request(fields, _Request)
+        if not request.model:
+            raise Problem(400, "model is empty; name the model")
+        served.check_name(request.model)
+        options, prompt = request.options or _Options(), request.prompt or ""
+        parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
+        place = served.workspaces.place_of(parts.path)
+        tokens = int(bounded("num_predict", options.num_predict, -1, -2, MOST_TOKENS))
+        stops = stops_of(options.stop)
+        only_reads = not prompt and not request.suffix  # as for loading the model
+        fill = Fill(
+            id=0,
+            prefix=parts.prefix,
+            suffix=parts.suffix,
+            path=place.path,
+            snippets=within_limits(parts.snippets),
+            extent=extent_of(stops),
+            max_tokens=tokens if tokens > 0 else _UNBOUNDED_TOKENS,
+            budget_ms=DEFAULT_BUDGET_MS,
+            temperature=temperature_of(options.temperature),
+            top_p=max(0.01, bounded("top_p", options.top_p, 0.95, 0.0, 1.0)),
+            seed=int(bounded("seed", options.seed, 0, -(2**63), 2**63 - 1)) & (2**63 - 1),
+            workspace=place.workspace,
+            only_read=only_reads,
+            ahead=only_reads,
+        )
+        self.asked = Asked(fill, stops, request.stream is not False and not only_reads)
+        self._model = request.model
+
+    def whole(self, answer: Answer) -> object:
+        return self._last(answer, answer.texts[0].text if answer.texts else "")
+
+    def piece(self, text: str) -> bytes:
+        return to_json(self._part(text)) + b"\n"
+
+    def end(self, answer: Answer, text: str) -> bytes:
+        return to_json(self._last(answer, text)) + b"\n"
+
+    def _part(self, text: str) -> dict[str, Any]:
+        return {"model": self._model, "created_at": _now(), "response": text, "done": False}
+
+    def _last(self, answer: Answer, text: str) -> dict[str, Any]:
+        filled, written = answer.filled, answer.texts[0] if answer.texts else None
+        return {
+            **self._part(text),
+            "done": True,
+            "done_reason": written.finish if written else "load",
+            "total_duration": int(filled.ms.total * _NS),
+            "load_duration": int(filled.ms.queue * _NS),
+            "prompt_eval_count": filled.context_tokens,
+            "prompt_eval_duration": int(filled.ms.encode * _NS),
+            "eval_count": len(written.tokens) if written else 0,
+            "eval_duration": int(filled.ms.denoise * _NS),
+        }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def refusal(problem: Problem) -> object:
+    """Return a problem as Ollama says it."""
+    return {"error": str(problem)}
+
+
+GENERATE = Dialect(_Generation, refusal)
+
+
+def tags(model: ModelInfo) -> object:
+    """Return the answer of /api/tags: the model under our name and under its own."""
+    return {"models": [_tag(name, model) for name in dict.fromkeys((NAME, model.name))]}
+
+
+def _tag(name: str, model: ModelInfo) -> dict[str, Any]:
+    return {
+        "name": f"{name}:latest",
+        "model": f"{name}:latest",
+        "modified_at": "1970-01-01T00:00:00Z",
+        "size": 0,
+        "digest": "",
+        "details": {
+            "parent_model": "",
+            "format": "midspan",
+            "family": model.family,
+            "families": [model.family],
+            "parameter_size": f"{model.parameters / 1e6:.0f}M",
+            "quantization_level": model.dtype,
+        },
+    }

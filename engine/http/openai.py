@@ -1,0 +1,227 @@
+"""OpenAI's /v1/completions and /v1/models, and Mistral's /v1/fim/completions, which answers as its chat does."""
+
+import time
+import uuid
+from typing import Any
+
+import attrs
+
+from engine.http.completion import (
+    DEFAULT_BUDGET_MS,
+    DEFAULT_TOKENS,
+    MOST_CHOICES,
+    MOST_TOKENS,
+    Answer,
+    Asked,
+    Strings,
+    Written,
+    bounded,
+    extent_of,
+    one_prompt,
+    read_request,
+    stops_of,
+    temperature_of,
+    within_limits,
+)
+from engine.http.exchange import EVENTS, NAME, Dialect, Exchange, Served, event
+from engine.http.markers import Parts, parts_of
+from engine.http.problem import Problem
+from engine.http.tabby import COMPLETIONS as TABBY
+from engine.protocol.messages import Fill, ModelInfo
+
+_DONE = b"data: [DONE]\n\n"
+_CODESTRAL = "codestral"
+"""Clients of Mistral name this model without asking their user."""
+
+
+@attrs.frozen
+class _StreamOptions:
+    include_usage: bool | None = None
+
+
+@attrs.frozen
+class _Request:
+    prompt: Strings
+    model: str | None = None
+    suffix: str | None = None
+    max_tokens: int | None = None
+    n: int | None = None
+    stop: Strings = attrs.field(factory=lambda: Strings([]))
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    logprobs: int | None = None
+    echo: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    random_seed: int | None = None
+
+
+@attrs.frozen
+class _LogProbabilities:
+    tokens: list[str]
+    token_logprobs: list[float]
+    top_logprobs: list[dict[str, float]]
+    text_offset: list[int]
+
+
+def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
+    place = served.workspaces.place_of(parts.path)
+    stops = stops_of(request.stop)
+    seed = request.seed if request.seed is not None else request.random_seed
+    fill = Fill(
+        id=0,
+        prefix=parts.prefix,
+        suffix=parts.suffix,
+        path=place.path,
+        snippets=within_limits(parts.snippets),
+        extent=extent_of(stops),
+        max_tokens=int(bounded("max_tokens", request.max_tokens, DEFAULT_TOKENS, 1, MOST_TOKENS)),
+        budget_ms=DEFAULT_BUDGET_MS,
+        candidates=int(bounded("n", request.n, 1, 1, MOST_CHOICES)),
+        temperature=temperature_of(request.temperature),
+        top_p=max(0.01, bounded("top_p", request.top_p, 0.95, 0.0, 1.0)),
+        seed=int(bounded("seed", seed, 0, -(2**63), 2**63 - 1)) & (2**63 - 1),
+        workspace=place.workspace,
+    )
+    if request.stream and fill.candidates > 1:
+        raise Problem(400, "n is more than 1 and stream is true; ask for several texts without a stream")
+    return Asked(fill, stops, bool(request.stream))
+
+
+class _Completion:
+    stream_type = EVENTS
+
+    def __init__(self, fields: dict[str, Any], served: Served) -> None:
+        self._request = request = read_request(fields, _Request)
+        served.check_name(request.model)
+        if request.echo:
+            raise Problem(400, "echo is not served; leave it out")
+        bounded("logprobs", request.logprobs, 0, 0, 5)
+        prompt = one_prompt(request.prompt)
+        parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
+        self.asked = _asked(request, served, parts)
+        self._model = request.model or NAME
+        self._id, self._created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
+
+    def whole(self, answer: Answer) -> object:
+        choices = [self._choice(number, text, text.text) for number, text in enumerate(answer.texts)]
+        return {**self._head(choices), "usage": usage(answer)}
+
+    def piece(self, text: str) -> bytes:
+        return event(self._head([{"index": 0, "text": text, "logprobs": None, "finish_reason": None}]))
+
+    def end(self, answer: Answer, text: str) -> bytes:
+        last = event(self._head([self._choice(0, answer.texts[0], text)]))
+        options = self._request.stream_options
+        if options is not None and options.include_usage:
+            last += event({**self._head([]), "usage": usage(answer)})
+        return last + _DONE
+
+    def _head(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": "text_completion",
+            "created": self._created,
+            "model": self._model,
+            "choices": choices,
+        }
+
+    def _choice(self, number: int, written: Written, text: str) -> dict[str, Any]:
+        asked = self._request.logprobs is not None
+        return {
+            "index": number,
+            "text": text,
+            "logprobs": _log_probabilities(written) if asked else None,
+            "finish_reason": written.finish,
+        }
+
+
+class _MistralCompletion(_Completion):
+    """The text is the content of a message."""
+
+    def __init__(self, fields: dict[str, Any], served: Served) -> None:
+        request = read_request(fields, _Request)
+        served.check_name(request.model, _CODESTRAL)
+        # It is a hole also without a suffix, so tags in the prompt are text.
+        self.asked = _asked(request, served, Parts(one_prompt(request.prompt), request.suffix or ""))
+        self._request, self._model = request, request.model or NAME
+        self._id, self._created = uuid.uuid4().hex, int(time.time())
+
+    def whole(self, answer: Answer) -> object:
+        return {**super()._head(self._messages(answer)), "object": "chat.completion", "usage": usage(answer)}
+
+    def _messages(self, answer: Answer) -> list[dict[str, Any]]:
+        return [
+            {
+                "index": number,
+                "message": {"role": "assistant", "content": text.text, "tool_calls": None},
+                "finish_reason": text.finish,
+            }
+            for number, text in enumerate(answer.texts)
+        ]
+
+    def piece(self, text: str) -> bytes:
+        return event(self._chunk(text, None))
+
+    def end(self, answer: Answer, text: str) -> bytes:
+        return event({**self._chunk(text, answer.texts[0].finish), "usage": usage(answer)}) + _DONE
+
+    def _chunk(self, text: str, finish: str | None) -> dict[str, Any]:
+        delta = {"role": "assistant", "content": text}
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._head([choice]), "object": "chat.completion.chunk"}
+
+
+def _log_probabilities(written: Written) -> _LogProbabilities:
+    offsets, at = [], 0
+    for token in written.tokens:
+        offsets.append(at)
+        at += len(token)
+    values = written.log_probabilities
+    tops = [{token: value} for token, value in zip(written.tokens, values, strict=True)]
+    return _LogProbabilities(written.tokens, values, tops, offsets)
+
+
+def usage(answer: Answer) -> dict[str, Any]:
+    """Return the counts of tokens."""
+    read, written = answer.filled.context_tokens, sum(len(text.tokens) for text in answer.texts)
+    return {
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "total_tokens": read + written,
+        "prompt_tokens_details": {"cached_tokens": answer.filled.cached_tokens},
+    }
+
+
+def _open(fields: dict[str, Any], served: Served) -> Exchange:
+    """Tabby's clients use the same path: their requests have segments."""
+    return TABBY.open(fields, served) if "segments" in fields else _Completion(fields, served)
+
+
+def refusal(problem: Problem) -> object:
+    """Return a problem as OpenAI's API says it."""
+    return {"error": {"message": str(problem), "type": problem.type, "param": None, "code": None}}
+
+
+def _mistral_refusal(problem: Problem) -> object:
+    return {
+        "object": "error",
+        "message": str(problem),
+        "type": problem.type,
+        "param": None,
+        "code": str(problem.status),
+    }
+
+
+COMPLETIONS = Dialect(_open, refusal)
+MISTRAL = Dialect(_MistralCompletion, _mistral_refusal)
+
+
+def models(model: ModelInfo) -> object:
+    """Return the answer of /v1/models: the model under our name and under its own."""
+    names = dict.fromkeys((NAME, model.name))
+    return {
+        "object": "list",
+        "data": [{"id": name, "object": "model", "created": 0, "owned_by": "midspan"} for name in names],
+    }

@@ -1,0 +1,72 @@
+"""Files that are written whole or not at all: beside the old one first, which keeps its owner and its rights."""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, which a link may lead to. Raises OSError.
+
+    A crash or a full disk leaves the old bytes or the new.
+    """
+    real = Path(os.path.realpath(path))
+    beside = real.with_name(f".midspan-{secrets.token_hex(8)}.new")
+    try:
+        # O_NONBLOCK: a pipe in the file's place must not be waited for.
+        old = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        old = None
+    try:
+        if old is not None and not stat.S_ISREG(os.fstat(old).st_mode):
+            raise OSError(f"{path} is no regular file")
+        write_beside(str(beside), data, None, old)
+        try:
+            beside.replace(real)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    finally:
+        if old is not None:
+            os.close(old)
+
+
+def write_beside(name: str, data: bytes, folder: int | None, like: int | None) -> None:
+    """Write a new file `name` in an open folder, None for that of the process. It is on the disk afterwards.
+
+    `like` is the open file that it will replace: it gets that one's owner, rights and attributes. Raises OSError, and
+    leaves no file then.
+    """
+    descriptor = os.open(name, _NEW, 0o666 if like is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if like is not None:
+                _make_alike(file.fileno(), like)
+            os.fsync(file.fileno())
+        if like is not None and not hasattr(os, "fchmod"):
+            Path(name).chmod(stat.S_IMODE(os.fstat(like).st_mode))
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+        raise
+
+
+def _make_alike(new: int, old: int) -> None:
+    if not hasattr(os, "fchmod"):
+        return
+    status, own = os.fstat(old), os.fstat(new)
+    if (status.st_uid, status.st_gid) != (own.st_uid, own.st_gid):
+        try:
+            os.fchown(new, status.st_uid, status.st_gid)
+        except OSError as error:
+            raise OSError(error.errno, "its owner and group cannot be kept") from None
+    for name in os.listxattr(old) if hasattr(os, "listxattr") else ():
+        with suppress(OSError):  # labels of the system's own
+            os.setxattr(new, name, os.getxattr(old, name))
+    os.fchmod(new, stat.S_IMODE(status.st_mode))

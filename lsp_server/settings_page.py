@@ -1,0 +1,36 @@
+"""docs/settings.md, written from the settings themselves: `python -m lsp_server.settings_page > docs/settings.md`."""
+
+import json
+
+import attrs
+
+from lsp_server.messages import camel_case
+from lsp_server.settings import SECTION, Settings, documented_default
+
+_HEAD = f"""# Settings
+
+Set these under `{SECTION}` in your editor's settings, or as initialization options. If a value is wrong, Midspan says
+so once and uses the default. This page is made by `python -m lsp_server.settings_page` from lsp_server/settings.py.
+"""
+_LONGEST_DEFAULT = 40
+
+
+def settings_page() -> str:
+    """Return the page: a table of what a new user may want to change, and one of the rest."""
+    parts = [_HEAD]
+    for level, title in (("basic", "The first five"), ("advanced", "Advanced")):
+        rows = [_row(field) for field in attrs.fields(Settings) if field.metadata["level"] == level]
+        parts += [f"\n## {title}\n\n| setting | default | allowed | |\n| --- | --- | --- | --- |\n", *rows]
+    return "".join(parts)
+
+
+def _row(field: "attrs.Attribute[object]") -> str:
+    default = json.dumps(documented_default(field))
+    if len(default) > _LONGEST_DEFAULT:
+        default = default[: default.rfind(",", 0, _LONGEST_DEFAULT)] + ", ...]"
+    allowed = field.metadata["kind"].allowed.replace("|", "\\|")
+    return f"| `{camel_case(field.name)}` | `{default}` | {allowed} | {field.metadata['doc']} |\n"
+
+
+if __name__ == "__main__":
+    print(settings_page(), end="")

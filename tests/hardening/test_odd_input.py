@@ -1,0 +1,75 @@
+"""Odd input of other kinds: URIs that no path has, models with numbers that are none, terminals, too little memory."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from engine.cli.console import PlainConsole
+from engine.errors import ModelError
+from engine.library.resolve import EMBEDDED_FOLDER
+from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
+from engine.protocol.plain_text import plain
+from hardening.language_server import LanguageServer
+from lsp_server.documents.store import path_of
+from lsp_server.workspace.folders import Folders
+
+_HIDDEN = "a\x1b]52;c;aGk=\x07\x9b2J\x08\x7f\u202e\u2066\u200f\U000e0041b"
+
+
+@pytest.mark.parametrize("uri", ["file:///a%00b.py", "file:///a\0b.py", "file://[/x.py", "file://h%00/x", "%00", ""])
+def test_a_uri_that_no_path_has_is_a_path_like_any_other(uri: str, tmp_path: Path) -> None:
+    folders = Folders()
+    folders.use([str(tmp_path)])
+    path = path_of(uri)
+    assert "\0" not in path
+    assert folders.places_of(path) == []
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_mixing_network_with_numbers_that_are_none_is_refused(number: float, tmp_path: Path) -> None:
+    tensors = load_file(EMBEDDED_FOLDER / MIXING_FILE)
+    tensors["output_bias"][0] = number
+    save_file(tensors, tmp_path / MIXING_FILE)
+    with pytest.raises(ModelError, match="has numbers that are none"):
+        MixingNetwork.load(tmp_path / MIXING_FILE)
+
+
+def test_the_command_line_prints_no_control_characters_of_a_text() -> None:
+    out = io.StringIO()
+    PlainConsole(file=out, force_terminal=True, color_system="truecolor", highlight=False).print(
+        _HIDDEN, style="bold", markup=False
+    )
+    assert plain(_HIDDEN) == "a]52;c;aGk=2Jb"
+    assert out.getvalue() == f"\x1b[1m{plain(_HIDDEN)}\x1b[0m\n"
+
+
+def test_text_that_people_write_stays_as_it_is() -> None:
+    text = "a\tb\r\nGrüße 文 é 👩‍👩‍👧 עברית\n"
+    assert plain(text) == text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_an_engine_with_too_little_address_space_says_so(tmp_path: Path) -> None:
+    engine = f"{sys.executable} -P -m engine --model embedded"
+    environment = {**os.environ, "MIDSPAN_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", f"ulimit -v 400000; {engine}"], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert b"may use 390 MB of address space, and needs 480" in done.stderr
+
+
+def test_the_language_server_listens_nowhere(tmp_path: Path) -> None:
+    server = LanguageServer(tmp_path, {"enabled": False})
+    try:
+        connections = psutil.Process(server.process.pid).net_connections()
+        assert [each for each in connections if each.status == psutil.CONN_LISTEN] == []
+        refused = subprocess.run([sys.executable, "-m", "lsp_server", "--tcp", "127.0.0.1:0"], capture_output=True)
+        assert refused.returncode == 2
+    finally:
+        server.close()

@@ -1,0 +1,213 @@
+"""What is around a place decides: other arguments, the result of the function, and what only looks alike."""
+
+import pytest
+from support.refactor_case import edit_of, reasons, repeated
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rewrite import rewrite
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_example_itself_is_never_a_place(newline: str) -> None:
+    before = newline.join(["# ä", "f(x, y)", "f(y, z)", "f(x, z)", ""])
+    after = before.replace("f(x, y)", "f(y, x)")
+    language = language_for("python", "")
+    rules = learn([Example(before, after)], language)
+    done = rewrite(rules, "a.py", after, language).applied(after)
+    assert done == newline.join(["# ä", "f(y, x)", "f(z, y)", "f(z, x)", ""])
+
+
+def test_an_import_that_the_example_lost_is_still_that_import_in_its_own_file() -> None:
+    before = "import old\n\nold.read(a)\nold.read(b)\n"
+    after = "import new\n\nnew.read(a)\nold.read(b)\n"
+    assert repeated("python", before, after, after) == "import new\n\nnew.read(a)\nnew.read(b)\n"
+
+
+def test_a_keyword_that_the_example_did_not_have_is_not_handed_to_another_function() -> None:
+    text = 'print("two", flush=True)\nprint("three", file=err)\nprint("four")\n'
+    done = edit_of("python", [('import logging\nprint("one")\n', 'import logging\nlogging.info("one")\n')], text)
+    assert done.applied(text) == text.replace('print("four")', 'logging.info("four")')
+    assert [reason.partition(",")[0] for reason in reasons(done)] == [
+        "the example has no argument `flush`",
+        "the example has no argument `file`",
+    ]
+
+
+def test_a_keyword_stays_where_the_same_function_is_called() -> None:
+    before, after = "log.warn(a)\n", "log.warning(a)\n"
+    assert repeated("python", before, after, "log.warn(b, exc_info=True)\n") == "log.warning(b, exc_info=True)\n"
+
+
+RUST = """
+fn one() -> io::Result<u8> { Ok(read(a).unwrap()) }
+fn two() -> Result<u8, io::Error> { Ok(read(b).unwrap()) }
+fn three() -> String { read(c).unwrap() }
+fn four() { read(d).unwrap(); }
+fn five() -> io::Result<u8> { run(|x| read(x).unwrap()) }
+fn six() -> Option<u8> { Some(read(e).unwrap()) }
+fn seven() -> io::Result<u8> { Ok(log!("{}", read(f).unwrap())) }
+fn eight() -> Result<u8, Other> { Ok(read(g).unwrap()) }
+"""
+
+
+def test_a_question_mark_goes_only_where_the_function_returns_such_a_result() -> None:
+    example = "fn zero() -> Result<u8, io::Error> { Ok(read(a).unwrap()) }"
+    done = edit_of("rust", [(example, example.replace(".unwrap()", "?"))], RUST)
+    assert done.applied(RUST) == RUST.replace("read(a).unwrap()", "read(a)?").replace("read(b).unwrap()", "read(b)?")
+    assert [reason.removeprefix("the edit adds `?`, and ") for reason in reasons(done)] == [
+        "the function here returns String",
+        "the function here returns nothing",
+        "the closure here does not say what it returns",
+        "the function here returns Option<u8>",
+        "it is inside of a macro, whose tokens have no syntax",
+        "the function here returns Result<u8, Other>",
+    ]
+
+
+GO = """package p
+
+func a() (*T, error) { panic(err) }
+func b() ([]byte, error) { panic(err) }
+func c() (int, error) { panic(err) }
+func d() error { panic(err) }
+func e() { panic(err) }
+"""
+
+
+def test_values_are_returned_only_where_the_function_of_go_returns_such() -> None:
+    example = "package p\n\nfunc x() (*T, error) { panic(err) }\n"
+    done = edit_of("go", [(example, example.replace("panic(err)", "return nil, err"))], GO)
+    lines = done.applied(GO).splitlines()
+    assert [line[5] for line in lines if "return nil, err" in line] == ["a", "b"]
+    assert [reason.rpartition("here ")[2] for reason in reasons(done)] == [
+        "returns int, error",
+        "returns error",
+        "returns nothing",
+    ]
+
+
+def test_python_returns_and_yields_only_in_functions() -> None:
+    example = "def f():\n    stop(x)\n"
+    text = "stop(x)\n\n\nclass A:\n    stop(x)\n\n\ndef g():\n    stop(x)\n"
+    for statement in ("return stop(x)", "yield stop(x)"):
+        done = edit_of("python", [(example, example.replace("stop(x)", statement))], text)
+        word = statement.split()[0]
+        assert done.applied(text) == text[: -len("stop(x)\n")] + f"{statement}\n"
+        assert reasons(done) == [f"the edit adds `{word}`, and there is no function here"] * 2
+
+
+def test_await_goes_into_async_arrows_alone() -> None:
+    example = "async function f() { get(a) }"
+    text = "const g = async () => { get(b) }\nconst h = () => { get(c) }\n"
+    done = edit_of("typescript", [(example, example.replace("get(a)", "await get(a)"))], text)
+    assert done.applied(text) == text.replace("get(b)", "await get(b)")
+    assert reasons(done) == ["the edit adds `await`, and the function here is not async"]
+
+
+def test_break_goes_into_loops_alone() -> None:
+    example = "for x in y:\n    leave(1)\n"
+    text = "for a in b:\n    leave(1)\nif c:\n    leave(1)\n"
+    done = edit_of("python", [(example, example.replace("leave(1)", "break"))], text)
+    assert done.applied(text) == "for a in b:\n    break\nif c:\n    leave(1)\n"
+    assert reasons(done) == ["the edit adds `break`, and there is no loop here"]
+
+
+def test_a_member_that_was_assigned_to_is_not_edited_where_it_is_read() -> None:
+    text = "c.innerHTML = d;\ne(f.innerHTML);\n"
+    example = "function f(a) { a.innerHTML = b; }"
+    done = edit_of("javascript", [(example, example.replace("innerHTML", "textContent"))], text)
+    assert done.applied(text) == "c.textContent = d;\ne(f.innerHTML);\n"
+    assert reasons(done) == ["it is read here, and assigned to in the example"]
+    assert repeated("javascript", "this.a = b;", "this.c = b;", "d(this.a);") == "d(this.c);"
+
+
+def test_super_is_not_made_a_value() -> None:
+    text = "class A extends B { f(k) { return super.has(k) || this.all.has(k); } }\n"
+    done = edit_of("javascript", [("x.has(k);", "own(x, k);")], text)
+    assert done.applied(text) == text.replace("this.all.has(k)", "own(this.all, k)")
+    assert reasons(done) == ["`super` is no value"]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "expected"),
+    [
+        ("javascript", "pow(a, b)", "a ** b", "-pow(x, 2)", "-(x ** 2)"),
+        ("javascript", "pow(a, b)", "a ** b", "pow(-x, 2)", "(-x) ** 2"),
+        ("javascript", "pow(a, b)", "a ** b", "pow(pow(x, 2), 3)", "(x ** 2) ** 3"),
+        ("javascript", "pow(a, b)", "a ** b", "2 * pow(x, -1)", "2 * x ** -1"),
+        ("python", "power(a, b)", "a ** b", "-power(-x, -y)", "-(-x) ** -y"),
+        (
+            "rust",
+            "fn f() { own(a); }",
+            "fn f() { a.own(); }",
+            "fn g() { own(&x[1..]); }",
+            "fn g() { (&x[1..]).own(); }",
+        ),
+        ("typescript", "let a: List<B>", "let a: B[]", "let c: List<D | E>", "let c: (D | E)[]"),
+    ],
+)
+def test_parentheses_keep_the_meaning(language: str, before: str, after: str, text: str, expected: str) -> None:
+    assert repeated(language, before, after, text) == expected
+
+
+def test_the_parameter_of_a_lambda_may_have_any_name() -> None:
+    text = "later((done) => wait(done, 5))"
+    assert repeated("javascript", "later((next) => wait(next, 9))", "sleep(9)", text) == "sleep(5)"
+
+
+def test_what_only_looks_like_a_place_is_listed() -> None:
+    text = "class A { void f() { e.print(); problem.print(out); log.save(e.print()); } }"
+    done = edit_of("java", [("class B { void f(T e) { e.print(); } }", "class B { void f(T e) { e.show(); } }")], text)
+    assert len(done.places) + len(done.left_out) == 3
+
+
+def test_a_builtin_that_a_parameter_hides_is_left_out() -> None:
+    text = "function f(parseInt) { return parseInt(a); }"
+    done = edit_of("javascript", [("parseInt(b);", "parseInt(b, 10);")], text)
+    assert not done.edits
+    assert reasons(done) == ["`parseInt` is a parameter here"]
+
+
+def test_a_name_that_the_edit_binds_captures_none_of_the_place() -> None:
+    text = "def f(x, ys):\n    return list(map(lambda y: y + x, ys)), list(map(g, ys))\n"
+    done = edit_of("python", [("list(map(g, xs))\n", "[g(x) for x in xs]\n")], text)
+    assert done.applied(text) == text.replace("list(map(g, ys))", "[g(x) for x in ys]")
+    assert reasons(done) == ["`x`, which the edit binds, is used here"]
+
+
+def test_a_comparison_beside_a_comparison_gets_parentheses() -> None:
+    assert repeated("python", "d.has_key(k)\n", "k in d\n", "e.has_key(a) == b\n") == "(a in e) == b\n"
+
+
+def test_several_values_after_a_percent_sign_do_not_become_one_argument() -> None:
+    text = 'log.info("%s %s" % (a, b))\nlog.info("%s" % c)\n'
+    done = edit_of("python", [('log.info("x %s" % y)\n', 'log.info("x %s", y)\n')], text)
+    assert done.applied(text) == text.replace('"%s" % c', '"%s", c')
+    assert reasons(done) == ["the tuple here is several values"]
+
+
+def test_a_call_that_goes_away_stays_where_an_operator_needs_its_result() -> None:
+    text = 'log(f"a {str(b)}")\nlog("a " + str(b))\nlog(str(b))\n'
+    done = edit_of("python", [('log(f"c {str(d)}")\n', 'log(f"c {d}")\n')], text)
+    assert done.applied(text) == text.replace("{str(b)}", "{b}")
+    assert reasons(done) == [
+        "it is an operand here, and a part of a string in the example",
+        "it is a value here, and a part of a string in the example",
+    ]
+
+
+def test_what_is_in_a_macro_of_c_is_listed() -> None:
+    text = "#define TWICE(b) old(b) + old(b)\nint g() { return old(1); }\n"
+    done = edit_of("c", [("int f() { return old(a); }", "int f() { return fresh(a); }")], text)
+    assert "return fresh(1)" in done.applied(text)
+    assert reasons(done) == ["it is inside of a macro, whose tokens have no syntax"]
+
+
+def test_a_second_example_shows_that_the_other_function_takes_a_keyword() -> None:
+    start = "import old, new\n"
+    examples = [(f"{start}old.get({call})\n", f"{start}new.get({call})\n") for call in ("a", "a, timeout=1")]
+    text = f"{start}old.get(b, timeout=2)\nold.get(b, proxy=3)\n"
+    done = edit_of("python", examples, text)
+    assert done.applied(text) == f"{start}new.get(b, timeout=2)\nold.get(b, proxy=3)\n"
