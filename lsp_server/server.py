@@ -206,7 +206,7 @@ def _suggested(unknown: Iterable[str]) -> str:
     names = {name.lower(): name for name in setting_names()}
     like = [close for name in unknown for close in difflib.get_close_matches(name.lower(), names)]
     if not like:
-        return "Midspan's README lists them all"
+        return "docs/settings.md lists them all"
     return f"did you mean {' or '.join(names[each] for each in dict.fromkeys(like))}?"
 
 
