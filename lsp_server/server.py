@@ -17,7 +17,7 @@ from lsp_server import bulk_messages as bulk
 from lsp_server import log
 from lsp_server import messages as wire
 from lsp_server.configuration import Configuration, pulled_settings
-from lsp_server.documents.background_parse import KEY_PARSE_S, BackgroundParse
+from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard

@@ -9,13 +9,10 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
-from lsp_server.documents.changed_part import changed_part
-from lsp_server.documents.columns import Encoding, offset_in, position_in
-from lsp_server.documents.deletions import Deletions
-from lsp_server.documents.halves import with_halves_joined
-from lsp_server.documents.recent_edits import RecentEdits
-from lsp_server.documents.source import Source, SourceEdit
-from lsp_server.documents.syntax_tree import SyntaxTree
+from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit, changed_part
+from lsp_server.documents.parsing import SyntaxTree
+from lsp_server.documents.positions import Encoding, offset_in, position_in, with_halves_joined
+from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 

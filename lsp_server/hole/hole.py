@@ -9,8 +9,7 @@ from engine.protocol.messages import Extent, ModelInfo
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.scope import MAX_LINE, empty_body, indent_of, line_before, surrounding
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.language import Language
+from lsp_server.languages.language import Language, balance
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
 

@@ -7,7 +7,7 @@ import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
-from lsp_server.languages.brackets import balance
+from lsp_server.languages.language import balance
 
 Surrounding = Literal["code", "string", "comment"]
 

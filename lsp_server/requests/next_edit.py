@@ -12,8 +12,8 @@ from lsprotocol import types
 
 from engine.errors import MidspanError
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
-from lsp_server.documents.changed_part import changed_part
-from lsp_server.documents.columns import position_in
+from lsp_server.documents.edits import changed_part
+from lsp_server.documents.positions import position_in
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.log import describe

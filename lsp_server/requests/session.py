@@ -9,9 +9,9 @@ from lsprotocol import types
 
 from engine.protocol.messages import ModelInfo, Snippet
 from lsp_server.configuration import Configuration
-from lsp_server.documents.background_parse import BackgroundParse
 from lsp_server.documents.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
+from lsp_server.documents.parsing import BackgroundParse
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.snooze import Snooze

@@ -8,7 +8,7 @@ import attrs
 from engine.protocol.messages import Filled
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
-from lsp_server.languages.syntax_errors import errors
+from lsp_server.languages.parsing import errors
 from lsp_server.refactor.file_edit import Omission, TextEdit, edited
 from lsp_server.refactor.sound import is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS

@@ -2,8 +2,7 @@
 
 from lsp_server.hole.hole import Hole
 from lsp_server.hole.scope import indent_of
-from lsp_server.languages.brackets import CLOSERS, balance
-from lsp_server.languages.language import Language
+from lsp_server.languages.language import CLOSERS, Language, balance
 
 
 def fitted(fill: str, hole: Hole, language: Language) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.protocol.price import Price
-from lsp_server.documents.deletions import Lost
+from lsp_server.documents.edits import Lost
 from lsp_server.documents.store import Snapshot
 
 DOUBT = 1.5

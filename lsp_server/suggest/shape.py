@@ -4,8 +4,7 @@ import re
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.language import BRACKETS, Language
+from lsp_server.languages.language import BRACKETS, Language, balance
 from lsp_server.suggest.indentation import fitted, until_dedent
 from lsp_server.suggest.validity import SyntaxJudge
 

@@ -8,8 +8,8 @@ import attrs
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.syntax_errors import errors
+from lsp_server.languages.language import balance
+from lsp_server.languages.parsing import errors
 
 _MAX_TRIES = 10
 # A try takes one or two incremental parses. Each takes far less than a millisecond, except below an unclosed bracket in
