@@ -18,8 +18,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Omission, counted
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
-from lsp_server.slots.fill import fill_slots
-from lsp_server.slots.filler import Filler, gathered, why_unable
+from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.workspace.reading import read_text

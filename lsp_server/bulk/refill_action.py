@@ -10,7 +10,7 @@ from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import filler_of, until_cancelled
 from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.refactor.file_edit import counted
-from lsp_server.slots.refill import refill
+from lsp_server.slots.fill import refill
 
 _CLOSING = " \t)]}>;,:\"'`"
 

@@ -19,6 +19,11 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def normalize_newlines(text: str) -> str:
+    """Return `text` with "\\n" line ends, on which models are trained, and "?" for what UTF-8 cannot encode."""
+    return text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
+
+
 def utf8_length(text: str) -> int:
     """Return the length of `text` in UTF-8 bytes."""
     return len(text) if text.isascii() else len(encoded(text))

@@ -7,8 +7,8 @@ from pathlib import PurePath
 import attrs
 
 from engine.protocol.messages import Snippet
+from lsp_server.documents.credentials import context_text
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
-from lsp_server.hole.context_text import context_text
 
 _MAX_EDITED_LINES = 6
 """Edited lines that are kept for each document; the oldest are dropped."""

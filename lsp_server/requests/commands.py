@@ -11,8 +11,7 @@ from engine.errors import MidspanError
 from engine.protocol.messages import Status
 from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION
 from lsp_server.documents.store import offset_at
-from lsp_server.engine_link.snooze import MAX_MINUTES
-from lsp_server.engine_link.status import as_log_line
+from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
 from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleResult
 from lsp_server.offer_tag import ACCEPTED, read_tag
 from lsp_server.requests.host_question import HostQuestion

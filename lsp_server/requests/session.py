@@ -14,8 +14,7 @@ from lsp_server.documents.notebooks import Notebooks, as_script
 from lsp_server.documents.parsing import BackgroundParse
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
-from lsp_server.engine_link.snooze import Snooze
-from lsp_server.engine_link.status import StatusBoard, leaves_machine
+from lsp_server.engine_link.status import Snooze, StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
 from lsp_server.offers import Offers

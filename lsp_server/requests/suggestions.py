@@ -17,7 +17,7 @@ from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled
 from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.cursor import Cursor
+from lsp_server.hole.cursor import Cursor, Menus
 from lsp_server.log import describe
 from lsp_server.requests.ahead import Ahead
 from lsp_server.requests.read_ahead import ReadAhead
@@ -25,7 +25,6 @@ from lsp_server.requests.session import Session
 from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.menus import Menus
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.suggest.reuse import Rest, Reuse, further, longer

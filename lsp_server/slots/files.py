@@ -11,15 +11,14 @@ from engine.client.launcher import connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
+from lsp_server.documents.credentials import context_text
 from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.context_text import context_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Caps, Target
 from lsp_server.settings import Settings
-from lsp_server.slots.fill import NO_MODEL, fill_slots
-from lsp_server.slots.filler import TOGETHER, Filler, gathered, why_unable
+from lsp_server.slots.fill import NO_MODEL, TOGETHER, Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.suggest.pipeline import Plan, plan

@@ -13,16 +13,18 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.memory_messages import Forget, Learn
-from lsp_server.hole.context_text import context_text
+from lsp_server.documents.credentials import context_text
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
 from lsp_server.workspace.folders import Place
-from lsp_server.workspace.pace import Pace
 from lsp_server.workspace.reading import is_learnable, read_text
 from lsp_server.workspace.rules import Rules
 
+TYPING_S = 2.0
+"""The user types until this long after a change."""
+_SHARE = 0.1
+"""The share of the time that reading takes while the user types."""
 _logger = logging.getLogger(__name__)
-
 _BATCH = 8
 """Files that the engine has to learn at the same time."""
 _PATHS_A_FRAME = 500
@@ -37,6 +39,26 @@ _CHECK_FILES = 64
 """After so many files the engine is asked whether it still has room."""
 _CHECK_SLACK = 8
 """So many files may be missing: open documents are learned at the same time."""
+
+
+class Pace:
+    """How fast a workspace is read: gently while the user types, else as fast as the engine takes the files."""
+
+    def __init__(self) -> None:
+        self._typed_at = -TYPING_S
+
+    def note_typing(self) -> None:
+        """The user has just typed."""
+        self._typed_at = time.monotonic()
+
+    @property
+    def is_gentle(self) -> bool:
+        return time.monotonic() - self._typed_at < TYPING_S
+
+    async def rest(self, worked_s: float) -> None:
+        """After `worked_s` seconds of work, wait as long as the share demands; not at all when nobody types."""
+        if self.is_gentle:
+            await asyncio.sleep(worked_s * (1 / _SHARE - 1))
 
 
 class Bar(Protocol):

@@ -14,8 +14,7 @@ from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.workspace.folders import Folders, Place
-from lsp_server.workspace.learner import Bar, FolderLearner, Surroundings
-from lsp_server.workspace.pace import Pace
+from lsp_server.workspace.learner import Bar, FolderLearner, Pace, Surroundings
 from lsp_server.workspace.rules import Rules
 
 BUFFER_DELAY_S = 1.0
