@@ -12,18 +12,16 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from engine import __version__
+from engine.protocol.editor_messages import FILL, FILL_PROGRESS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
-from lsp_server import bulk_messages as bulk
-from lsp_server import log
-from lsp_server import messages as wire
-from lsp_server.configuration import Configuration, pulled_settings
+from lsp_server import log, wire
 from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offers import Ledger, Offers
-from lsp_server.protocol import MidspanProtocol
+from lsp_server.protocol import MidspanProtocol, converter
 from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems
 from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
@@ -32,13 +30,11 @@ from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.inline_completion import InlineCompletions
 from lsp_server.requests.late_edits import ACTION_OPTIONS, LateEdits
 from lsp_server.requests.read_ahead import ReadAhead
-from lsp_server.requests.registration import CompletionSwitch, follow_configuration
+from lsp_server.requests.registration import CompletionSwitch, FileWatch, follow_configuration, pulled_settings
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
-from lsp_server.settings import SettingsReading, setting_names
-from lsp_server.why_messages import WHY
+from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
-from lsp_server.workspace.watch import FileWatch
 
 _logger = logging.getLogger(__name__)
 
@@ -55,7 +51,7 @@ class MidspanServer(LanguageServer):
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             notebook_document_sync=NOTEBOOKS,
             protocol_cls=MidspanProtocol,
-            converter_factory=wire.converter,
+            converter_factory=converter,
         )
         board = StatusBoard(self._show_state)
         self._reported_errors = {DIED}
@@ -94,13 +90,13 @@ class MidspanServer(LanguageServer):
             wire.CURSOR_MOVED: self.reading.cursor_moved,
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
-            WHY: self.suggestions.why.answer,
+            wire.WHY: self.suggestions.why.answer,
             types.TEXT_DOCUMENT_CODE_ACTION: self.edits.offer_actions,
             types.CODE_ACTION_RESOLVE: self.edits.resolve_action,
-            bulk.BULK_EDIT: self.edits.show_bulk_edit,
-            bulk.APPLY_BULK_EDIT: self.edits.apply_bulk_edit,
-            bulk.NEXT_EDIT: self.edits.find_next_edit,
-            bulk.NEXT_EDIT_SHOWN: _ignore,
+            wire.BULK_EDIT: self.edits.show_bulk_edit,
+            wire.APPLY_BULK_EDIT: self.edits.apply_bulk_edit,
+            wire.NEXT_EDIT: self.edits.find_next_edit,
+            wire.NEXT_EDIT_SHOWN: _ignore,
             # Clients of Copilot say with this which document the user looks at.
             "textDocument/didFocus": _ignore,
         }
@@ -186,9 +182,9 @@ def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams)
     ls.session.memory.files_changed(change.uri for change in params.changes)
 
 
-async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
+async def _fill(ls: MidspanServer, params: FillParams) -> FillResult:
     ls.reading.stop()
-    return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(wire.FILL_PROGRESS, progress))
+    return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(FILL_PROGRESS, progress))
 
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
@@ -221,5 +217,5 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
-    wire.FILL: _fill,
+    FILL: _fill,
 }

@@ -1,6 +1,7 @@
 """An editor's positions in a text: lines, and columns in the code units of the agreed encoding."""
 
 import re
+from typing import Protocol
 
 from lsprotocol import types
 
@@ -10,7 +11,17 @@ Encoding = types.PositionEncodingKind | str
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def offset_in(source: Source, position: types.Position, encoding: Encoding) -> int:
+class LineAndCharacter(Protocol):
+    """A position as LSP has it, whichever class a message has for it."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def character(self) -> int: ...
+
+
+def offset_in(source: Source, position: LineAndCharacter, encoding: Encoding) -> int:
     """Return the index of `position` in the text. A position past the end of a line or the text is clamped to it.
 
     A position inside a character means its start.

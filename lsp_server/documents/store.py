@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit, changed_part
 from lsp_server.documents.parsing import SyntaxTree
-from lsp_server.documents.positions import Encoding, offset_in, position_in, with_halves_joined
+from lsp_server.documents.positions import Encoding, LineAndCharacter, offset_in, position_in, with_halves_joined
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -174,7 +174,7 @@ class Documents:
         return document.syntax.may_go_on
 
 
-def offset_at(snapshot: Snapshot, position: types.Position, encoding: Encoding) -> int:
+def offset_at(snapshot: Snapshot, position: LineAndCharacter, encoding: Encoding) -> int:
     """Return the index of `position` in the text, as `offset_in` does."""
     return offset_in(snapshot.source, position, encoding)
 

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import attrs
 
 from engine.client.address import is_loopback
+from engine.protocol.editor_messages import State, StatusReport
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo, Status
-from lsp_server.messages import State, StatusParams, StatusReport
+from lsp_server.wire import StatusParams
 
 IDLE = "The engine starts when it is first needed."
 _RECENT_FILLS = 101

@@ -12,11 +12,11 @@ from pygls.lsp.server import LanguageServer
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Action, Cancelled, Selection
 from lsp_server.bulk.draft import Draft
-from lsp_server.bulk_messages import BulkAction
 from lsp_server.documents.store import Snapshot, offset_at
 from lsp_server.engine_link.work_progress import WorkProgress
-from lsp_server.requests.refusal import refusal
+from lsp_server.protocol import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
+from lsp_server.wire import BulkAction
 
 _LOOK_S = 0.05
 """How often the progress bar is looked at: whether the user cancelled."""

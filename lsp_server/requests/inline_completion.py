@@ -7,10 +7,10 @@ editors, and show an error message in others.
 from lsprotocol import types
 
 from lsp_server.hole.cursor import cursor_of
-from lsp_server.messages import ItemShown, PartParams, ShownParams
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestion import MAX_SUGGESTIONS, SuggestionRequest
 from lsp_server.requests.suggestions import Suggestions
+from lsp_server.wire import ItemShown, PartParams, ShownParams
 
 
 class InlineCompletions:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from lsp_server import bulk_messages as bulk
+from lsp_server import wire
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.session import Session
 
@@ -61,19 +61,19 @@ class LateEdits:
         """Answer codeAction/resolve."""
         return await (await self.features()).code_actions.resolve(item)
 
-    async def show_bulk_edit(self, params: bulk.BulkEditParams) -> bulk.BulkEdit:
+    async def show_bulk_edit(self, params: wire.BulkEditParams) -> wire.BulkEdit:
         """Answer midspan/bulkEdit."""
         return await (await self.features()).bulk_edits.show(params)
 
-    async def apply_bulk_edit(self, params: bulk.ApplyParams) -> bulk.ApplyResult:
+    async def apply_bulk_edit(self, params: wire.ApplyParams) -> wire.ApplyResult:
         """Answer midspan/applyBulkEdit."""
         return await (await self.features()).bulk_edits.apply(params)
 
-    async def find_next_edit(self, params: bulk.NextEditParams) -> bulk.NextEditResult:
+    async def find_next_edit(self, params: wire.NextEditParams) -> wire.NextEditResult:
         """Answer textDocument/copilotInlineEdit."""
         return await (await self.features()).next_edits.find(params)
 
-    async def run_action(self, asked: bulk.BulkAction) -> bulk.ApplyResult:
+    async def run_action(self, asked: wire.BulkAction) -> wire.ApplyResult:
         """Do what a code action says, for editors that cannot ask for its edit."""
         return await (await self.features()).bulk_edits.run(asked)
 

@@ -11,7 +11,6 @@ import attrs
 from lsprotocol import types
 
 from engine.errors import MidspanError
-from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 from lsp_server.documents.edits import changed_part
 from lsp_server.documents.positions import position_in
 from lsp_server.documents.source import Source
@@ -24,6 +23,7 @@ from lsp_server.refactor.recent import RecentRules, is_in_progress, may_be_examp
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.next_file import FileSearch
 from lsp_server.requests.session import Session
+from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from engine.errors import MidspanError
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import offset_at
 from lsp_server.log import describe
-from lsp_server.messages import CursorParams
 from lsp_server.requests.ahead import SLOW_MS
 from lsp_server.requests.session import Session
+from lsp_server.wire import CursorParams
 
 _logger = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ import attrs
 from lsprotocol import types
 
 from engine.protocol.messages import ModelInfo, Snippet
-from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
 from lsp_server.documents.parsing import BackgroundParse
@@ -18,7 +17,7 @@ from lsp_server.engine_link.status import Snooze, StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
 from lsp_server.offers import Offers
-from lsp_server.settings import Settings
+from lsp_server.settings import Configuration, Settings
 from lsp_server.suggest.pipeline import Plan, plan
 from lsp_server.workspace.memory import WorkspaceMemory
 

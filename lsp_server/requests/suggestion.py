@@ -7,11 +7,11 @@ import attrs
 from engine.protocol.messages import Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor
-from lsp_server.offer_tag import OfferTag
 from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.reuse import Offer
+from lsp_server.wire import OfferTag
 
 MAX_SUGGESTIONS = 3
 _PLAUSIBLE = 0.02

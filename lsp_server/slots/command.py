@@ -9,13 +9,13 @@ from typing import Annotated
 import attrs
 import cattrs
 import typer
-from cattrs.gen import make_dict_unstructure_fn, override
+from cattrs.gen import make_dict_unstructure_fn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import wire_names
 from engine.protocol.plain_text import plain
-from lsp_server.messages import camel_case
 from lsp_server.refactor.command import FAILED, LEFT_OUT, check_form, leave, save_all, targets_of
 from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.report import as_diff, shown, shown_path
@@ -242,6 +242,5 @@ def _path(one: Filled) -> str:
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter()
     for cls in (PlaceReport, OmissionReport, FileReport, Report):
-        names = {field.name: override(rename=camel_case(field.name)) for field in attrs.fields(cls)}
-        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **names))  # type: ignore[arg-type]
+        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **wire_names(cls)))
     return converter

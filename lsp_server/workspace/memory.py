@@ -9,10 +9,10 @@ from engine.client.connection import EngineClient
 from engine.errors import MidspanError
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
-from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.hole.hole import context_budget_of
+from lsp_server.settings import Configuration
 from lsp_server.workspace.folders import Folders, Place
 from lsp_server.workspace.learner import Bar, FolderLearner, Pace, Surroundings
 from lsp_server.workspace.rules import Rules

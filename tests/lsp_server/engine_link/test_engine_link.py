@@ -19,7 +19,7 @@ from engine.protocol.messages import Fill
 from lsp_server.engine_link import link as link_module
 from lsp_server.engine_link.link import FIRST_DELAY_S, LONGEST_DELAY_S, EngineLink
 from lsp_server.engine_link.status import StatusBoard
-from lsp_server.messages import StatusParams
+from lsp_server.wire import StatusParams
 
 HOLE = Fill(id=0, prefix="total = ", suffix="\n", budget_ms=2000)
 
