@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
@@ -14,6 +13,7 @@ from engine.client.stopping import stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress
+from lsp_server.engine_link.progress_bar import Bar
 from lsp_server.engine_link.status import IDLE, StatusBoard
 from lsp_server.log import describe
 
@@ -38,12 +38,6 @@ ANSWER_S = 5.0
 """An engine that has not answered that by then is taken for stopped; a busy machine has some time."""
 
 
-class ProgressReporter(Protocol):
-    """Shows the progress of a start."""
-
-    def report(self, message: str) -> None: ...
-
-
 class EngineLink:
     """One connection, shared by all requests of the session.
 
@@ -51,9 +45,9 @@ class EngineLink:
     `delay_s`: 0.5 s at first, then twice as long each time, at most 30 s. A successful fill resets the delay.
     """
 
-    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[ProgressReporter]]) -> None:
+    def __init__(self, board: StatusBoard, bar: Callable[[], AbstractContextManager[Bar]]) -> None:
         self._board = board
-        self._progress = progress
+        self._bar = bar
         self._options: EngineOptions | None = None
         self._configured = asyncio.Event()
         self._needed = False
@@ -198,11 +192,11 @@ class EngineLink:
         if options.model == DEFAULT and (problem := chosen_model().problem):
             _logger.warning("%s", problem)
         try:
-            with self._progress() as progress:
+            with self._bar() as bar:
 
                 def report(state: str) -> None:
                     message = _START_STATES.get(state, state)
-                    progress.report(message)
+                    bar.report(message)
                     self._board.show("starting", message)
 
                 report("connecting")

@@ -8,7 +8,7 @@ from lsp_server.documents.store import Snapshot, offset_at, position_at
 
 @attrs.frozen
 class Cursor:
-    """The place of a hole. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
+    """Where a hole is. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
 
     Each suggestion begins with `inserted`, that item's text. It replaces `range`, whose text is `replaced`.
     """

@@ -21,7 +21,7 @@ from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.report import as_diff, shown, shown_path
 from lsp_server.refactor.search import Caps, Found
 from lsp_server.settings import Settings
-from lsp_server.slots.files import Filled, Todo, fill_files, slots_of
+from lsp_server.slots.files import FilledFile, Todo, fill_files, slots_of
 from lsp_server.slots.slot import SlotKind
 
 _Paths = Annotated[list[Path], typer.Argument(help="Files, and folders whose files git tracks or does not ignore.")]
@@ -150,7 +150,7 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, caps: C
         raise typer.Exit(LEFT_OUT)
 
 
-def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[Filled]:
+def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[FilledFile]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("filling", total=todo.places)
@@ -199,7 +199,7 @@ class Report:
     reached: list[str]
 
 
-def as_json(filled: Sequence[Filled], reached: Sequence[str]) -> str:
+def as_json(filled: Sequence[FilledFile], reached: Sequence[str]) -> str:
     """Return what was filled as JSON."""
     files = [_file(one) for one in filled]
     doubtful = sum(place.doubtful for file in files for place in file.places)
@@ -207,7 +207,7 @@ def as_json(filled: Sequence[Filled], reached: Sequence[str]) -> str:
     return json.dumps(_converter().unstructure(Report(files, places, doubtful, left_out, list(reached))))
 
 
-def lines(filled: Sequence[Filled], *, with_doubtful: bool) -> Iterator[str]:
+def lines(filled: Sequence[FilledFile], *, with_doubtful: bool) -> Iterator[str]:
     """Yield one line for each slot that was left out or is doubtful."""
     for one in filled:
         path = _path(one)
@@ -218,7 +218,7 @@ def lines(filled: Sequence[Filled], *, with_doubtful: bool) -> Iterator[str]:
             yield f"{path}:{omission.span.line + 1}: left out: {omission.reason}"
 
 
-def _file(one: Filled) -> FileReport:
+def _file(one: FilledFile) -> FileReport:
     places = [
         PlaceReport(
             place.span.line + 1,
@@ -235,7 +235,7 @@ def _file(one: Filled) -> FileReport:
     return FileReport(_path(one), one.edit.digest, places, left_out)
 
 
-def _path(one: Filled) -> str:
+def _path(one: FilledFile) -> str:
     return shown_path(Found(one.target, one.edit.file_edit(with_doubtful=True)))
 
 

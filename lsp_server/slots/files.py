@@ -57,7 +57,7 @@ class Todo:
 
 
 @attrs.frozen
-class Filled:
+class FilledFile:
     """The filled slots of a file."""
 
     target: Target
@@ -92,7 +92,9 @@ def slots_of(targets: Sequence[Target], kind: SlotKind, caps: Caps) -> Todo:
     return todo
 
 
-async def fill_files(kind: SlotKind, todo: Todo, model: str, caps: Caps, report: Callable[[], None]) -> list[Filled]:
+async def fill_files(
+    kind: SlotKind, todo: Todo, model: str, caps: Caps, report: Callable[[], None]
+) -> list[FilledFile]:
     """Fill the slots of all files, with the engine of `model`; "" asks no model. `report` is called after each slot.
 
     Raises MidspanError when the engine cannot be started, fails, or takes longer than the limit.
@@ -120,12 +122,12 @@ async def fill_files(kind: SlotKind, todo: Todo, model: str, caps: Caps, report:
 
 async def _fill(
     todo: Todo, engine: tuple[EngineClient, Settings] | None, why: str, report: Callable[[], None]
-) -> list[Filled]:
+) -> list[FilledFile]:
     room = asyncio.Semaphore(TOGETHER)
 
-    async def fill(file: FileTodo) -> Filled:
+    async def fill(file: FileTodo) -> FilledFile:
         filler = _filler(*engine, file.target, room) if engine is not None else None
-        return Filled(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
+        return FilledFile(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
 
     return await gathered([fill(file) for file in todo.files])
 

@@ -1,4 +1,4 @@
-"""The workspace folders of an editor, and the places of files in them."""
+"""The workspace folders of an editor, and the files in them."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ import attrs
 
 
 @attrs.frozen
-class Place:
+class WorkspaceFile:
     """A file in a workspace. `workspace` is the folder's real path, `path` the path in it, with slashes.
 
     The engine knows workspaces and their files by these names, in Learn as in Fill.
@@ -40,12 +40,12 @@ class Folders:
         self._names = list(names)
         self._real = [name for name in dict.fromkeys(map(os.path.realpath, self._names)) if _is_utf8(name)]
 
-    def place_of(self, path: str) -> Place | None:
-        """Return the place of a file in the innermost folder that has it; None for a file outside all folders."""
+    def place_of(self, path: str) -> WorkspaceFile | None:
+        """Return a file as one of the innermost folder that has it; None for a file outside all folders."""
         return next(iter(self.places_of(path)), None)
 
-    def places_of(self, path: str) -> list[Place]:
-        """Return the places of a file in all folders that have it, the innermost first."""
+    def places_of(self, path: str) -> list[WorkspaceFile]:
+        """Return a file as one of each folder that has it, the innermost first."""
         if not self._real or not PurePath(path).is_absolute():
             return []
         real = os.path.realpath(path)
@@ -53,7 +53,7 @@ class Folders:
             return []
         folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
         return [
-            Place(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
+            WorkspaceFile(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
             for folder in sorted(folders, key=len, reverse=True)
         ]
 

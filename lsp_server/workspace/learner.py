@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -14,9 +14,10 @@ from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.memory_messages import Forget, Learn
 from lsp_server.documents.credentials import context_text
+from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
-from lsp_server.workspace.folders import Place
+from lsp_server.workspace.folders import WorkspaceFile
 from lsp_server.workspace.reading import is_learnable, read_text
 from lsp_server.workspace.rules import Rules
 
@@ -61,17 +62,6 @@ class Pace:
             await asyncio.sleep(worked_s * (1 / _SHARE - 1))
 
 
-class Bar(Protocol):
-    """The editor's progress bar."""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled the work."""
-        ...
-
-    def report(self, message: str, percentage: int | None = None) -> None: ...
-
-
 @attrs.frozen
 class Surroundings:
     """What all folders of an editor share. `buffer` returns the text of an open document, or None.
@@ -80,8 +70,8 @@ class Surroundings:
     """
 
     pace: Pace
-    buffer: Callable[[Place], str | None]
-    bar: Callable[[], AbstractContextManager[Bar]]
+    buffer: Callable[[WorkspaceFile], str | None]
+    bar: Callable[[], AbstractContextManager[CancellableBar]]
     learned: Callable[[], None]
 
 
@@ -120,7 +110,7 @@ class FolderLearner:
     def note_buffer(self, path: str) -> None:
         """Learn the current text of an open document at once, if the file is one that is learned."""
         if path in self._known:
-            self._start(self._send(path, self._around.buffer(Place(self.folder, path))))
+            self._start(self._send(path, self._around.buffer(WorkspaceFile(self.folder, path))))
         else:
             self.note_changes([path])
 
@@ -163,7 +153,7 @@ class FolderLearner:
         self._unread.extend(files)
         await self._read(self._around.bar())
 
-    async def _read(self, opened: AbstractContextManager[Bar | None]) -> None:
+    async def _read(self, opened: AbstractContextManager[CancellableBar | None]) -> None:
         """Learn all unread files, with changed ones first."""
         done, reported = 0, -_REPORT_S
         with opened as bar:
@@ -215,7 +205,7 @@ class FolderLearner:
 
     async def _learn(self, paths: list[str]) -> None:
         texts = await asyncio.to_thread(lambda: [read_text(self.folder, path) for path in paths])
-        places = [Place(self.folder, path) for path in paths]
+        places = [WorkspaceFile(self.folder, path) for path in paths]
         # Open documents count as they are now, also one that was opened while the disk was read.
         buffers = [self._around.buffer(place) for place in places]
         current = [text if buffer is None else buffer for text, buffer in zip(texts, buffers, strict=True)]

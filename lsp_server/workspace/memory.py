@@ -11,10 +11,11 @@ from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.settings import Configuration
-from lsp_server.workspace.folders import Folders, Place
-from lsp_server.workspace.learner import Bar, FolderLearner, Pace, Surroundings
+from lsp_server.workspace.folders import Folders, WorkspaceFile
+from lsp_server.workspace.learner import FolderLearner, Pace, Surroundings
 from lsp_server.workspace.rules import Rules
 
 BUFFER_DELAY_S = 1.0
@@ -32,7 +33,7 @@ class WorkspaceMemory:
         configuration: Configuration,
         documents: Documents,
         link: EngineLink,
-        bar: Callable[[], AbstractContextManager[Bar]],
+        bar: Callable[[], AbstractContextManager[CancellableBar]],
         know: Callable[[MemoryStatus], None],
     ) -> None:
         self.folders = Folders()
@@ -42,7 +43,7 @@ class WorkspaceMemory:
         self._around = Surroundings(Pace(), self._buffer, bar, lambda: self._start(self.count()))
         self._know = know
         self._learners: dict[str, FolderLearner] = {}
-        self._uris: dict[Place, str] = {}
+        self._uris: dict[WorkspaceFile, str] = {}
         self._delays: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         link.on_connect(self._connected)
@@ -136,7 +137,7 @@ class WorkspaceMemory:
     def _rules(self) -> Rules:
         return Rules.of(self._configuration.settings)
 
-    def _place(self, path: str, model: ModelInfo) -> Place | None:
+    def _place(self, path: str, model: ModelInfo) -> WorkspaceFile | None:
         return self.folders.place_of(path) if self._is_allowed(model) else None
 
     def _is_allowed(self, model: ModelInfo) -> bool:
@@ -152,9 +153,9 @@ class WorkspaceMemory:
         self._stop(list(learners.values()), forget=False)
         if self._is_allowed(client.welcome.model):
             for learner in learners.values():
-                self._learn(Place(learner.folder, learner.near), client)
+                self._learn(WorkspaceFile(learner.folder, learner.near), client)
 
-    def _learn(self, place: Place, client: EngineClient) -> None:
+    def _learn(self, place: WorkspaceFile, client: EngineClient) -> None:
         learner = FolderLearner(place.workspace, place.path, client, self._rules, self._around)
         self._learners[place.workspace] = learner
 
@@ -170,12 +171,12 @@ class WorkspaceMemory:
             if changed := [place.path for place in places if place.workspace == folder]:
                 learner.note_changes(changed)
 
-    def _buffer(self, place: Place) -> str | None:
+    def _buffer(self, place: WorkspaceFile) -> str | None:
         uri = self._uris.get(place)
         document = self._documents.find(uri) if uri is not None else None
         return document.text if document is not None else None
 
-    def _places(self, uri: str) -> list[Place]:
+    def _places(self, uri: str) -> list[WorkspaceFile]:
         return self.folders.places_of(path_of(uri)) if is_file(uri) else []
 
     def _cancel_delay(self, uri: str) -> None:
