@@ -12,9 +12,8 @@ from lsprotocol import types
 
 from engine.errors import MidspanError
 from lsp_server.documents.edits import changed_part
-from lsp_server.documents.positions import position_in
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Snapshot, offset_at
+from lsp_server.documents.store import Snapshot, offset_at, position_in
 from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile

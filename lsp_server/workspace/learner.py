@@ -17,7 +17,6 @@ from lsp_server.documents.credentials import context_text
 from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
-from lsp_server.workspace.folders import WorkspaceFile
 from lsp_server.workspace.reading import is_learnable, read_text
 from lsp_server.workspace.rules import Rules
 
@@ -60,6 +59,17 @@ class Pace:
         """After `worked_s` seconds of work, wait as long as the share demands; not at all when nobody types."""
         if self.is_gentle:
             await asyncio.sleep(worked_s * (1 / _SHARE - 1))
+
+
+@attrs.frozen
+class WorkspaceFile:
+    """A file in a workspace. `workspace` is the folder's real path, `path` the path in it, with slashes.
+
+    The engine knows workspaces and their files by these names, in Learn as in Fill.
+    """
+
+    workspace: str
+    path: str
 
 
 @attrs.frozen

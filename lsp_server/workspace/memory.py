@@ -1,8 +1,10 @@
-"""What the engine's memory knows of the workspace: which folders are learned, and from when on."""
+"""The workspace folders of an editor, and what the engine's memory knows of them: which are learned, from when on."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import os
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from pathlib import PurePath
 from typing import Any
 
 from engine.client.connection import EngineClient
@@ -14,12 +16,60 @@ from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.settings import Configuration
-from lsp_server.workspace.folders import Folders, WorkspaceFile
-from lsp_server.workspace.learner import FolderLearner, Pace, Surroundings
+from lsp_server.workspace.learner import FolderLearner, Pace, Surroundings, WorkspaceFile
 from lsp_server.workspace.rules import Rules
 
 BUFFER_DELAY_S = 1.0
 """An open document is learned again when it has not changed for this long."""
+
+
+class Folders:
+    """The workspace folders. Paths are compared with all symlinks resolved."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._real: list[str] = []
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The folders as the editor names them."""
+        return self._names
+
+    @property
+    def workspaces(self) -> Sequence[str]:
+        """The real paths of the folders."""
+        return self._real
+
+    def use(self, names: Iterable[str]) -> None:
+        """Use these folders instead of the ones before."""
+        self._names = list(names)
+        self._real = [name for name in dict.fromkeys(map(os.path.realpath, self._names)) if _is_utf8(name)]
+
+    def place_of(self, path: str) -> WorkspaceFile | None:
+        """Return a file as one of the innermost folder that has it; None for a file outside all folders."""
+        return next(iter(self.places_of(path)), None)
+
+    def places_of(self, path: str) -> list[WorkspaceFile]:
+        """Return a file as one of each folder that has it, the innermost first."""
+        if not self._real or not PurePath(path).is_absolute():
+            return []
+        real = os.path.realpath(path)
+        if not _is_utf8(real):
+            return []
+        folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
+        return [
+            WorkspaceFile(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
+            for folder in sorted(folders, key=len, reverse=True)
+        ]
+
+
+def _is_utf8(path: str) -> bool:
+    """Return whether a message can have a real path: a link may lead to a name that is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class WorkspaceMemory:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from support.git_folder import write
 
-from lsp_server.workspace.folders import Folders, WorkspaceFile
+from lsp_server.workspace.learner import WorkspaceFile
+from lsp_server.workspace.memory import Folders
 
 
 def folders_of(*paths: Path) -> Folders:
