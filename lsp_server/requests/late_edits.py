@@ -53,7 +53,7 @@ class LateEdits:
 
     async def close(self) -> None:
         """End all work."""
-        if self._loading is not None and self._loading.done():
+        if self._loading is not None and self._loading.done() and self._loading.exception() is None:
             await self._loading.result().close()
 
     async def _load(self) -> "EditFeatures":
