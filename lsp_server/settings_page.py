@@ -5,7 +5,7 @@ import re
 
 import attrs
 
-from lsp_server.messages import camel_case
+from engine.protocol.editor_messages import camel_case
 from lsp_server.settings import SECTION, Settings, documented_default
 
 _HEAD = f"""# Settings

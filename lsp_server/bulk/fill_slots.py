@@ -12,16 +12,15 @@ from lsp_server.bulk.blocks import Block, blocks_of
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
-from lsp_server.bulk_messages import ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Omission, counted
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
-from lsp_server.slots.fill import fill_slots
-from lsp_server.slots.filler import Filler, gathered, why_unable
+from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
+from lsp_server.wire import ScopeName
 from lsp_server.workspace.reading import read_text
 
 _NOUNS: dict[SlotKind, str] = {"stubs": "stub", "annotations": "annotation", "docstrings": "docstring"}

@@ -8,12 +8,12 @@ import attrs
 
 from lsp_server.bulk.action import Offer, Project, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk_messages import ActionName, ScopeName
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.paste import adapted, is_paste
 from lsp_server.refactor.worker import Worker, WorkerFailed
+from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.1
 

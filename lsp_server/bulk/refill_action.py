@@ -8,9 +8,9 @@ import attrs
 from lsp_server.bulk.action import Offer, Project, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import filler_of, until_cancelled
-from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.refactor.file_edit import counted
-from lsp_server.slots.refill import refill
+from lsp_server.slots.fill import refill
+from lsp_server.wire import ActionName, ScopeName
 
 _CLOSING = " \t)]}>;,:\"'`"
 

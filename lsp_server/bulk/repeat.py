@@ -13,7 +13,6 @@ from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.found_file import FoundFile, found_files
 from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
-from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -21,6 +20,7 @@ from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Caps, Progress, search_elsewhere
+from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.25
 """A menu waits so long for the rule of an edit that was just made: its process may have to start."""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import attrs
 import tree_sitter
 
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.language import Language
+from lsp_server.languages.parsing import errors
 from lsp_server.languages.registry import language_for
-from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.change_sort import Sort
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.imports import imports_of

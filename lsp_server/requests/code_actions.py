@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from lsprotocol import types
 
 from lsp_server.bulk.action import Action, Offer, Selection
-from lsp_server.bulk_messages import PREVIEW, RUN_ACTION, BulkAction
 from lsp_server.log import describe
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.bulk_edits import BulkEdits
 from lsp_server.requests.bulk_work import selection_of
 from lsp_server.requests.session import SHORT_PATIENCE_S, Session
+from lsp_server.wire import PREVIEW, RUN_ACTION, BulkAction
 
 _logger = logging.getLogger(__name__)
 

@@ -4,16 +4,15 @@ from collections.abc import Callable
 from typing import get_args
 
 import attrs
-from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
 
 from engine.errors import MidspanError
 from engine.protocol.confidence import first_line_confidence
+from engine.protocol.editor_messages import FillParams, FillProgress, FillResult, Position, Range
 from engine.protocol.messages import Progress, RuleName
 from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot, offset_at, position_at
-from lsp_server.messages import FillParams, FillProgress, FillResult
-from lsp_server.requests.refusal import refusal
+from lsp_server.protocol import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present
 
@@ -52,7 +51,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     if not session.documents.is_current(snapshot):
         raise _changed(uri)
     candidate, presented = filled.candidates[0], present(plan, filled)
-    cursor = position_at(snapshot, offset, session.encoding)
+    at = position_at(snapshot, offset, session.encoding)
+    cursor = Position(at.line, at.character)
     return FillResult(
         text=presented[0].text if presented else "",
         tokens=candidate.tokens,
@@ -64,7 +64,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         cached_tokens=filled.cached_tokens,
         ms=filled.ms,
         model=client.welcome.model.name,
-        range=types.Range(cursor, cursor),
+        range=Range(cursor, cursor),
         source=candidate.source,
         origins=presented[0].origins if presented else [],
     )

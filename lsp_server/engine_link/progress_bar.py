@@ -3,13 +3,31 @@
 import asyncio
 import uuid
 from types import TracebackType
+from typing import Protocol
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 
-class WorkProgress:
+class Bar(Protocol):
+    """A progress bar, as its users see it."""
+
+    def report(self, message: str) -> None: ...
+
+
+class CancellableBar(Protocol):
+    """A progress bar with which the user may cancel the work."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the work."""
+        ...
+
+    def report(self, message: str, percentage: int | None = None) -> None: ...
+
+
+class ProgressBar:
     """A context manager around work that takes a while. The work never waits for the editor's answer.
 
     `token` is the editor's own if its request has one; then the bar need not be created.
@@ -29,7 +47,7 @@ class WorkProgress:
         self._ended = False
         self._creating: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> "WorkProgress":
+    def __enter__(self) -> "ProgressBar":
         window = self._server.client_capabilities.window
         if self._is_editors:
             self._begin()
