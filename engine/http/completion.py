@@ -9,7 +9,7 @@ import cattrs
 
 from engine.http.problem import Problem
 from engine.json_file import parse_json
-from engine.protocol.messages import Candidate, Extent, Fill, Filled, Snippet
+from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet
 from engine.protocol.strict_converter import strict_converter
 from engine.server.limits import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS
 
@@ -18,6 +18,10 @@ DEFAULT_BUDGET_MS = 10_000.0
 MOST_TOKENS = 2048
 MOST_CHOICES = 8
 DEFAULT_TOKENS = 64
+UNBOUNDED_TOKENS = 128
+"""For the negative numbers by which llama.cpp's and Ollama's clients ask for a text "until the model ends"."""
+NAME = "midspan"
+"""The name under which any model is served, whatever its own is."""
 _MOST_STOPS, _MOST_STOP_CHARACTERS = 32, 256
 
 _NEARLY_GREEDY = 0.3
@@ -142,6 +146,21 @@ def temperature_of(value: float | None) -> float:
     """
     temperature = bounded("temperature", value, 0.0, 0.0, 2.0)
     return temperature if temperature > _NEARLY_GREEDY else 0.0
+
+
+def top_p_of(value: float | None) -> float:
+    """Return the share of a fill's drawn tokens. 0, which some clients send, means the least. Raises Problem."""
+    return max(0.01, bounded("top_p", value, 0.95, 0.0, 1.0))
+
+
+def seed_of(value: int | None) -> int:
+    """Return the seed of a fill; a negative one counts as its unsigned number. Raises Problem."""
+    return int(bounded("seed", value, 0, -(2**63), 2**64 - 1)) & (2**63 - 1)
+
+
+def names_of(model: ModelInfo) -> list[str]:
+    """Return the names under which a model is served, ours first."""
+    return list(dict.fromkeys((NAME, model.name)))
 
 
 def one_prompt(prompt: list[str], name: str = "prompt") -> str:

@@ -11,13 +11,11 @@ from typing import Any, Protocol
 
 import attrs
 
-from engine.http.completion import Answer, Asked
+from engine.http.completion import NAME, Answer, Asked, names_of
 from engine.http.problem import Problem
 from engine.protocol.messages import ModelInfo
 
 EVENTS = "text/event-stream"
-NAME = "midspan"
-"""The name under which any model is served, whatever its own is."""
 
 
 @attrs.frozen
@@ -60,7 +58,7 @@ class Served:
 
     def check_name(self, name: str | None, *aliases: str) -> None:
         """Raise Problem for the name of another model. `aliases` are starts of names that mean ours too."""
-        known = (NAME, "default", self.model.name)
+        known = ("default", *names_of(self.model))
         if not name or name.removesuffix(":latest") in known or (aliases and name.startswith(aliases)):
             return
         raise Problem(404, f"the model {name[:80]!r} is not served here; name {NAME!r} or {self.model.name!r}")

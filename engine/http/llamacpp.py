@@ -11,6 +11,7 @@ from engine.http.completion import (
     DEFAULT_BUDGET_MS,
     MOST_CHOICES,
     MOST_TOKENS,
+    UNBOUNDED_TOKENS,
     Answer,
     Asked,
     Strings,
@@ -19,16 +20,16 @@ from engine.http.completion import (
     extent_of,
     one_prompt,
     read_request,
+    seed_of,
     stops_of,
     temperature_of,
+    top_p_of,
     within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Served, event
 from engine.http.problem import Problem
 from engine.protocol.messages import Fill, ModelInfo, Snippet
 
-_UNBOUNDED_TOKENS = 128
-"""For n_predict -1, which means "until the model ends"."""
 _READ_MS = 10_000.0
 """For a request that only warms: its client does not wait, so the time that it names is for nothing."""
 
@@ -117,12 +118,12 @@ class _Infill:
             suffix=request.input_suffix,
             snippets=within_limits(extra),
             extent=extent_of(stops),
-            max_tokens=int(tokens) if tokens > 0 else _UNBOUNDED_TOKENS,
+            max_tokens=int(tokens) if tokens > 0 else UNBOUNDED_TOKENS,
             budget_ms=_READ_MS if self._only_reads else self._budget_ms(),
             candidates=int(bounded("n_cmpl", request.n_cmpl, 1, 1, MOST_CHOICES)),
             temperature=temperature_of(request.temperature),
-            top_p=bounded("top_p", request.top_p, 0.95, 0.01, 1.0),
-            seed=max(0, int(bounded("seed", request.seed, 0, -1, 2**63 - 1))),
+            top_p=top_p_of(request.top_p),
+            seed=seed_of(request.seed),
             workspace=place.workspace,
             ahead=self._only_reads,
             only_read=self._only_reads,

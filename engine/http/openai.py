@@ -11,19 +11,23 @@ from engine.http.completion import (
     DEFAULT_TOKENS,
     MOST_CHOICES,
     MOST_TOKENS,
+    NAME,
     Answer,
     Asked,
     Strings,
     Written,
     bounded,
     extent_of,
+    names_of,
     one_prompt,
     read_request,
+    seed_of,
     stops_of,
     temperature_of,
+    top_p_of,
     within_limits,
 )
-from engine.http.exchange import EVENTS, NAME, Dialect, Exchange, Served, event
+from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
 from engine.http.markers import Parts, parts_of
 from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
@@ -80,8 +84,8 @@ def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
         budget_ms=DEFAULT_BUDGET_MS,
         candidates=int(bounded("n", request.n, 1, 1, MOST_CHOICES)),
         temperature=temperature_of(request.temperature),
-        top_p=max(0.01, bounded("top_p", request.top_p, 0.95, 0.0, 1.0)),
-        seed=int(bounded("seed", seed, 0, -(2**63), 2**63 - 1)) & (2**63 - 1),
+        top_p=top_p_of(request.top_p),
+        seed=seed_of(seed),
         workspace=place.workspace,
     )
     if request.stream and fill.candidates > 1:
@@ -220,8 +224,7 @@ MISTRAL = Dialect(_MistralCompletion, _mistral_refusal)
 
 def models(model: ModelInfo) -> object:
     """Return the answer of /v1/models: the model under our name and under its own."""
-    names = dict.fromkeys((NAME, model.name))
     return {
         "object": "list",
-        "data": [{"id": name, "object": "model", "created": 0, "owned_by": "midspan"} for name in names],
+        "data": [{"id": name, "object": "model", "created": 0, "owned_by": "midspan"} for name in names_of(model)],
     }
