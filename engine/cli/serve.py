@@ -43,6 +43,7 @@ def serve(
 ) -> None:
     """Serve suggestions over HTTP, as llama.cpp, OpenAI, Mistral, Ollama and Tabby do: docs/http.md."""
     # The server's packages load only here.
+    from engine.cli.next_edit import NextEdits
     from engine.http.access import Limits
     from engine.http.server import ServeOptions, rules_of
     from engine.http.server import serve as run
@@ -61,8 +62,16 @@ def serve(
 
     _log_to_stderr(log)
     trust_for_now(model)
+
+    async def run_all() -> None:
+        next_edits = NextEdits()
+        try:
+            await run(EngineOptions(model=model, precision=precision), options, _ready, learn, next_edits.find)
+        finally:
+            await next_edits.close()
+
     try:
-        asyncio.run(run(EngineOptions(model=model, precision=precision), options, _ready, learn))
+        asyncio.run(run_all())
     except MidspanError as error:
         leave(error, FAILED)
     except KeyboardInterrupt:

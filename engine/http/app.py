@@ -22,11 +22,12 @@ from engine import __version__
 from engine.errors import MidspanError
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
-from engine.http.completion import Pieces, answer_of, json_object
+from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
 from engine.http.engine_links import EngineLinks
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.problem import ClientGone, Problem, problem_of
+from engine.http.zeta import written
 from engine.protocol.messages import Fill, Filled, Progress
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
@@ -49,6 +50,15 @@ _DIALECTS = {
 }
 _OPEN_ROUTES = ("/health",)
 """They tell nothing but that the server is there, and ask for no token."""
+
+
+NextEdit = Callable[[Rewriting], Awaitable[str | None]]
+"""Returns a region with the user's last edit repeated once; None where there is nothing to repeat."""
+
+
+async def no_next_edit(_: Rewriting) -> str | None:
+    """Repeat nothing."""
+    return None
 
 
 @attrs.frozen
@@ -74,8 +84,9 @@ class _Visit:
 class App:
     """An ASGI application over one engine."""
 
-    def __init__(self, links: EngineLinks, rules: Rules) -> None:
-        self._links, self._rules = links, rules
+    def __init__(self, links: EngineLinks, rules: Rules, next_edit: NextEdit = no_next_edit) -> None:
+        """`next_edit` repeats the user's last edit in a region that a client wants rewritten."""
+        self._links, self._rules, self._next_edit = links, rules, next_edit
         self._shares = Shares(rules.limits)
         self.metrics = Metrics()
         routes = [Route(path, _Completion(self, dialect), methods=["POST"]) for path, dialect in _DIALECTS.items()]
@@ -143,12 +154,19 @@ class App:
         try:
             body = await read_body(scope, receive)
             exchange = dialect.open(json_object(body), self._served())
-            if exchange.asked.stream:
+            asked, media_type = exchange.asked, "application/json"
+            if asked.stream and asked.rewriting is None:
                 await self._stream(exchange, dialect.refusal, receive, send, visit)
                 return
             async with _WhileThere(receive):
-                filled = await self._fill(exchange.asked.fill, visit)
-            answer = to_json(exchange.whole(answer_of(exchange.asked, filled)))
+                if asked.rewriting is not None:
+                    texts = await self._rewrite(asked, asked.rewriting, visit)
+                else:
+                    texts = answer_of(asked, await self._fill(asked.fill, visit))
+            if asked.stream:
+                answer, media_type = exchange.end(texts, texts.texts[0].text), exchange.stream_type
+            else:
+                answer = to_json(exchange.whole(texts))
         except ClientGone:
             visit.status = CLIENT_LEFT
             return
@@ -161,7 +179,16 @@ class App:
                 Problem(500, "the server failed on this request; see its log"), dialect.refusal, scope, receive, send
             )
             return
-        await Response(answer, media_type="application/json")(scope, receive, send)
+        await Response(answer, media_type=media_type)(scope, receive, send)
+
+    async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
+        """Rewrite a region: repeat the user's last edit in it, or else fill at the cursor."""
+        region = await self._next_edit(rewriting)
+        if region is not None:
+            return Answer([written(asked, region)], NOTHING_FILLED)
+        filled = await self._fill(asked.fill, visit)
+        text = filled.candidates[0].text if filled.candidates else ""
+        return Answer([written(asked, rewriting.filled(text))], filled)
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         filled = await self._links.fill(visit.owner, fill, on_progress)

@@ -9,7 +9,7 @@ import cattrs
 
 from engine.http.problem import Problem
 from engine.json_file import parse_json
-from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet
+from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
 from engine.protocol.strict_converter import strict_converter
 from engine.server.limits import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS
 
@@ -32,13 +32,37 @@ _Request = TypeVar("_Request")
 
 
 @attrs.frozen
+class Rewriting:
+    """A region of a file that a client wants back, rewritten; `above` and `below` are the text around it.
+
+    `cursor` is the offset of the cursor in `region`. `latest` has the hunks of the newest edit of this file, as a diff
+    without its head; "" if there was none.
+    """
+
+    path: str
+    above: str
+    region: str
+    below: str
+    cursor: int
+    latest: str = ""
+
+    def filled(self, text: str) -> str:
+        """Return the region with a text at the cursor."""
+        return self.region[: self.cursor] + text + self.region[self.cursor :]
+
+
+@attrs.frozen
 class Asked:
-    """A completion as a dialect asks for it. `indent` ends the text before a further line that is indented less."""
+    """A completion as a dialect asks for it. `indent` ends the text before a further line that is indented less.
+
+    With `rewriting` the client wants a region back, in which the fill is one possible edit.
+    """
 
     fill: Fill
     stops: tuple[str, ...] = ()
     stream: bool = False
     indent: int = 0
+    rewriting: Rewriting | None = None
 
 
 @attrs.frozen
@@ -62,6 +86,10 @@ class Answer:
 
     texts: list[Written]
     filled: Filled
+
+
+NOTHING_FILLED = Filled(0, [], 0, "default", 0, 0, Timings(0.0, 0.0, 0.0, 0.0))
+"""For an answer in which no model had a part."""
 
 
 def _strings(value: Any, _: object) -> list[str]:

@@ -14,6 +14,7 @@ from engine.http.completion import (
     NAME,
     Answer,
     Asked,
+    Rewriting,
     Strings,
     Written,
     bounded,
@@ -31,6 +32,7 @@ from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
 from engine.http.markers import Parts, parts_of
 from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
+from engine.http.zeta import ZetaPrompt, read_zeta
 from engine.protocol.messages import Fill, ModelInfo
 
 _DONE = b"data: [DONE]\n\n"
@@ -69,7 +71,7 @@ class _LogProbabilities:
     text_offset: list[int]
 
 
-def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
+def _asked(request: _Request, served: Served, parts: Parts, rewriting: Rewriting | None = None) -> Asked:
     place = served.workspaces.place_of(parts.path)
     stops = stops_of(request.stop)
     seed = request.seed if request.seed is not None else request.random_seed
@@ -90,7 +92,17 @@ def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
     )
     if request.stream and fill.candidates > 1:
         raise Problem(400, "n is more than 1 and stream is true; ask for several texts without a stream")
-    return Asked(fill, stops, bool(request.stream))
+    return Asked(fill, stops, bool(request.stream), rewriting=rewriting)
+
+
+def _asked_of_zeta(request: _Request, served: Served, zeta: ZetaPrompt) -> Asked:
+    """The fill is for the cursor. The stops of such a request are about the region, and no text of a fill."""
+    given = zeta.rewriting
+    prefix, suffix = given.above + given.region[: given.cursor], given.region[given.cursor :] + given.below
+    parts = Parts(prefix, suffix, given.path, zeta.snippets)
+    tokens = min(request.max_tokens or DEFAULT_TOKENS, DEFAULT_TOKENS)
+    asked = _asked(attrs.evolve(request, n=1, logprobs=None, max_tokens=tokens), served, parts, given)
+    return attrs.evolve(asked, fill=attrs.evolve(asked.fill, extent="lines"))
 
 
 class _Completion:
@@ -103,8 +115,11 @@ class _Completion:
             raise Problem(400, "echo is not served; leave it out")
         bounded("logprobs", request.logprobs, 0, 0, 5)
         prompt = one_prompt(request.prompt)
-        parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-        self.asked = _asked(request, served, parts)
+        if (zeta := None if request.suffix else read_zeta(prompt)) is not None:
+            self.asked = _asked_of_zeta(request, served, zeta)
+        else:
+            parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
+            self.asked = _asked(request, served, parts)
         self._model = request.model or NAME
         self._id, self._created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
 

@@ -16,7 +16,7 @@ from engine.client.address import is_loopback
 from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
-from engine.http.app import App, Rules
+from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import EngineLinks
 from engine.http.exchange import Workspaces
 from engine.protocol.messages import ModelInfo
@@ -62,6 +62,7 @@ async def serve(
     options: ServeOptions,
     ready: Callable[[str, ModelInfo], None],
     learn: Callable[[Path], Coroutine[Any, Any, None]],
+    next_edit: NextEdit = no_next_edit,
 ) -> None:
     """Serve until a signal ends the process. `ready` is called with the URL once requests are accepted.
 
@@ -86,7 +87,9 @@ async def serve(
         address = listening.getsockname()
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
         url = f"{'https' if options.certificate else 'http'}://{host}:{address[1]}"
-        await _Server(config_of(App(links, rules), options), lambda: ready(url, model)).serve(sockets=[listening])
+        await _Server(config_of(App(links, rules, next_edit), options), lambda: ready(url, model)).serve(
+            sockets=[listening]
+        )
     finally:
         listening.close()
         ending = list(learning)
