@@ -77,10 +77,9 @@ def serve(
             raise ModelError("HTTPS needs both --certificate and --key; give the other one too")
         if replicas and folders:
             raise ModelError("replicas learn no folder of this machine; editors with midspan+URL send them theirs")
-        if replicas:
-            # Imported later: Ray reads the environment, with the token of its ports, as it is then.
-            if importlib.util.find_spec("ray") is None:
-                raise ModelError(f"--replicas needs ray; {how_to_install(CLUSTER)}")
+        # Imported later: Ray reads the environment, with the token of its ports, as it is then.
+        if replicas and importlib.util.find_spec("ray") is None:
+            raise ModelError(f"--replicas needs ray; {how_to_install(CLUSTER)}")
         rules_of(options)
     except MidspanError as error:
         leave(error, BAD_INPUT)
