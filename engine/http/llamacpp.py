@@ -108,13 +108,14 @@ class _Infill:
         self._model = served.model
         tokens = bounded("n_predict", request.n_predict, -1, -1, MOST_TOKENS)
         self._only_reads = tokens == 0
-        place = served.workspaces.place_of("")
+        prefix = request.input_prefix + one_prompt(request.prompt)
+        place = served.workspaces.place_of("", prefix, request.input_suffix)
         # The newest text comes last in input_extra, next to the code; for the engine the most important is first.
         extra = [Snippet(each.filename or "", each.text) for each in reversed(request.input_extra) if each.text]
         stops = stops_of(request.stop)
         fill = Fill(
             id=0,
-            prefix=request.input_prefix + one_prompt(request.prompt),
+            prefix=prefix,
             suffix=request.input_suffix,
             snippets=within_limits(extra),
             extent=extent_of(stops),

@@ -58,7 +58,7 @@ class _Generation:
         served.check_name(request.model)
         options, prompt = request.options or _Options(), request.prompt or ""
         parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-        place = served.workspaces.place_of(parts.path)
+        place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
         tokens = int(bounded("num_predict", options.num_predict, -1, -2, MOST_TOKENS))
         stops = stops_of(options.stop)
         only_reads = not prompt and not request.suffix  # as for loading the model

@@ -72,7 +72,7 @@ class _LogProbabilities:
 
 
 def _asked(request: _Request, served: Served, parts: Parts, rewriting: Rewriting | None = None) -> Asked:
-    place = served.workspaces.place_of(parts.path)
+    place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
     stops = stops_of(request.stop)
     seed = request.seed if request.seed is not None else request.random_seed
     fill = Fill(

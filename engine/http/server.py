@@ -85,6 +85,9 @@ async def serve(
     links = links_of(learn_all)
     try:
         model = await links.start()
+        reading = asyncio.create_task(asyncio.to_thread(rules.workspaces.read))
+        learning.add(reading)
+        reading.add_done_callback(learning.discard)
         address = listening.getsockname()
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
         url = f"{'https' if options.certificate else 'http'}://{host}:{address[1]}"

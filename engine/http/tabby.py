@@ -65,7 +65,7 @@ class _Completion:
     def __init__(self, fields: dict[str, Any], served: Served) -> None:
         request = read_request(fields, _Request)
         segments = request.segments
-        place = served.workspaces.place_of(segments.filepath or "")
+        place = served.workspaces.place_of(segments.filepath or "", segments.prefix, segments.suffix or "")
         fill = Fill(
             id=0,
             prefix=segments.prefix,
