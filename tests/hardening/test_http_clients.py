@@ -1,4 +1,4 @@
-"""A quarter of a minute of HTTP clients with all habits: none of them costs another one its answer, and nothing stays."""
+"""A quarter of a minute of HTTP clients with all habits: no client costs another one its answer, and nothing stays."""
 
 from pathlib import Path
 
