@@ -14,6 +14,6 @@ cluster: $(CLUSTER_STAMP)
 test-cluster: $(CLUSTER_STAMP)
 	$(PYTEST) tests/engine/cluster
 
-# How many people it carries; needs a quiet machine.
+# How many people it carries; needs a quiet machine. CAPACITY=--docs puts the tables and the plot into docs/team.md.
 capacity: $(CLUSTER_STAMP)
-	$(BIN)/python benchmarks/scale/capacity.py
+	$(BIN)/python benchmarks/scale/capacity.py $(CAPACITY)

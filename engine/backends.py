@@ -14,13 +14,18 @@ MakeBackend = Callable[[], Backend]
 
 @attrs.frozen
 class Core:
-    """An engine in one process. `threads` 0 takes all cores; `memory_megabytes` bounds what is known of workspaces."""
+    """An engine in one process. `threads` 0 takes all cores; `memory_megabytes` bounds what is known of workspaces.
+
+    `cache_megabytes` bounds the contexts that no fill uses; 0 is the bound for a person's own machine. Each person who
+    types needs one, of some 17 MB with the embedded model.
+    """
 
     model: str
     threads: int = 0
     device: str = "auto"
     precision: str = "auto"
     memory_megabytes: int = 256
+    cache_megabytes: int = 0
 
 
 def local_backend(core: Core, on_stage: Callable[[str], None] | None = None) -> tuple[ModelInfo, MakeBackend]:
@@ -34,12 +39,13 @@ def local_backend(core: Core, on_stage: Callable[[str], None] | None = None) -> 
     from engine.schedule.scheduler import Scheduler
 
     loaded = load(core.model, threads=core.threads, device=core.device, precision=core.precision)
+    cache_bytes = core.cache_megabytes << 20 or None
     if not core.memory_megabytes:
-        return loaded.info, lambda: Scheduler(loaded, on_stage=on_stage)
+        return loaded.info, lambda: Scheduler(loaded, cache_bytes, on_stage)
     mixing = MixingNetwork.of_model(folder_of(core.model))
     memories = EngineMemories(loaded, loaded.tokenizer, mixing, core.memory_megabytes << 20, loaded.memory_use)
     files = FileQueue(memories, memories.tokenize)
-    return loaded.info, lambda: Scheduler(loaded, on_stage=on_stage, files=files, memories=memories)
+    return loaded.info, lambda: Scheduler(loaded, cache_bytes, on_stage, files, memories)
 
 
 def remote_backend(endpoint: Endpoint) -> tuple[ModelInfo, MakeBackend]:

@@ -22,14 +22,23 @@ from rich.console import Console
 
 from benchmarks.common.machine import Machine, this_machine
 from benchmarks.scale.capacity_editors import RealFigures, Typed, measured_engine, team_server, type_together
-from benchmarks.scale.capacity_simulation import Engine, KeyCost, Load, Outcome, people_for, replicas_for, simulate
+from benchmarks.scale.capacity_simulation import (
+    Engine,
+    KeyCost,
+    Limits,
+    Load,
+    Outcome,
+    people_for,
+    replicas_for,
+    simulate,
+)
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OUT, _PAGE, _PLOT = _ROOT / "benchmarks" / "out", _ROOT / "docs" / "team.md", _ROOT / "docs" / "capacity.svg"
 _BEGIN, _END = "<!-- capacity: begin -->", "<!-- capacity: end -->"
 TYPING = 0.35
 """The share of a working hour in which a programmer types."""
-MOST_MS, LEAST_ANSWERED = 150.0, 0.9
+LIMITS, GPU_LIMITS = Limits(150.0), Limits(400.0)
 PEOPLE = (10, 30, 100, 300, 1000, 3000, 10_000)
 _EDITORS = (1, 10, 25, 50)
 _LOST_S = 12.0
@@ -83,9 +92,9 @@ def main(
             one, two = attrs.evolve(one, way=way), attrs.evolve(two, way=way)
     engines = [one, two, _gpu()]
     for engine in engines:
-        limit = MOST_MS if engine is not engines[2] else 400.0
-        capacity.carried[engine.name] = people_for(engine, 1, TYPING, (limit, LEAST_ANSWERED), seconds)
-        capacity.planned[engine.name] = [_plan(engine, count, limit, seconds) for count in people or PEOPLE]
+        limits = LIMITS if engine is not engines[2] else GPU_LIMITS
+        capacity.carried[engine.name] = people_for(engine, 1, TYPING, limits, seconds)
+        capacity.planned[engine.name] = [_plan(engine, count, limits, seconds) for count in people or PEOPLE]
     text = tables(capacity)
     print(text)
     _OUT.mkdir(parents=True, exist_ok=True)
@@ -114,9 +123,9 @@ def _check(
     return checks, way
 
 
-def _plan(engine: Engine, people: int, limit: float, seconds: float) -> Planned:
+def _plan(engine: Engine, people: int, limits: Limits, seconds: float) -> Planned:
     load = Load(people, TYPING)
-    replicas = replicas_for(engine, load, limit, LEAST_ANSWERED, seconds)
+    replicas = replicas_for(engine, load, limits, seconds)
     if not replicas:
         return Planned(people, 0, simulate(engine, Load(1, TYPING), 1, 1.0))
     # Twelve of many replicas say what all do; each of them carries its part.

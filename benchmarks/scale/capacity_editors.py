@@ -21,6 +21,7 @@ from benchmarks.scale.capacity_simulation import Engine, KeyCost
 from benchmarks.scale.scale_editors import files_of, fills_of
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start
+from engine.cluster.deployment import core_of
 from engine.protocol.framing import pack, unpack_all
 from engine.protocol.messages import Fill, Filled
 
@@ -75,7 +76,7 @@ async def measured_engine(model: str, threads: int, keys: int) -> tuple[Engine, 
         factors = {together: await _step_of(client, typed[:together]) for together in _TOGETHER}
         status = await client.status()
         contexts = max(1.0, len(typed))
-        kept = int((256 << 20) / max(1.0, status.cache_bytes / contexts))
+        kept = int((core_of(model, 2).cache_megabytes << 20) / max(1.0, status.cache_bytes / contexts))
         name = f"{threads} core{'s' if threads > 1 else ''}"
         engine = Engine(name, costs, {count: step / factors[1] for count, step in factors.items()}, cold, kept)
         return engine, typed

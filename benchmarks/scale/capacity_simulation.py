@@ -8,7 +8,7 @@ import bisect
 import itertools
 import random
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import attrs
 import simpy
@@ -16,6 +16,8 @@ import simpy
 from benchmarks.common.statistic import Percentiles
 from engine.schedule.fill_queue import MAX_BATCH
 
+_COLD_MS = 10_000.0
+"""Of simulated time in which contexts are read for the first time, and nothing counts."""
 _VIRTUAL_NODES = 100
 """Of a replica on Ray's ring."""
 
@@ -157,8 +159,11 @@ class _Replica:
 def simulate(
     engine: Engine, load: Load, replicas: int, seconds: float = 60.0, seed: int = 1, lost_s: float = 0.0
 ) -> Outcome:
-    """Let people type for so long. With `lost_s` the first replica is lost in the middle, for so many seconds."""
-    return _Run(engine, load, replicas, seconds * 1000, seed, lost_s * 1000).outcome()
+    """Let people type for so long, after ten seconds that do not count.
+
+    With `lost_s` the first replica is lost in the middle, for so many seconds.
+    """
+    return _Run(engine, load, replicas, seconds * 1000 + _COLD_MS, seed, lost_s * 1000).outcome()
 
 
 class _Run:
@@ -180,6 +185,7 @@ class _Run:
 
     def outcome(self) -> Outcome:
         self._environment.run(until=self._ends)
+        # Of all the time, the seconds that do not count included.
         busy = sum(replica.busy for replica in self._replicas) / (len(self._replicas) * self._ends)
         after = [ms for at, ms in self._ms if self._lost and self._ends / 2 <= at < self._ends / 2 + 10_000]
         times = [ms for _, ms in self._ms]
@@ -200,7 +206,8 @@ class _Run:
         place = random_.random()
         keys = self._engine.keys
         at = random_.randrange(len(keys))
-        yield self._environment.timeout(random_.random() * 2 * self._load.burst / self._load.typing)
+        if self._load.typing < 1:
+            yield self._environment.timeout(random_.random() * 2 * self._load.burst / self._load.typing)
         while True:
             ends = self._environment.now + random_.expovariate(1 / self._load.burst)
             while self._environment.now < ends:
@@ -218,11 +225,13 @@ class _Run:
         now = self._environment.now
         job = _Job(person, key.read, max(1, key.steps), key.step, now, self._environment.event())
         job.done.callbacks.append(lambda _: self._note(job))
-        self._asked += 1
+        self._asked += now >= _COLD_MS
         self._replica(place).submit(job)
         return job
 
     def _note(self, job: _Job) -> None:
+        if job.asked < _COLD_MS:
+            return
         self._ms.append((job.asked, self._environment.now - job.asked + self._engine.way))
 
     def _lose(self) -> Generator[simpy.Event, None, None]:
@@ -235,20 +244,31 @@ class _Run:
         lost.start()
 
 
-def replicas_for(engine: Engine, load: Load, most_ms: float, least_answered: float, seconds: float) -> int:
-    """Return how many replicas keep the 95th percentile and the share of answers; they are 1 to people."""
+@attrs.frozen
+class Limits:
+    """What people are promised: the 95th percentile in ms, and the answers, as a share of those that one alone gets."""
+
+    most_ms: float
+    least_answered: float = 0.9
+
+    def holds(self, found: Outcome, alone: Outcome) -> bool:
+        return found.ms.p95 <= self.most_ms and found.answered >= self.least_answered * alone.answered
+
+
+def replicas_for(engine: Engine, load: Load, limits: Limits, seconds: float) -> int:
+    """Return how many replicas keep the limits; 0 if even twice as many as people do not."""
+    alone = simulate(engine, Load(1), 1, seconds)
     low, high = 1, 1
 
     def is_enough(count: int) -> bool:
         # Replicas share nothing, so some of many, with their part of the people, say what all do.
         share = min(1.0, 12 / count)
         part = attrs.evolve(load, people=max(1, round(load.people * share)))
-        found = simulate(engine, part, max(1, round(count * share)), seconds)
-        return found.ms.p95 <= most_ms and found.answered >= least_answered
+        return limits.holds(simulate(engine, part, max(1, round(count * share)), seconds), alone)
 
     while not is_enough(high):
         low, high = high + 1, 2 * high
-        if high > 4 * load.people:
+        if high > 2 * load.people:
             return 0
     while low < high:
         middle = (low + high) // 2
@@ -256,13 +276,13 @@ def replicas_for(engine: Engine, load: Load, most_ms: float, least_answered: flo
     return high
 
 
-def people_for(engine: Engine, replicas: int, typing: float, limits: Sequence[float], seconds: float) -> int:
-    """Return how many people so many replicas carry within `limits`: the 95th percentile, and the share of answers."""
+def people_for(engine: Engine, replicas: int, typing: float, limits: Limits, seconds: float) -> int:
+    """Return how many people so many replicas carry within the limits."""
+    alone = simulate(engine, Load(1), 1, seconds)
     low, high = 0, 1
 
     def is_carried(people: int) -> bool:
-        found = simulate(engine, Load(people, typing), replicas, seconds)
-        return found.ms.p95 <= limits[0] and found.answered >= limits[1]
+        return limits.holds(simulate(engine, Load(people, typing), replicas, seconds), alone)
 
     while is_carried(high) and high < 4096:
         low, high = high, 2 * high

@@ -3,7 +3,6 @@
 import asyncio
 import importlib.util
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -61,9 +60,8 @@ def serve(
 ) -> None:
     """Serve suggestions over HTTP, as llama.cpp, OpenAI, Mistral, Ollama and Tabby do: docs/http.md."""
     # The server's packages load only here.
-    from engine.backends import Core
     from engine.cli.next_edit import NextEdits
-    from engine.cluster.deployment import Replicas
+    from engine.cluster.deployment import Replicas, core_of
     from engine.cluster.replica_links import ReplicaLinks
     from engine.http.access import Limits
     from engine.http.engine_links import EngineLinks, Links
@@ -93,9 +91,8 @@ def serve(
     def links_of(on_engine: Callable[[], None]) -> Links:
         if not replicas:
             return EngineLinks(EngineOptions(model=model, precision=precision), on_engine)
-        each = threads or max(1, (os.cpu_count() or 1) // replicas)
-        core = Core(resolve_model(model), each, precision=precision)
-        links = ReplicaLinks(Replicas(replicas, core, ray, cpus=each, gpus=gpus))
+        core = core_of(resolve_model(model), replicas, threads, precision)
+        links = ReplicaLinks(Replicas(replicas, core, ray, cpus=core.threads, gpus=gpus))
         _update_on_hangup(links)
         return links
 

@@ -10,12 +10,16 @@ import attrs
 from engine.backends import Core
 from engine.cluster.replica import Replica
 from engine.errors import ModelError
+from engine.library.device_memory import memory_of
 
 APPLICATION, DEPLOYMENT = "midspan", "engine"
 MOST_ONGOING = 1000
 """Requests that a replica takes at once: its scheduler orders them. With Ray's own 5, sessions would move."""
 _STORE_BYTES = 100 << 20
 """Of shared memory for Ray's objects. Frames are small and do not go there."""
+_MEMORY_SHARE, _CACHE_SHARE = 16, 4
+"""All replicas of a machine together remember workspaces in at most this part of its memory, and keep contexts in at
+most that one."""
 _ROUTER = "ray.serve.experimental.consistent_hash_router:ConsistentHashRouter"
 
 
@@ -36,6 +40,18 @@ class Replicas:
     def __attrs_post_init__(self) -> None:
         if not 1 <= self.count <= 64:
             raise ModelError(f"{self.count} replicas are asked for; there can be 1 to 64")
+
+
+def core_of(model: str, count: int, threads: int = 0, precision: str = "auto") -> Core:
+    """Return the engine of each of `count` replicas on one machine, with its share of cores and memory."""
+    total = memory_of("cpu").total >> 20
+    return Core(
+        model,
+        threads or max(1, (os.cpu_count() or 1) // count),
+        precision=precision,
+        memory_megabytes=max(256, total // _MEMORY_SHARE // count),
+        cache_megabytes=max(256, total // _CACHE_SHARE // count),
+    )
 
 
 def connect(replicas: Replicas) -> None:
