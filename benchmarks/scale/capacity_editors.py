@@ -1,13 +1,13 @@
 """What capacity.py measures: an engine alone, and simulated editors that type at `midspan serve` with replicas."""
 
 import asyncio
-import os
 import random
 import re
 import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -111,11 +111,11 @@ def team_server(model: str, replicas: int, people: int, folder: Path) -> Iterato
         port = next((int(found[1]) for line in process.stderr if (found := _READY.search(line))), 0)
         if not port:
             raise RuntimeError("midspan serve did not start; run it by hand to see why")
-        os.set_blocking(process.stderr.fileno(), False)
+        threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop the server
         yield port
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait(120)
 
 
 def token_of(person: int) -> str:

@@ -98,6 +98,7 @@ def deploy(replicas: Replicas) -> Any:
     # Ray's access log has a line for each request; the HTTP server has one of its own, without sessions.
     logging_config = LoggingConfig(enable_access_log=False, log_level="ERROR")
     serve.start(proxy_location="Disabled", logging_config=logging_config)
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     deployment = serve.deployment(
         Replica,
         name=DEPLOYMENT,
@@ -123,14 +124,12 @@ def deploy(replicas: Replicas) -> Any:
 
 
 def leave(address: str) -> None:
-    """End the replicas and, if it is ours, Ray."""
+    """End the replicas. A Ray of our own ends whole, and they with it."""
     import ray
     from ray import serve
 
     if not ray.is_initialized():
         return
-    if not address:
-        serve.shutdown()
-    else:
+    if address:
         serve.delete(APPLICATION, _blocking=False)
     ray.shutdown()
