@@ -86,9 +86,10 @@ def _own_options(replicas: Replicas) -> dict[str, Any]:
     }
 
 
-def deploy(replicas: Replicas) -> Any:
-    """Start the replicas, or replace those that run one after the other. Return Ray's handle. Blocks until all serve.
+def deploy(replicas: Replicas, replace: bool = False) -> Any:
+    """Start the replicas, or take those that serve already, as after a restart of the HTTP server.
 
+    With `replace` all of them are replaced, one after the other. Returns Ray's handle, and blocks until all serve.
     Raises ModelError in one line.
     """
     from ray import serve
@@ -99,6 +100,8 @@ def deploy(replicas: Replicas) -> Any:
     logging_config = LoggingConfig(enable_access_log=False, log_level="ERROR")
     serve.start(proxy_location="Disabled", logging_config=logging_config)
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
+    if not replace and _serving() == replicas.count:
+        return serve.get_app_handle(APPLICATION)
     deployment = serve.deployment(
         Replica,
         name=DEPLOYMENT,
@@ -123,13 +126,19 @@ def deploy(replicas: Replicas) -> Any:
         ) from None
 
 
-def leave(address: str) -> None:
-    """End the replicas. A Ray of our own ends whole, and they with it."""
-    import ray
+def _serving() -> int:
+    """Return how many replicas serve; 0 while Ray changes them."""
     from ray import serve
 
-    if not ray.is_initialized():
-        return
-    if address:
-        serve.delete(APPLICATION, _blocking=False)
-    ray.shutdown()
+    application = serve.status().applications.get(APPLICATION)
+    if application is None or application.status != "RUNNING":
+        return 0
+    return application.deployments[DEPLOYMENT].replica_states.get("RUNNING", 0)
+
+
+def leave() -> None:
+    """Leave Ray. One of our own ends, and the replicas with it; in a named cluster they stay for the next server."""
+    import ray
+
+    if ray.is_initialized():
+        ray.shutdown()

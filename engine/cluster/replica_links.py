@@ -50,7 +50,7 @@ class ReplicaLinks:
     async def update(self) -> None:
         """Replace the replicas one after the other: by the model's files as they are now. Raises MidspanError."""
         async with self._updating:
-            await asyncio.to_thread(deploy, self._replicas)
+            await asyncio.to_thread(deploy, self._replicas, True)
 
     @property
     def model(self) -> ModelInfo:
@@ -92,7 +92,7 @@ class ReplicaLinks:
 
     async def close(self) -> None:
         if self._handle is not None:
-            await asyncio.to_thread(leave, self._replicas.address)
+            await asyncio.to_thread(leave)
 
     async def _statuses(self) -> list[Status]:
         found = [message for message in await self._each("status") if isinstance(message, Status)]

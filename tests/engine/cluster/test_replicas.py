@@ -3,6 +3,9 @@
 import asyncio
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,3 +205,37 @@ async def _leave_in_masses(service: HttpService) -> None:
     done = await asyncio.to_thread(service.metric, "engine_fills_total", **_bearer("user0"))
     print(f"{done:g} of 512 fills ran on")
     assert done == 0
+
+
+def test_a_server_that_starts_again_finds_the_replicas_of_a_named_ray_as_they_are(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    start = ["start", "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=2"]
+    command = [sys.executable, "-m", "ray.scripts.scripts", *start, "--include-dashboard=false"]
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    head = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    try:
+        minds = []
+        for _ in range(2):
+            arguments = ["--ray", f"127.0.0.1:{port}", "--replicas", "2", "--threads", "1", "--rate", "0"]
+            _wait_for(port)
+            with http_service(tiny_model, *arguments) as service:
+                minds.append(_fill(service, "nobody", _HOLE))
+        assert minds[0][0] == minds[1][0]
+        assert minds[1][1].cached_tokens > 0, "the contexts are gone"
+    finally:
+        head.send_signal(signal.SIGTERM)
+        head.wait(60)
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
