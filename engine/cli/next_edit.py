@@ -3,6 +3,7 @@
 import asyncio
 import re
 import tempfile
+import uuid
 from pathlib import Path, PurePosixPath
 
 import attrs
@@ -39,13 +40,12 @@ class _Question:
 class NextEdits:
     """Asks a language server of its own, started with the first question and again after it has ended.
 
-    Each question is a new document in an empty folder: the text before the edit, then the edit. So no question sees
-    another one's text, and nothing is read from the disk.
+    Each question is a new document in a folder that is not there: the text before the edit, then the edit. So no
+    question sees another one's text, and nothing is read from the disk.
     """
 
     def __init__(self) -> None:
-        self._owned = tempfile.TemporaryDirectory(prefix="midspan-next-edit-")
-        self._folder = Path(self._owned.name).resolve()
+        self._folder = Path(tempfile.gettempdir(), f"midspan-next-edit-{uuid.uuid4().hex}")
         self._session: LspSession | None = None
         self._turn = asyncio.Lock()
         self._count = 0
