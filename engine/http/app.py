@@ -27,9 +27,11 @@ from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.problem import ClientGone, Problem, problem_of
-from engine.http.team import FILL_PATH, MEMORY_PATH, MIND_HEADER, Team, scope_of
+from engine.http.team import Team, scope_of
 from engine.http.zeta import written
 from engine.protocol.messages import Fill, Filled, Progress
+from engine.remote.connection import MIND_HEADER
+from engine.remote.team import FILL_PATH, MEMORY_PATH
 
 CLIENT_LEFT = 499
 _log = logging.getLogger(__name__)
@@ -158,7 +160,7 @@ class App:
         except ClientGone:
             visit.status = CLIENT_LEFT
             return
-        except Exception as error:  # as below
+        except Exception as error:
             await _refuse(_problem_of(error), llamacpp.refusal, scope, receive, send)
             return
         headers = {MIND_HEADER: mind}

@@ -14,11 +14,8 @@ from engine.http.problem import Problem
 from engine.protocol.framing import pack, unpack_all
 from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryStatusRequest
 from engine.protocol.messages import Fill, Filled, Message
-from engine.remote.connection import MIND_HEADER
-from engine.remote.team import FILL_PATH, MEMORY_PATH, MOST_REQUESTS
+from engine.remote.team import MOST_REQUESTS
 from engine.server.limits import limit_error, memory_limit_error
-
-__all__ = ["FILL_PATH", "MEMORY_PATH", "MIND_HEADER", "Team", "scope_of"]
 
 
 def scope_of(owner: str) -> str:
