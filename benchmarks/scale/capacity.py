@@ -103,7 +103,7 @@ def main(
     if docs:
         old = _PAGE.read_text("utf-8")
         before, after = old[: old.index(_BEGIN)], old[old.index(_END) :]
-        _PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n{after}", "utf-8")
+        _PAGE.write_text(f"{before}{_BEGIN}\n\n![replicas over people](capacity.svg)\n\n{text}\n{after}", "utf-8")
 
 
 def _check(

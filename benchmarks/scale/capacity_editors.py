@@ -108,9 +108,13 @@ def team_server(model: str, replicas: int, people: int, folder: Path) -> Iterato
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        port = next((int(found[1]) for line in process.stderr if (found := _READY.search(line))), 0)
+        port, line = 0, ""
+        for line in process.stderr:
+            if (found := _READY.search(line)) is not None:
+                port = int(found[1])
+                break
         if not port:
-            raise RuntimeError("midspan serve did not start; run it by hand to see why")
+            raise RuntimeError(f"midspan serve did not start: {line.strip()}")
         threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop the server
         yield port
     finally:

@@ -73,7 +73,8 @@ def connect(replicas: Replicas) -> None:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = replicas.address or "this machine"
-        raise ModelError(f"Ray does not start at {where} ({type(error).__name__}); see its log") from None
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"Ray does not start at {where}: {reason}; its log is in /tmp/ray/session_latest") from None
 
 
 def _own_options(replicas: Replicas) -> dict[str, Any]:
