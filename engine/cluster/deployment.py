@@ -134,7 +134,8 @@ def _serving() -> int:
     application = serve.status().applications.get(APPLICATION)
     if application is None or application.status != "RUNNING":
         return 0
-    return application.deployments[DEPLOYMENT].replica_states.get("RUNNING", 0)
+    running: int = application.deployments[DEPLOYMENT].replica_states.get("RUNNING", 0)
+    return running
 
 
 def leave() -> None:
