@@ -21,6 +21,8 @@ help:
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
 	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
 	@echo "make test-neon  build the kernel for ARM and run its tests in an emulator"
+	@echo "make cluster start a team's server with two replicas here, kept by Ray (docs/team.md); it installs Ray, 500 MB"
+	@echo "make test-cluster  the tests of that, which are skipped without Ray"
 	@echo "make soak    attack it for an hour: an editor that does anything, kills, fuzzing, memory (MINUTES=5 shortens it)"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
@@ -85,7 +87,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
 
 editors: editors-neovim editors-vscode
 
