@@ -153,7 +153,13 @@ def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[Mod
     from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
 
-    loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
+    loaded = load(
+        model,
+        threads=arguments.threads,
+        device=arguments.device,
+        precision=arguments.precision,
+        on_stage=heartbeat.set_stage,
+    )
     if not arguments.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
     mixing = MixingNetwork.of_model(folder_of(model))

@@ -1,0 +1,130 @@
+"""Loads a model that others trained into our kernel: a GGUF, or a folder of safetensors of a shape that it runs.
+
+Torch is imported for a GPU only, or where fp32 or bf16 is asked for.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.library.device_memory import gigabytes, machine_memory
+from engine.library.gguf_file import GgufHeader, read_header
+from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
+from engine.models.embedded.runner import HostRunner, Runner, host_pass
+from engine.models.embedded.shape import Shape
+from engine.models.embedded.weights import Weights
+from engine.models.llama.family import family_of_header, shape_of_header
+from engine.models.llama.file_weights import FileWeights
+from engine.models.llama.fim import Specials, specials_of
+from engine.models.llama.gguf_tokenizer import tokenizer_of_header
+from engine.models.llama.model import FAMILY, LeftToRightModel
+from engine.models.llama.tensor_files import GgufTensors
+from engine.models.stock.token_bytes import TokenBytes
+from engine.protocol.messages import ModelInfo
+
+CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
+"""The most tokens of a context, and how many of them are read while somebody types: each costs time on a CPU."""
+_FOUR_BITS = {"auto": None, "int4": True, "int8": False}
+_OTHER_BYTES = 200_000_000
+"""What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
+
+
+def load_gguf(
+    path: Path,
+    threads: int,
+    device: str = "cpu",
+    precision: PrecisionSetting = "auto",
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> LeftToRightModel:
+    """Load the model in a GGUF for device "cpu" or "cuda". Raises ModelError with one line."""
+    header = read_header(path)
+    shape, family = shape_of_header(header, CONTEXT_TOKENS), family_of_header(header)
+    tokenizer = tokenizer_of_header(header)
+    specials = gguf_specials(header, tokenizer)
+    in_torch = device == "cuda" or precision in TORCH_PRECISIONS
+    if not in_torch and precision not in _FOUR_BITS:
+        raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(_FOUR_BITS)}")
+
+    def on_share(share: float) -> None:
+        on_stage(f"Loading {path.name}, {share:.0%}")
+
+    weights = FileWeights(
+        GgufTensors(header),
+        shape,
+        lambda names: names.gguf,
+        family.pairs_halves,
+        _FOUR_BITS.get(precision),
+        on_share,
+    )
+    try:
+        weights.check(shape)
+        if not in_torch:
+            _check_memory(path, weights.bytes)
+        vocabulary = tokenizer.get_vocab()
+        if max(vocabulary.values()) >= shape.vocabulary:
+            raise ModelError(f"it has {len(vocabulary)} tokens, and its network {shape.vocabulary}")
+        token_bytes = TokenBytes(tokenizer)
+    except ModelError as error:
+        raise ModelError(f"{path} cannot be run: {error}") from None
+    except KeyError:
+        raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
+    nothing = set(range(shape.vocabulary)).difference(vocabulary.values())
+    special = set(tokenizer.get_added_tokens_decoder())
+    never = sorted((special | nothing).difference(specials.ends))
+    runner = _runner(weights, shape, threads, device, precision, never, token_bytes.continuing_words())
+    info = ModelInfo(
+        name=header.text("general.name", path.stem) or path.stem,
+        family=FAMILY,
+        licence=header.text("general.license", "unknown"),
+        parameters=weights.count,
+        context_tokens=shape.context_tokens,
+        canvas_tokens=0,
+        noise="none",
+        device=runner.device,
+        dtype=runner.dtype,
+        reading_tokens=min(READING_TOKENS, shape.context_tokens),
+    )
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, threads, shape.positions)
+
+
+def gguf_specials(header: GgufHeader, tokenizer: Tokenizer) -> Specials:
+    """Return the special tokens of a GGUF. Raises ModelError if nothing ends a fill."""
+    end = header.fields.get("tokenizer.ggml.eos_token_id")
+    begin = header.fields.get("tokenizer.ggml.bos_token_id")
+    added = header.fields.get("tokenizer.ggml.add_bos_token") is True
+    is_token = type(begin) is int and tokenizer.id_to_token(begin) is not None if _fits(begin) else False
+    specials = specials_of(tokenizer, end if _fits(end) else None, begin if added and is_token else None)
+    if specials is None:
+        raise ModelError(f"{header.path} has no token that ends a text")
+    return specials
+
+
+def _fits(token: object) -> bool:
+    return type(token) is int and 0 <= token < 1 << 31
+
+
+def _runner(
+    weights: Weights,
+    shape: Shape,
+    threads: int,
+    device: str,
+    precision: PrecisionSetting,
+    never: list[int],
+    continuing: list[int],
+) -> Runner:
+    if device == "cuda" or precision in TORCH_PRECISIONS:
+        from engine.models.embedded.torch_runner import TorchRunner
+
+        return TorchRunner.load(weights, shape, device, precision, never, continuing)
+    return HostRunner(host_pass(weights, shape, threads), weights, shape, never, continuing)
+
+
+def _check_memory(path: Path, needed: int) -> None:
+    memory = machine_memory()
+    if memory is not None and (most := needed + _OTHER_BYTES) > memory.free:
+        raise ModelError(
+            f"{path.name} needs {gigabytes(most)} of memory, and {gigabytes(memory.free)} are free; close other programs, "
+            "or choose a smaller model"
+        )
