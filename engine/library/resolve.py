@@ -54,4 +54,4 @@ def _not_found_line(model: str) -> str:
         return f"the model {model} {problem}: midspan models pull {model}"
     similar = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
     question = f"; did you mean {' or '.join(similar)}?" if similar else ""
-    return f"no model {model!r}: it is neither a name that `midspan models list` shows nor a folder nor a GGUF{question}"
+    return f"no model {model!r}: it is neither a name that `midspan models list` shows, nor a folder or GGUF{question}"

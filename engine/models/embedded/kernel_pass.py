@@ -103,7 +103,7 @@ class _Arrays(Sequence[NDArray[np.generic] | None]):
     @overload
     def __getitem__(self, index: slice) -> list[NDArray[np.generic] | None]: ...
 
-    def __getitem__(self, index: int | slice) -> NDArray[np.generic] | None | list[NDArray[np.generic] | None]:
+    def __getitem__(self, index: int | slice) -> NDArray[np.generic] | list[NDArray[np.generic] | None] | None:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         array = self._takes[index]()

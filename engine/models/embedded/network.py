@@ -1,9 +1,10 @@
 """A Llama-shaped network in torch: the embedded model's, which reads causally and denoises canvases, and others'.
 
 Blocks of attention with grouped keys and values (arXiv 2305.13245) and SwiGLU (arXiv 2002.05202), RMSNorm before each,
-rotary positions: the blocks of SmolLM2, with the biases of Qwen2 and the norms of Qwen3 where the shape says so. Two kinds of rows go through the same
-weights. Stream rows see the rows before them. Canvas rows see the stream up to their anchor, and their whole canvas.
-The caller decides which row sees which: it passes `attend`. Every row predicts the NEXT position's token.
+rotary positions: the blocks of SmolLM2, with the biases of Qwen2 and the norms of Qwen3 where the shape says so. Two
+kinds of rows go through the same weights. Stream rows see the rows before them. Canvas rows see the stream up to their
+anchor, and their whole canvas. The caller decides which row sees which: it passes `attend`. Every row predicts the NEXT
+position's token.
 """
 
 from collections.abc import Callable

@@ -32,8 +32,8 @@ Scales = NDArray[np.float16]
 class Packed:
     """A quantized matrix: int4 as uint8 [outputs, inputs / 2] or int8 [outputs, inputs], scales [outputs, inputs / 64].
 
-    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added. With `offsets` scales and
-    offsets are [outputs, inputs / 32], and a weight is its number from 0 to 15 times the scale, plus the offset.
+    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added. With `offsets` scales
+    and offsets are [outputs, inputs / 32], and a weight is its number from 0 to 15 times the scale, plus the offset.
     """
 
     values: NDArray[np.uint8] | NDArray[np.int8]

@@ -102,14 +102,12 @@ class FileWeights(Weights):
 
     def _keeps(self, name: str) -> bool:
         """Return whether all parts of a matrix are in 4 bits and stay so."""
-        return self._in_four_bits is not False and all(self._file.kind(each) in FOUR_BITS for each in self._theirs[name])
+        kinds = [self._file.kind(each) for each in self._theirs[name]]
+        return self._in_four_bits is not False and all(kind in FOUR_BITS for kind in kinds)
 
     def _packed(self, name: str, part: int) -> Packed:
         theirs = self._theirs[name][part]
-        if self._keeps(name):
-            packed = self._file.packed(theirs)
-        else:
-            packed = self._rounded(theirs, self._bits(name))
+        packed = self._file.packed(theirs) if self._keeps(name) else self._rounded(theirs, self._bits(name))
         if (order := self._order(name, part)) is None:
             return packed
         offsets = None if packed.offsets is None else packed.offsets[order]

@@ -1,4 +1,4 @@
-"""The special tokens of a left-to-right model, by their names in its tokenizer: those of a prompt, and what ends a fill."""
+"""The special tokens of a left-to-right model by their names: those of a prompt, and those that end a fill."""
 
 import attrs
 from tokenizers import Tokenizer

@@ -29,7 +29,7 @@ _ASCII = [chr(byte) for byte in range(33, 127)] + ["\u0120", "\u010a"]
 def tokenizer_of_header(header: GgufHeader) -> Tokenizer:
     """Return the tokenizer. It reads a special token in a user's text as text. Raises ModelError in one line."""
     if (kind := header.text("tokenizer.ggml.model")) != "gpt2":
-        raise ModelError(f"{header.path} has a tokenizer of kind {kind[:40]!r}; only a byte-level BPE (gpt2) can be read")
+        raise ModelError(f"{header.path} has a tokenizer of kind {kind[:40]!r}; only a byte-level BPE (gpt2) is read")
     pre = header.text("tokenizer.ggml.pre", "default")
     if pre not in PIECES:
         raise ModelError(f"{header.path} splits text by the rules {pre[:40]!r}; known are {', '.join(PIECES)}")

@@ -6,6 +6,7 @@ Torch is imported for a GPU only, or where fp32 or bf16 is asked for.
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
@@ -75,7 +76,7 @@ def load_gguf(
     never = sorted((special | nothing).difference(specials.ends))
     runner = _runner(weights, shape, threads, device, precision, never, token_bytes.continuing_words())
     info = ModelInfo(
-        name=header.text("general.name", path.stem) or path.stem,
+        name=_name(header),
         family=FAMILY,
         licence=header.text("general.license", "unknown"),
         parameters=weights.count,
@@ -87,6 +88,37 @@ def load_gguf(
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
     )
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, threads, shape.positions)
+
+
+@attrs.frozen
+class GgufFacts:
+    """What the header of a GGUF tells of the model that it becomes here. bytes_needed: of memory, with all else."""
+
+    name: str
+    parameters: int
+    bits: int
+    bytes_needed: int
+    reads_suffix: bool
+    context_tokens: int
+
+
+def gguf_facts(header: GgufHeader) -> GgufFacts:
+    """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
+    shape, tokenizer = shape_of_header(header, CONTEXT_TOKENS), tokenizer_of_header(header)
+    weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf)
+    weights.check(shape)
+    return GgufFacts(
+        name=_name(header),
+        parameters=weights.count,
+        bits=weights.bits,
+        bytes_needed=weights.bytes + _OTHER_BYTES,
+        reads_suffix=gguf_specials(header, tokenizer).fim is not None,
+        context_tokens=shape.context_tokens,
+    )
+
+
+def _name(header: GgufHeader) -> str:
+    return header.text("general.name", header.path.stem) or header.path.stem
 
 
 def gguf_specials(header: GgufHeader, tokenizer: Tokenizer) -> Specials:
@@ -125,6 +157,6 @@ def _check_memory(path: Path, needed: int) -> None:
     memory = machine_memory()
     if memory is not None and (most := needed + _OTHER_BYTES) > memory.free:
         raise ModelError(
-            f"{path.name} needs {gigabytes(most)} of memory, and {gigabytes(memory.free)} are free; close other programs, "
-            "or choose a smaller model"
+            f"{path.name} needs {gigabytes(most)} of memory, and {gigabytes(memory.free)} are free; "
+            "close other programs, or choose a smaller model"
         )

@@ -1,4 +1,4 @@
-"""A left-to-right model that others trained, in our kernel: with drafts from the workspace's memory, exactly verified."""
+"""A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
 
 import copy
 from collections.abc import Iterable, Sequence

@@ -167,4 +167,3 @@ class SafetensorsFolder:
 
     def packed(self, name: str) -> Packed:
         raise ValueError(f"{name} is not in 4 bits")
-

@@ -31,7 +31,9 @@ def tiny(request: pytest.FixtureRequest) -> TinyNetwork:
     return tiny_network(request.param)
 
 
-def load(tiny: TinyNetwork, path: Path, specials: tuple[str, ...] = SPECIALS, kernel: str = "numpy") -> LeftToRightModel:
+def load(
+    tiny: TinyNetwork, path: Path, specials: tuple[str, ...] = SPECIALS, kernel: str = "numpy"
+) -> LeftToRightModel:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_KERNEL", kernel)  # in fp32, as transformers
         return load_gguf(tiny.save_gguf(path, specials=specials), 1)
@@ -77,7 +79,7 @@ def test_a_fill_is_what_generate_writes_whatever_is_drafted(
         alone, steps = filled(model, fill, FillStrategy("left-to-right"))
         assert alone == expected
         assert steps >= len(expected)
-        for drafts in (expected, expected[:3] + [7, 7, 7], [9, 9]):
+        for drafts in (expected, [*expected[:3], 7, 7, 7], [9, 9]):
             found, drafted = filled(model, fill, memory=Drafts(drafts))
             assert found == expected
             assert drafted <= steps

@@ -10,6 +10,7 @@ from gguf.quants import dequantize
 from numpy.typing import NDArray
 from support.gguf_files import SHAPES, TEXT_TOKENS, TinyNetwork, tiny_network
 from support.kernel_passes import skip_without
+from support.masked_checkpoints import tiny_tokenizer
 
 from engine.errors import ModelError
 from engine.json_file import read_json
@@ -23,7 +24,6 @@ from engine.models.llama.family import family_of_config, family_of_header, shape
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
-from support.masked_checkpoints import tiny_tokenizer
 
 ROWS = 1000
 TOKENS: list[int] = np.random.default_rng(5).integers(0, TEXT_TOKENS, ROWS).tolist()
@@ -119,7 +119,7 @@ def test_types_of_large_blocks_are_the_weights_that_gguf_says(tmp_path: Path, ki
     outputs, inputs = 64, 512
     size = gguf.quant_shape_to_byte_shape((outputs, inputs), known)[1]
     blocks = np.random.default_rng(0).integers(0, 256, (outputs, 2, size // 2), np.uint8)
-    for place in ((0, 2) if kind != "Q6_K" else (size // 2 - 2,)):  # fp16 scales of a block
+    for place in (0, 2) if kind != "Q6_K" else (size // 2 - 2,):  # fp16 scales of a block
         blocks[:, :, place : place + 2] = np.frombuffer(np.float16(0.01).tobytes(), np.uint8)
     path = tmp_path / "blocks"
     path.write_bytes(blocks.tobytes())
