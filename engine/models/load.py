@@ -62,6 +62,10 @@ def load(
                 _use_threads(count)
             return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
+        if precision in ("auto", "int8", "int4") and device != "cuda":
+            found = _in_kernel(folder, config, count, device, precision)
+            if found is not None:
+                return found
         try:
             with needs_extra(f"the model in {folder}", MODELS):
                 return _load_larger(folder, config, count, device, precision)
@@ -78,6 +82,25 @@ def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: 
     place = _device(device) if device == "cuda" else "cpu"
     with needs_extra(f'precision "{precision}" on device "{place}"', MODELS):
         return load_gguf(path, threads, place, check_precision_setting(precision), on_stage)
+
+
+def _in_kernel(
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
+) -> Model | None:
+    """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
+    from engine.models.embedded.kernel_pass import kernel_paths
+    from engine.models.llama.load import folder_shape, load_folder
+    from engine.models.masked.recognise import QWEN_FIM, denoises
+    from engine.models.stock.checkpoint import Checkpoint
+
+    if not kernel_paths():
+        return None
+    checkpoint = Checkpoint.of(folder, config)
+    notes, shape = checkpoint.notes, folder_shape(checkpoint)
+    # A drafter or a mixture that the user asks for is torch's.
+    if shape is None or notes.drafter or notes.memory or notes.family not in ("", QWEN_FIM) or denoises(checkpoint):
+        return None
+    return load_folder(checkpoint, shape, threads, precision) if _device(device) == "cpu" else None
 
 
 def _device(device: str) -> str:

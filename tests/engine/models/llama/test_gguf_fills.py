@@ -7,14 +7,17 @@ from pathlib import Path
 
 import attrs
 import pytest
+import torch
 from support.fill_tasks import run_to_end
 from support.gguf_files import SHAPES, SPECIALS, TinyNetwork, tiny_network
+from support.kernel_passes import skip_without
 
 from engine.errors import ModelError
 from engine.fill.interface import Bounds, FillMemory, FillStrategy, FillTask, RowMixture
 from engine.fill.sampler import Sampler
 from engine.models.llama.load import load_gguf
 from engine.models.llama.model import LeftToRightModel
+from engine.models.load import load as load_any
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
 
@@ -143,3 +146,17 @@ assert model.info.dtype.startswith(("int4", "float32")), model.info.dtype
 assert not {{"torch", "transformers"}} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_folder_of_safetensors_runs_in_the_kernel_too(tmp_path: Path, kind: str) -> None:
+    skip_without("plain")
+    tiny = tiny_network(kind)
+    for weight in tiny.network.parameters():  # a GGUF has vectors in fp32
+        weight.data = weight.data.bfloat16().float()
+    model = load_any(str(tiny.save_folder(tmp_path / "tiny", torch.bfloat16)), threads=1, device="cpu")
+    assert isinstance(model, LeftToRightModel)
+    assert model.info.dtype.startswith("int8, ")
+    same = load_gguf(tiny.save_gguf(tmp_path / "tiny.gguf", "BF16"), 1)
+    for fill in FILLS:
+        assert filled(model, fill) == filled(same, fill)
