@@ -126,21 +126,27 @@ def folder_shape(checkpoint: Checkpoint) -> Shape | None:
     if family_of_config(checkpoint.config) is None or not list(checkpoint.folder.glob("*.safetensors")):
         return None
     try:
-        return shape_of_config(checkpoint.config, CONTEXT_TOKENS)
+        shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
     except ModelError:
         return None
+    # Some files have a head of their own where config.json says that it is the embedding.
+    return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
 
 
 def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting) -> FileWeights:
     """Return the weights of a folder, of which the headers are checked, and the memory. Raises ModelError."""
-    file = SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
-    weights = FileWeights(file, shape, lambda names: names.safetensors, in_four_bits=KERNEL_PRECISIONS[precision])
+    in_four_bits = KERNEL_PRECISIONS[precision]
+    weights = FileWeights(_tensors(checkpoint), shape, lambda names: names.safetensors, in_four_bits=in_four_bits)
     try:
         weights.check(shape)
     except ModelError as error:
         raise ModelError(f"the model in {checkpoint.folder} cannot be run: {error}; install it again") from None
     _check_memory(checkpoint.folder, weights.bytes)
     return weights
+
+
+def _tensors(checkpoint: Checkpoint) -> SafetensorsFolder:
+    return SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
 
 
 def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting) -> LeftToRightModel:

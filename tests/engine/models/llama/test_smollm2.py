@@ -14,6 +14,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from support.kernel_passes import skip_without
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from engine.library.gguf_file import read_header
 from engine.models.embedded.kernel_pass import KernelPass
@@ -71,9 +72,13 @@ def test_the_real_file_is_read_as_transformers_reads_it_and_loses_next_to_nothin
     def weights(in_four_bits: bool | None = None) -> FileWeights:
         return FileWeights(GgufTensors(header), shape, lambda names: names.gguf, True, in_four_bits)
 
-    stock = transformers.AutoModelForCausalLM.from_pretrained(
-        file.parent, gguf_file=file.name, dtype=torch.float32, attn_implementation="sdpa"
-    )
+    # from_pretrained(gguf_file=) is this, with accelerate around it.
+    config = transformers.LlamaConfig(**load_gguf_checkpoint(str(file), return_tensors=False)["config"])
+    stock = transformers.LlamaForCausalLM(config).eval()
+    tensors = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=stock)["tensors"]
+    missing, unexpected = stock.load_state_dict(tensors, strict=False)
+    assert (missing, unexpected) == (["lm_head.weight"], [])
+    stock.tie_weights()
     with torch.inference_mode():
         expected = stock(torch.tensor([tokens])).logits[0].numpy()
     found = logits_of(NumpyPass(weights(), shape), shape, tokens)
