@@ -18,7 +18,8 @@ class Family:
     """A family of networks.
 
     model_types: what config.json calls it. biased, head_norms: see Shape. pairs_halves: llama.cpp stores the two halves
-    of a head of q and k, which rotate together, side by side.
+    of a head of q and k, which rotate together, side by side. head_width: where config.json does not say it; 0 is what
+    the width has for each head.
     """
 
     architecture: str
@@ -26,12 +27,13 @@ class Family:
     biased: bool = False
     head_norms: bool = False
     pairs_halves: bool = False
+    head_width: int = 0
 
 
 FAMILIES = (
     Family("llama", ("llama", "a2d-llama"), pairs_halves=True),
     Family("qwen2", ("qwen2", "a2d-qwen2", "Dream"), biased=True),
-    Family("qwen3", ("qwen3", "a2d-qwen3"), head_norms=True),
+    Family("qwen3", ("qwen3", "a2d-qwen3"), head_norms=True, head_width=128),
 )
 
 
@@ -161,7 +163,7 @@ def shape_of_config(config: Mapping[str, Any], most_tokens: int) -> Shape:
             layers=config["num_hidden_layers"],
             heads=heads,
             key_heads=config.get("num_key_value_heads") or heads,
-            head_width=config.get("head_dim") or width // heads,
+            head_width=config.get("head_dim") or family.head_width or width // heads,
             hidden=config["intermediate_size"],
             context_tokens=min(config["max_position_embeddings"], most_tokens),
             canvas_tokens=0,

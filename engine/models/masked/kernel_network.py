@@ -1,7 +1,7 @@
 """The network of a masked model in our kernel: passes.MaskedNetwork for processors, in int8 or int4.
 
-The kernel's canvas rows see all that is before them in their slabs and each other. So the fixed rows, prefix and suffix,
-come first in the slabs, each at its own position, and the live rows after them.
+The kernel's canvas rows see each other and all that is before them in their slabs. So the fixed rows, prefix and
+suffix, come first in the slabs, each at its own position, and the live rows after them.
 """
 
 from collections.abc import Sequence
