@@ -2,9 +2,9 @@
 
     python benchmarks/peers/gguf_models.py
 
-The rows: 600 tokens of context read for the first time; the next key, of which two tokens are read and 32 written one by
-one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified. llama.cpp has the first two.
-`make llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory.
+The rows: 600 tokens of context read for the first time; the next key, of which two tokens are read and 32 written one
+by one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified. llama.cpp has the first
+two; `make llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory.
 """
 
 import sys

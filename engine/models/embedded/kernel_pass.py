@@ -47,7 +47,9 @@ class KernelPass:
             shape.hidden,
             shape.positions,
         )
-        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, _Arrays(weights, shape))
+        arrays = _Arrays(weights, shape)
+        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, arrays)
+        arrays.forget()
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
         vocabulary = self._shape.vocabulary
@@ -93,6 +95,10 @@ class _Arrays(Sequence[NDArray[np.generic] | None]):
             self._made = ("", self._made[1])
             self._made = (name, self._weights.packed(name))
         return self._made[1]
+
+    def forget(self) -> None:
+        """Drop the weights, and with them the file that they are in."""
+        self._takes.clear()
 
     def __len__(self) -> int:
         return len(self._takes)
