@@ -77,7 +77,7 @@ class GgufHeader:
 
     def number(self, key: str, default: float | None = None) -> float:
         """Return a field that is a number. Raises ModelError."""
-        value = self.fields.get(key, default)
+        value: Any = self.fields.get(key, default)
         if type(value) not in (int, float) or not math.isfinite(value):
             raise ModelError(f"{self.path} does not say {key}, or not as a number")
         return float(value)
@@ -195,7 +195,7 @@ class _Reader:
 
     def _count(self, form: str, least_bytes: int, most: int | None = None) -> int:
         """Read how many things come, each of at least so many bytes: no more than the file has room for."""
-        count = self._number(form)
+        count: int = self._number(form)
         if count * least_bytes > len(self._data) - self._at or (most is not None and count > most):
             raise ValueError(f"it says that {count} things come, which its size has no room for")
         return count
