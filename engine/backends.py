@@ -28,7 +28,7 @@ class Core:
     cache_megabytes: int = 0
 
 
-def local_backend(core: Core, on_stage: Callable[[str], None] | None = None) -> tuple[ModelInfo, MakeBackend]:
+def local_backend(core: Core, on_stage: Callable[[str], None] = lambda stage: None) -> tuple[ModelInfo, MakeBackend]:
     """Load a model. Raises ModelError in one line."""
     # Imported late because torch takes seconds: a process that does not need this ends without it.
     from engine.library.resolve import folder_of
@@ -38,7 +38,7 @@ def local_backend(core: Core, on_stage: Callable[[str], None] | None = None) -> 
     from engine.schedule.file_queue import FileQueue
     from engine.schedule.scheduler import Scheduler
 
-    loaded = load(core.model, threads=core.threads, device=core.device, precision=core.precision)
+    loaded = load(core.model, threads=core.threads, device=core.device, precision=core.precision, on_stage=on_stage)
     cache_bytes = core.cache_megabytes << 20 or None
     if not core.memory_megabytes:
         return loaded.info, lambda: Scheduler(loaded, cache_bytes, on_stage)

@@ -8,7 +8,11 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
+from engine.models.embedded.kernel_pass import kernel_paths
+from engine.models.embedded.runner import host_pass
+from engine.models.llama.load import KERNEL_PRECISIONS, folder_shape, folder_weights
 from engine.models.masked.filling import LENGTHS
+from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import family_of
@@ -87,12 +91,10 @@ def load(
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)
-    choice = choose(weight_files(folder), precision, device)
-    stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
-    network = MaskedNetwork(stock)
+    network, dtype = _network(checkpoint, family, threads, device, precision)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
-    window = min(stock.config.max_position_embeddings, notes.context_tokens or family.context_tokens or 1 << 30)
+    window = min(network.window, notes.context_tokens or family.context_tokens or 1 << 30)
     if window < LEAST_WINDOW:
         raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
     info = ModelInfo(
@@ -104,8 +106,25 @@ def load(
         canvas_tokens=max(LENGTHS["line"]),
         noise="absorbing",
         device=device.type,
-        dtype=choice.name,
+        dtype=dtype,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
     traits = MaskedTraits(special_tokens, family.shifted, window)
     return MaskedModel(info, traits, network, tokenizer, token_bytes, threads, memory_use_of(checkpoint))
+
+
+def _network(
+    checkpoint: Checkpoint, family: ModelFamily, threads: int, device: torch.device, precision: PrecisionSetting
+) -> tuple[MaskedNetwork | KernelMaskedNetwork, str]:
+    """Return a checkpoint's network, and what it computes in: our kernel, on a processor and for a shape that it runs.
+
+    Raises ModelError.
+    """
+    in_kernel = device.type == "cpu" and precision in KERNEL_PRECISIONS and bool(kernel_paths())
+    if in_kernel and (shape := folder_shape(checkpoint)) is not None:
+        weights = folder_weights(checkpoint, shape, precision)
+        host = host_pass(weights, shape, threads)
+        return KernelMaskedNetwork(host, shape, weights.count), f"int{weights.bits}, {host.name}"
+    choice = choose(weight_files(checkpoint.folder), precision, device)
+    stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
+    return MaskedNetwork(stock), choice.name
