@@ -25,7 +25,8 @@ _CALL = re.compile(
 )
 _ACCESS = re.compile(
     r"^(attribute|member_expression|selector_expression|field_expression|navigation_expression|field_access"
-    r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression)$"
+    r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression"
+    r"|scoped_type_identifier|nested_type_identifier|qualified_name|qualified_identifier|user_type)$"
 )
 _NAMED_ELEMENT = re.compile(
     r"^(keyword_argument|jsx_attribute|pair|keyed_element|named_argument|value_argument_label|field_initializer"

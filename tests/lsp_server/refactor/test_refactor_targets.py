@@ -1,5 +1,7 @@
 """An edit that takes more out of a value: every place that has such a value is edited, or listed with a reason."""
 
+# ruff: noqa: E501  a file a line
+
 import pytest
 from support.refactor_case import edit_of, reasons, rules_of
 
