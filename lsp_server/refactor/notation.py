@@ -85,8 +85,8 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 top = one.pattern[0]
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
-                    kept = {"names": rule.names, "brings": rule.brings, "unbound": rule.unbound}
-                    more.append(attrs.evolve(one, **kept, needs=rule.needs, uses=rule.uses))
+                    kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
+                    more.append(attrs.evolve(kept, needs=rule.needs, uses=rule.uses))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 
