@@ -74,7 +74,7 @@ class Selection:
 
 
 @attrs.frozen
-class Offer:
+class MenuItem:
     """An action in a menu: what it would work on, and its title."""
 
     scope: ScopeName
@@ -100,7 +100,7 @@ class Action(Protocol):
     @property
     def only_invoked(self) -> bool: ...
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Return what is offered there. It takes milliseconds and searches nothing."""
         ...
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.blocks import Block, blocks_of
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
@@ -65,7 +65,7 @@ class FillSlots:
     def _verb(self) -> str:
         return "Fill" if self.name == "stubs" else "Add"
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it where the selection touches a slot."""
         snapshot = selection.snapshot
         language = snapshot.language.id
@@ -79,11 +79,11 @@ class FillSlots:
         if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
             return []
         noun = _NOUNS[self.name]
-        offers = [Offer("selection", f"{self._verb} {counted(len(touched), noun)}")]
+        offers = [MenuItem("selection", f"{self._verb} {counted(len(touched), noun)}")]
         if len(slots) > len(touched) and any(slot.in_style for slot in slots):
-            offers.append(Offer("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
+            offers.append(MenuItem("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
         if self.name == "stubs" and self._project.memory.folders.workspaces:
-            offers.append(Offer("workspace", f"{self._verb} all {noun}s in the workspace"))
+            offers.append(MenuItem("workspace", f"{self._verb} all {noun}s in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 import attrs
 
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.found_file import FoundFile, found_files
@@ -37,17 +37,17 @@ class Repeat:
     by_model: bool = False
     only_invoked: bool = False
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it on the lines of the edit, and on those of each place that fits."""
         known = await self._rules.find(selection.snapshot, _PATIENCE_S)
         if known is None or not _is_at(selection, known):
             return []
         places = len(known.file.blocks)
-        offers: list[Offer] = []
+        offers: list[MenuItem] = []
         if places:
-            offers.append(Offer("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
+            offers.append(MenuItem("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
         if self._project.memory.folders.workspaces:
-            offers.append(Offer("workspace", "Repeat this edit in the workspace"))
+            offers.append(MenuItem("workspace", "Repeat this edit in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
