@@ -80,6 +80,7 @@ def connect(replicas: Replicas) -> None:
 def _own_options(replicas: Replicas) -> dict[str, Any]:
     # Ray counts processors to place replicas; a machine with fewer gets them all the same.
     return {
+        "address": "local",  # else it would join a Ray that somebody has started on this machine
         "num_cpus": max(os.cpu_count() or 1, round(replicas.count * replicas.cpus + 0.5)),
         "include_dashboard": False,
         "object_store_memory": _STORE_BYTES,

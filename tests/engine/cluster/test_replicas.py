@@ -225,6 +225,8 @@ def test_a_server_that_starts_again_finds_the_replicas_of_a_named_ray_as_they_ar
                 minds.append(_fill(service, "nobody", _HOLE))
         assert minds[0][0] == minds[1][0]
         assert minds[1][1].cached_tokens > 0, "the contexts are gone"
+        with http_service(tiny_model, "--replicas", "1", "--threads", "1") as service:
+            assert len(_replicas(service)) == 1, "it joined a Ray that nobody named"
     finally:
         head.send_signal(signal.SIGTERM)
         head.wait(60)
