@@ -123,9 +123,8 @@ def random_weights(shape: Shape, storage: Storage = "int4", seed: int = 0) -> We
     stored: dict[str, NDArray[np.generic]] = {}
     for name, size in shapes_of(shape).items():
         if len(size) == 1:
-            stored[name] = rng.uniform(0.5, 1.5, size).astype(np.float32)
-            if "bias" in name:
-                stored[name] -= np.float32(1)
+            around = 0.0 if "bias" in name else 1.0
+            stored[name] = (rng.uniform(-0.5, 0.5, size) + around).astype(np.float32)
             continue
         dense = rng.normal(0, 1.5 / size[1] ** 0.5, size).astype(np.float32)
         if storage == "fp32":

@@ -85,7 +85,8 @@ class Weights:
             offset = self._stored.get(name + OFFSET)
             if scale is not None:
                 groups = (size[0], size[-1] // (GROUP if offset is None else HALF))
-                if offset is not None and (offset.shape, offset.dtype, stored.dtype) != (groups, np.float16, np.uint8):
+                fits = offset is None or (offset.shape == groups and offset.dtype == np.float16)
+                if offset is not None and not (fits and stored.dtype == np.uint8):
                     raise ValueError(f"{name}{OFFSET} is {list(offset.shape)} in {offset.dtype}")
                 if not quantized or scale.shape != groups or scale.dtype != np.float16:
                     raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
@@ -199,7 +200,8 @@ def quantize_with_offsets(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Sca
 
 def packed_pairs(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return numbers from 0 to 15 [outputs, inputs] as Packed.values."""
-    return whole[:, ::2] | whole[:, 1::2] << 4
+    packed: NDArray[np.uint8] = (whole[:, ::2] | whole[:, 1::2] << 4).astype(np.uint8, copy=False)
+    return packed
 
 
 def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
