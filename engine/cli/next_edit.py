@@ -12,6 +12,7 @@ from engine.cli import lsp_messages as lsp
 from engine.cli.json_rpc import LanguageServerError
 from engine.cli.lsp_client import LspSession
 from engine.http.completion import Rewriting
+from engine.protocol.editor_messages import Position, Range
 
 PATIENCE_S = 1.0
 """Seconds; then the model fills instead. It is some milliseconds nearly always."""
@@ -23,7 +24,7 @@ _ENDING = re.compile(r"\.[A-Za-z0-9_+]{1,12}")
 @attrs.frozen
 class _Edit:
     text: str
-    range: lsp.Range
+    range: Range
 
 
 @attrs.frozen
@@ -34,7 +35,7 @@ class _Found:
 @attrs.frozen
 class _Question:
     text_document: lsp.VersionedDocument
-    position: lsp.Position
+    position: Position
 
 
 class NextEdits:
@@ -89,7 +90,7 @@ class NextEdits:
         await self._session.open(document, before)
         try:
             start, end, new_end = _changed(before, text)
-            change = lsp.ContentChange(text[start:new_end], lsp.Range(_position(before, start), _position(before, end)))
+            change = lsp.ContentChange(text[start:new_end], Range(_position(before, start), _position(before, end)))
             versioned = lsp.VersionedDocument(document.as_uri(), 2)
             rpc = self._session.rpc
             await rpc.notify("textDocument/didChange", lsp.DidChange(versioned, [change]))
@@ -144,9 +145,9 @@ def _changed(before: str, after: str) -> tuple[int, int, int]:
     return start, len(before) - tail, len(after) - tail
 
 
-def _position(text: str, offset: int) -> lsp.Position:
+def _position(text: str, offset: int) -> Position:
     line = text.count("\n", 0, offset)
-    return lsp.Position(line, offset - (text.rfind("\n", 0, offset) + 1))
+    return Position(line, offset - (text.rfind("\n", 0, offset) + 1))
 
 
 def _in_region(rewriting: Rewriting, text: str, edits: list[_Edit]) -> str | None:

@@ -162,4 +162,5 @@ def _merges(tokenizer: Any) -> list[tuple[str, str]]:
     import json
 
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    return [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in merges]
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    return [(left, right) for left, right in pairs]

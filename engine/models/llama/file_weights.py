@@ -1,14 +1,23 @@
 """Weights for the kernel from a file of others: each matrix is read, joined and rounded when the kernel takes it."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.models.embedded.shape import GROUP, Floats, Shape
-from engine.models.embedded.weights import HALF, Packed, Weights, quantize_int8, quantize_with_offsets, shapes_of
+from engine.models.embedded.weights import (
+    HALF,
+    Packed,
+    Scales,
+    Weights,
+    quantize_int8,
+    quantize_with_offsets,
+    shapes_of,
+)
 from engine.models.llama.family import Names, names_of
 from engine.models.llama.tensor_files import FOUR_BITS, TensorFile
 
@@ -86,10 +95,9 @@ class FileWeights(Weights):
 
     def packed(self, name: str) -> Packed:
         parts = [self._packed(name, part) for part in range(len(self._theirs[name]))]
-        joined = [np.concatenate(arrays) for arrays in ([p.values for p in parts], [p.scales for p in parts])]
-        offsets = [part.offsets for part in parts if part.offsets is not None]
-        result = Packed(joined[0], joined[1], np.concatenate(offsets) if offsets else None)
-        if not np.isfinite(result.scales).all() or not np.isfinite(result.offsets if offsets else 0.0).all():
+        result = _joined(parts)
+        kept = result.scales if result.offsets is None else np.stack((result.scales, result.offsets))
+        if not np.isfinite(kept).all():
             raise ModelError(f"the tensor {self._theirs[name][0]} holds numbers that are not finite")
         self._taken += math.prod(self._sizes[name])
         self._on_share(self._taken / self.count)
@@ -121,9 +129,7 @@ class FileWeights(Weights):
             if not np.isfinite(rows).all():
                 raise ModelError(f"the tensor {theirs} holds numbers that are not finite")
             pieces.append(Packed(*(quantize_int8(rows) if bits == 8 else quantize_with_offsets(rows))))
-        values, scales = (np.concatenate(each) for each in ([p.values for p in pieces], [p.scales for p in pieces]))
-        offsets = [piece.offsets for piece in pieces if piece.offsets is not None]
-        return Packed(values, scales, np.concatenate(offsets) if offsets else None)
+        return _joined(pieces)
 
     def _pieces(self, theirs: str) -> Iterator[tuple[int, int]]:
         rows, *inputs = self._sides(theirs)
@@ -150,3 +156,11 @@ class FileWeights(Weights):
         if sides is None:
             raise ModelError(f"the tensor {theirs} is missing")
         return sides
+
+
+def _joined(pieces: Sequence[Packed]) -> Packed:
+    """Return pieces of a matrix, which have the same inputs, as one."""
+    values: NDArray[Any] = np.concatenate([piece.values for piece in pieces])
+    scales: Scales = np.concatenate([piece.scales for piece in pieces])
+    offsets = [piece.offsets for piece in pieces if piece.offsets is not None]
+    return Packed(values, scales, np.concatenate(offsets) if offsets else None)

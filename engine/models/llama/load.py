@@ -155,7 +155,7 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
     named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
     end = named[0] if isinstance(named, list) and named else named
-    specials = specials_of(tokenizer, end if _fits(end) else None)
+    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
     if specials is None:
         raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
     known, notes = known_model(checkpoint.folder), checkpoint.notes

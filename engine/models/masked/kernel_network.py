@@ -48,7 +48,7 @@ class KernelMaskedNetwork:
         """Run middles together. Return the logits [live rows, vocabulary] of each."""
         if not segments:
             return []
-        holes, numbers, wanted, bounds = [], [], list[int](), [0]
+        holes, numbers, wanted, bounds = list[Hole](), list[tuple[Sequence[int], Sequence[int]]](), list[int](), [0]
         for segment, context in segments:
             rows, start = len(segment.tokens), len(segment.surrounding.fixed) - segment.fixed
             context.reserve(start + rows)

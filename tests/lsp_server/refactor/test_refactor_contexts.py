@@ -4,7 +4,7 @@
 
 import pytest
 
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn

@@ -26,6 +26,7 @@ from engine.models.embedded.cuda_graph import StreamStep
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import MiddleStep
 from engine.models.masked.model import MaskedModel
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.stock import layer as masked_layer
 
 CPU = torch.device("cpu")
@@ -38,7 +39,7 @@ UNCAPTURABLE = {
 }
 
 
-class Watch(Counted):
+class Watch(Counted):  # type: ignore[no-untyped-call]
     """Counts as Counted does, and keeps the operations that no graph may hold."""
 
     def __init__(self) -> None:
@@ -72,6 +73,7 @@ def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
 
 
 def middle_step(masked: MaskedModel) -> Callable[[], Tensor]:
+    assert isinstance(masked._network, MaskedNetwork)
     slots = Slots(masked._network.slot_shapes, 2, 64, torch.float32, CPU)
     return MiddleStep(masked._network, slots, RowBucket(2, 8, 64, 8)).compute
 

@@ -52,7 +52,8 @@ def nats_of(logits: NDArray[np.float32], tokens: list[int]) -> NDArray[np.float3
     rows = logits[:-1].astype(np.float64)
     highest = rows.max(1, keepdims=True)
     total = highest[:, 0] + np.log(np.exp(rows - highest).sum(1))
-    return (total - rows[np.arange(len(rows)), tokens[1:]]).astype(np.float32)
+    nats: NDArray[np.float32] = (total - rows[np.arange(len(rows)), tokens[1:]]).astype(np.float32)
+    return nats
 
 
 def logits_of(host: HostPass, shape: Shape, tokens: list[int]) -> NDArray[np.float32]:
@@ -73,9 +74,9 @@ def test_the_real_file_is_read_as_transformers_reads_it_and_loses_next_to_nothin
         return FileWeights(GgufTensors(header), shape, lambda names: names.gguf, True, in_four_bits)
 
     # from_pretrained(gguf_file=) is this, with accelerate around it.
-    config = transformers.LlamaConfig(**load_gguf_checkpoint(str(file), return_tensors=False)["config"])
-    stock = transformers.LlamaForCausalLM(config).eval()
-    tensors = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=stock)["tensors"]
+    config = transformers.LlamaConfig(**load_gguf_checkpoint(str(file), return_tensors=False)["config"])  # type: ignore[no-untyped-call]
+    stock = transformers.LlamaForCausalLM(config).eval()  # type: ignore[no-untyped-call]
+    tensors = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=stock)["tensors"]  # type: ignore[no-untyped-call]
     missing, unexpected = stock.load_state_dict(tensors, strict=False)
     assert (missing, unexpected) == (["lm_head.weight"], [])
     stock.tie_weights()

@@ -14,6 +14,7 @@ from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
+from engine.protocol.messages import RuleName
 
 FAMILIES = ("dream", "dreamon", "open-dcoder", "dllm-qwen")
 SIZES = {"hidden_size": 64, "intermediate_size": 128}
@@ -52,7 +53,9 @@ def test_each_step_is_what_transformers_computes(checkpoint: TinyCheckpoint, mon
 
 
 @pytest.mark.parametrize("rule", ["threshold", "left-to-right"])
-def test_whole_fills_are_those_of_torch(checkpoint: TinyCheckpoint, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_whole_fills_are_those_of_torch(
+    checkpoint: TinyCheckpoint, monkeypatch: pytest.MonkeyPatch, rule: RuleName
+) -> None:
     monkeypatch.setenv("MIDSPAN_KERNEL", "numpy")
     model, reference = load_in(checkpoint, "auto"), load_in(checkpoint, "fp32")
     for steps, most in ((0, 12), (2, 20), (3, 7)):
