@@ -1,6 +1,14 @@
-import { commands, type Disposable, type ExtensionContext, type LogOutputChannel, window } from 'vscode';
+import {
+  commands,
+  type Disposable,
+  type ExtensionContext,
+  InlineCompletionTriggerKind,
+  type LogOutputChannel,
+  window,
+} from 'vscode';
 import { ExecuteCommandRequest, RevealOutputChannelOn, State } from 'vscode-languageclient';
 import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
+import { withAutoClosed } from './auto_closing';
 import { PreviewCapability } from './capabilities';
 import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
@@ -122,7 +130,8 @@ export class Session implements Disposable {
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const answer = await next(document, position, context, token);
           this.dismissals.offered(document, answer);
-          return answer;
+          // Who asks goes through the guesses with keys, and there each item is one.
+          return context.triggerKind === InlineCompletionTriggerKind.Automatic ? withAutoClosed(answer) : answer;
         },
       },
     });

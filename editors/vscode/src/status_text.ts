@@ -39,7 +39,8 @@ export function shown(status: Status, { language, automatic }: Here): Shown {
   const name = status.model ?? 'Midspan';
   const median = status.medianMs ? ` ${Math.round(status.medianMs)} ms` : '';
   // A ring, not a spinner: a fill is so short that a spinner would only flicker. An engine that is not needed yet has one too.
-  const icon = state === 'busy' || state === 'idle' ? '$(circle-outline)' : automatic ? '$(circle-filled)' : '$(eye-closed)';
+  const icon =
+    state === 'busy' || state === 'idle' ? '$(circle-outline)' : automatic ? '$(circle-filled)' : '$(eye-closed)';
   const asked = automatic ? '' : '\n\nSuggestions come only when you ask for one.';
   return {
     text: `${icon} ${name}${median}`,
