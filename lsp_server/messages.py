@@ -12,9 +12,11 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from lsprotocol import types
 from pygls.protocol import default_converter
 
+from engine.protocol.cells import Cell
 from engine.protocol.messages import Finish, ModelInfo, Origin, RuleName, SourceName, Status, Timings
 from lsp_server import bulk_messages as bulk
 from lsp_server.offer_tag import ACCEPTED, OfferTag, read_tag
+from lsp_server.trace_messages import FillTrace, HoleCut, Verdict
 from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
 
 FILL = "midspan/fill"
@@ -33,7 +35,8 @@ State = Literal["idle", "starting", "ready", "busy", "off", "error"]
 class FillParams:
     """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token.
 
-    `explain` asks for the origins of the text, and waits until the workspace is read.
+    `explain` asks for the origins of the text, and waits until the workspace is read. `trace` asks for the origins too,
+    for the cells of each step, and for a FillTrace; it waits for nothing.
     """
 
     text_document: types.TextDocumentIdentifier
@@ -43,6 +46,7 @@ class FillParams:
     budget_ms: float | None = None
     progress_token: str | int | None = None
     explain: bool = False
+    trace: bool = False
 
 
 @attrs.frozen
@@ -75,15 +79,18 @@ class FillResult:
     range: types.Range
     source: SourceName = "model"
     origins: list[Origin] = attrs.field(factory=list)
+    trace: FillTrace | None = None
 
 
 @attrs.frozen
 class FillProgress:
-    """The canvas after a denoising step, one token a position; None is a mask."""
+    """The canvas after a denoising step, one token a position; None is a mask. `cells` and `ms` as in Progress."""
 
     token: str | int
     step: int
     canvas: list[str | None]
+    cells: list[Cell] = attrs.field(factory=list)
+    ms: float = 0.0
 
 
 @attrs.frozen
@@ -214,6 +221,9 @@ _OURS: tuple[type[Any], ...] = (
     FillParams,
     FillResult,
     FillProgress,
+    FillTrace,
+    HoleCut,
+    Verdict,
     CursorParams,
     StatusParams,
     StatusReport,
