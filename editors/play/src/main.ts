@@ -60,6 +60,7 @@ function fine(): void {
 
 function changed(textToo: boolean): void {
   edits += 1;
+  document.body.dataset.edit = String(edits);
   if (textToo) showHeat(null);
   void suggest(edits);
   window.clearTimeout(resting);
