@@ -52,25 +52,6 @@ export interface Trace {
   hole: { read: [number, number]; hidden: [number, number]; extent: 'line' | 'lines'; context: string };
 }
 
-export interface Guess {
-  text: string;
-  probability: number;
-}
-
-export interface HeatToken {
-  from: number;
-  to: number;
-  probability: number;
-  likeliest: Guess[];
-}
-
-export interface Memory {
-  workspace: string;
-  files: number;
-  tokens: number;
-  bytes: number;
-}
-
 export interface EngineStatus {
   state: 'idle' | 'starting' | 'ready' | 'busy' | 'off' | 'error';
   message: string;
@@ -89,7 +70,6 @@ export interface EngineStatus {
     pid: number;
     uptime_s: number;
     clients: number;
-    memories?: Memory[];
   } | null;
 }
 

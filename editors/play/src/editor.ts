@@ -1,14 +1,13 @@
-// The text on the left: CodeMirror, with ghost text, the hole and the heat map drawn over it.
+// The text on the left: CodeMirror, with ghost text and the hole drawn over it.
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { javascript } from '@codemirror/lang-javascript';
 import { python } from '@codemirror/lang-python';
 import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from '@codemirror/language';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
-import { drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from '@codemirror/view';
+import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
-import { make, percent, visible } from './dom.ts';
 import { type Ghost, ghosts } from './ghost.ts';
-import { heatField, holeField } from './marks.ts';
+import { holeField } from './marks.ts';
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--code-keyword)' },
@@ -26,27 +25,8 @@ function languageOf(path: string): Extension {
   return [];
 }
 
-/** Says of a token of the heat map how likely it is, and the three likeliest ones. */
-const heatTip = hoverTooltip((view, at) => {
-  const token = view.state.field(heatField).tokens.find(each => each.from <= at && at < each.to);
-  if (!token) return null;
-  return {
-    pos: token.from,
-    end: token.to,
-    above: true,
-    create: () => {
-      const rows = token.likeliest.map(guess =>
-        make('li', {}, make('code', {}, visible(guess.text)), ` ${percent(guess.probability)}`),
-      );
-      const head = make('p', {}, make('code', {}, visible(view.state.sliceDoc(token.from, token.to))));
-      head.append(` ${percent(token.probability)}`);
-      return { dom: make('div', { class: 'tip' }, head, make('ol', {}, ...rows)) };
-    },
-  };
-});
-
 export interface Heard {
-  changed(textToo: boolean): void;
+  changed(): void;
   taken(ghost: Ghost): void;
 }
 
@@ -63,15 +43,13 @@ export function openEditor(parent: HTMLElement, heard: Heard): EditorView {
         indentUnit.of('    '),
         syntaxHighlighting(colours),
         holeField,
-        heatField,
-        heatTip,
         ghosts(heard.taken),
         language.of([]),
         // Tab without a ghost leaves the editor, as the keyboard alone must be able to.
         keymap.of([...defaultKeymap, ...historyKeymap]),
-        EditorView.contentAttributes.of({ 'aria-label': 'Text', spellcheck: 'false' }),
+        EditorView.contentAttributes.of({ 'aria-label': 'Text', spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of(update => {
-          if (update.docChanged || update.selectionSet) heard.changed(update.docChanged);
+          if (update.docChanged || update.selectionSet) heard.changed();
         }),
       ],
     }),

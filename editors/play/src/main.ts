@@ -1,11 +1,11 @@
 // The page: the text goes out at each key, and what comes back is drawn.
-import { ask, type EngineStatus, type HeatToken, type Origin, type Place, Problem, type Rule, type Trace } from './api.ts';
+import { ask, type EngineStatus, type Origin, type Place, Problem, type Rule, type Trace } from './api.ts';
 import { Canvas } from './canvas.ts';
 import { counted, make, say, the } from './dom.ts';
 import { openEditor, openText } from './editor.ts';
 import { Engine } from './engine.ts';
 import { showGhost } from './ghost.ts';
-import { setHeat, setHole } from './marks.ts';
+import { setHole } from './marks.ts';
 import { CURSOR, NAME, TEXT } from './sample.ts';
 import { showVerdict } from './verdict.ts';
 import { Ways } from './ways.ts';
@@ -23,17 +23,15 @@ const KINDS: Record<string, string> = {
 
 const page = crypto.randomUUID();
 const field = the<HTMLInputElement>('file');
-const heatButton = the<HTMLButtonElement>('heat');
 const engine = new Engine();
 let path = NAME;
 let edits = 0;
 let resting = 0;
 let files = new Set<string>();
-let heats = false;
 let gone = false;
 
 const view = openEditor(the('editor'), {
-  changed: textToo => changed(textToo),
+  changed: () => changed(),
   taken: ghost => void ask('accepted', { tag: ghost.tag }).catch(() => undefined),
 });
 const canvas = new Canvas(origin => void openOrigin(origin));
@@ -58,10 +56,9 @@ function fine(): void {
   say(the('problem'), '');
 }
 
-function changed(textToo: boolean): void {
+function changed(): void {
   edits += 1;
   document.body.dataset.edit = String(edits);
-  if (textToo) showHeat(null);
   void suggest(edits);
   window.clearTimeout(resting);
   resting = window.setTimeout(() => void follow(edits), REST_MS);
@@ -144,36 +141,6 @@ async function openOrigin(origin: Origin): Promise<void> {
   view.focus();
 }
 
-function showHeat(tokens: HeatToken[] | null): void {
-  heats = tokens !== null;
-  heatButton.setAttribute('aria-pressed', String(heats));
-  view.dispatch({ effects: setHeat.of(tokens) });
-}
-
-/** Colour the lines on the screen, from the middle one outwards: they are asked for one after the other. */
-async function heat(): Promise<void> {
-  if (heats) return showHeat(null);
-  const asked = edits;
-  showHeat([]);
-  const { state, viewport } = view;
-  const first = state.doc.lineAt(viewport.from).number;
-  const last = state.doc.lineAt(viewport.to).number;
-  let tokens: HeatToken[] = [];
-  try {
-    for (let line = first; line <= last; line += 1) {
-      const { from, to } = state.doc.line(line);
-      if (!state.sliceDoc(from, to).trim()) continue;
-      const found = await ask<{ tokens: HeatToken[] }>('heat', { ...place(), at: from });
-      if (asked !== edits || !heats) return;
-      tokens = [...tokens, ...found.tokens];
-      view.dispatch({ effects: setHeat.of(tokens) });
-    }
-  } catch (error) {
-    showHeat(null);
-    complain(error);
-  }
-}
-
 async function watchEngine(): Promise<void> {
   if (!document.hidden) {
     try {
@@ -210,7 +177,6 @@ field.addEventListener('change', () => {
   if (files.has(name)) void openFile(name);
   else if (name && name !== path) complain(new Problem(`${name} is no file of the folder; choose one of the list`));
 });
-heatButton.addEventListener('click', () => void heat());
 the('theme').addEventListener('click', () => {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
