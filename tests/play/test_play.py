@@ -12,10 +12,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from play_browser import ROOT, Browser, eventually, what_is_missing
 from support.lsp_editor import engine_home
-
-sys.path.insert(0, str(Path(__file__).parent))
-from browser import ROOT, Browser, eventually, what_is_missing
 
 PAGE = ROOT / "engine" / "play" / "page"
 
