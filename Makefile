@@ -14,13 +14,15 @@ help:
 	@echo "make test    linter, types, import rules and all tests"
 	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
-	@echo "make lint    ruff, mypy and import-linter"
+	@echo "make lint    ruff, mypy, import-linter, and how many files a key press passes"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
 	@echo "make quality measure how good the embedded model is on packages younger than it (CORPUS=runs/small/corpus SPLIT=judge)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
 	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
 	@echo "make test-neon  build the kernel for ARM and run its tests in an emulator"
+	@echo "make cluster start a team's server with two replicas here, kept by Ray (docs/team.md); it installs Ray, 500 MB"
+	@echo "make test-cluster  the tests of that, which are skipped without Ray"
 	@echo "make soak    attack it for an hour: an editor that does anything, kills, fuzzing, memory (MINUTES=5 shortens it)"
 	@echo "make clean   remove caches and outputs (.venv stays; remove it by hand)"
 
@@ -54,12 +56,18 @@ types: setup
 	$(BIN)/mypy tests/engine/conftest.py
 	$(BIN)/mypy tests/editors/conftest.py
 
+# How many of our files a key press may pass through: as many as it did when this was last lowered.
+KEY_PRESS_FILES := 70
 lint: setup
+	@mkdir -p build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	@$(MAKE) --no-print-directory types
 	@$(BIN)/python tests/support/small_files.py
+	@$(BIN)/python benchmarks/latency/key_press_files.py --most $(KEY_PRESS_FILES) > build/key_press.log \
+		|| { cat build/key_press.log; echo "a key press passes through more than $(KEY_PRESS_FILES) files of ours" >&2; exit 1; }
+	@tail -n 1 build/key_press.log
 
 # Two files of tests at a time. The tests of a file stay together, because they share engines; torch gets one thread.
 JOBS ?= 2
@@ -79,7 +87,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/llamacpp.mk tests/engine/neon.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
 
 editors: editors-neovim editors-vscode editors-play
 

@@ -13,14 +13,14 @@ from types import FrameType
 import attrs
 
 from engine import __version__
+from engine.backends import Core, local_backend, remote_backend
 from engine.client import exit_status
 from engine.client.address import make_private, resolve_model, runtime_paths_of
 from engine.client.lock import EngineLock, LockRecord
 from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
-from engine.protocol.messages import PROTOCOL_VERSION, ModelInfo, Welcome
+from engine.protocol.messages import PROTOCOL_VERSION, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
-from engine.schedule.backend import Backend
 from engine.server.heartbeat import Heartbeat
 from engine.server.listener import Listener, Transport, default_transport
 from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
@@ -117,7 +117,11 @@ def _run(
     _log.info("midspan %s, protocol %d, loading %s", record.version, PROTOCOL_VERSION, record.model)
     transport: Transport = "tcp" if arguments.tcp else default_transport()
     heartbeat.set_stage("Loading the model")
-    info, make_backend = _local(arguments, record.model, heartbeat) if endpoint is None else _remote(endpoint)
+    if endpoint is None:
+        core = Core(record.model, arguments.threads, arguments.device, arguments.precision, arguments.memory_megabytes)
+        info, make_backend = local_backend(core, heartbeat.set_stage)
+    else:
+        info, make_backend = remote_backend(endpoint)
     listener = Listener(runtime_paths_of(arguments.model, arguments.precision), transport)
 
     async def serve() -> None:
@@ -142,31 +146,6 @@ def _run(
         asyncio.run(serve())
     finally:
         listener.remove()
-
-
-def _local(arguments: _Arguments, model: str, heartbeat: Heartbeat) -> tuple[ModelInfo, Callable[[], Backend]]:
-    # Imported late because torch takes seconds: a process that does not get the lock ends without this.
-    from engine.library.resolve import folder_of
-    from engine.memory.mixing_network import MixingNetwork
-    from engine.memory.workspace import EngineMemories
-    from engine.models.load import load
-    from engine.schedule.file_queue import FileQueue
-    from engine.schedule.scheduler import Scheduler
-
-    loaded = load(model, threads=arguments.threads, device=arguments.device, precision=arguments.precision)
-    if not arguments.memory_megabytes:
-        return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage)
-    mixing = MixingNetwork.of_model(folder_of(model))
-    max_bytes = arguments.memory_megabytes << 20
-    memories = EngineMemories(loaded, loaded.tokenizer, mixing, max_bytes, loaded.memory_use)
-    files = FileQueue(memories, memories.tokenize)
-    return loaded.info, lambda: Scheduler(loaded, on_stage=heartbeat.set_stage, files=files, memories=memories)
-
-
-def _remote(endpoint: Endpoint) -> tuple[ModelInfo, Callable[[], Backend]]:
-    from engine.remote.backend import RemoteBackend
-
-    return endpoint.info, lambda: RemoteBackend(endpoint)
 
 
 def _parse_arguments() -> _Arguments:

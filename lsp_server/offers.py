@@ -9,7 +9,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
 from lsp_server.engine_link.status import Counts
-from lsp_server.offer_tag import OfferTag
+from lsp_server.wire import OfferTag
 
 _logger = logging.getLogger(__name__)
 

@@ -1,44 +1,50 @@
-"""pygls' protocol without its own copy of every document, and with our messages typed."""
+"""How messages come and go: bounded, typed, and without pygls' own copy of every document."""
 
-from collections.abc import Generator
-from typing import Any, TypeVar
+import logging
+from collections.abc import Callable, Generator
+from typing import Any, BinaryIO, TypeVar
 
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
-from pygls.protocol import LanguageServerProtocol, lsp_method
-
-from lsp_server.bulk_messages import (
-    APPLY_BULK_EDIT,
-    BULK_EDIT,
-    NEXT_EDIT,
-    ApplyRequest,
-    BulkEditRequest,
-    NextEditRequest,
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    LanguageServerProtocol,
+    default_converter,
+    lsp_method,
 )
-from lsp_server.messages import (
-    CURSOR_MOVED,
-    FILL,
-    PARTLY_ACCEPTED,
-    SHOWN,
-    CursorNotification,
-    FillRequest,
-    PartNotification,
-    ShownNotification,
-)
-from lsp_server.why_messages import WHY, WhyRequest
 
+from engine.protocol import cells, editor_messages, messages
+from engine.protocol.editor_messages import FILL, FillParams, wire_names
+from lsp_server import wire
+
+_logger = logging.getLogger(__name__)
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a message. Editors send whole files; those that are served have 2 MB."""
+_TOO_LARGE = "a message of %d bytes was announced; at most %d are read"
+_HEADER_BYTES = 1024
+"""Of a line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
+_PIECE = 1024 * 1024
+# What no method is answers nothing, so the session goes on after a message that was too large.
+_NOTHING = b'{"jsonrpc": "2.0", "method": "$/tooLarge"}'
 _Handled = Generator[Any, Any, None]
-_OURS: dict[str, type[Any]] = {
-    FILL: FillRequest,
-    WHY: WhyRequest,
-    CURSOR_MOVED: CursorNotification,
-    SHOWN: ShownNotification,
-    PARTLY_ACCEPTED: PartNotification,
-    BULK_EDIT: BulkEditRequest,
-    APPLY_BULK_EDIT: ApplyRequest,
-    NEXT_EDIT: NextEditRequest,
-}
 _Message = TypeVar("_Message")
+_PARAMS: dict[str, type[Any]] = {
+    FILL: FillParams,
+    wire.WHY: wire.WhyParams,
+    wire.CURSOR_MOVED: wire.CursorParams,
+    wire.SHOWN: wire.ShownParams,
+    wire.PARTLY_ACCEPTED: wire.PartParams,
+    wire.BULK_EDIT: wire.BulkEditParams,
+    wire.APPLY_BULK_EDIT: wire.ApplyParams,
+    wire.NEXT_EDIT: wire.NextEditParams,
+}
+_ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, messages, cells))
+"""The modules whose classes are ours, and camelCase on the wire."""
 
 
 class MidspanProtocol(LanguageServerProtocol):
@@ -97,12 +103,63 @@ class MidspanProtocol(LanguageServerProtocol):
         if "jsonrpc" not in data:
             return data
         try:
-            ours = _OURS.get(data.get("method", ""))
-            if ours is not None:
-                return self._converter.structure(data, ours)
-            return super().structure_message(data)
+            method = data.get("method", "")
+            if method not in _PARAMS:
+                return super().structure_message(data)
+            params = self._converter.structure(data["params"], _PARAMS[method])
+            if "id" in data:
+                return JsonRPCRequestMessage(data["id"], method, data["jsonrpc"], params)
+            return JsonRPCNotification(method, data["jsonrpc"], params)
         except Exception:
             if isinstance(data.get("id"), int | str) and isinstance(data.get("method"), str):
                 refusal = JsonRpcInvalidParams(f"the params of {data['method']} are not what the protocol says")
                 self._send_response(data["id"], error=refusal.to_response_error())
             raise
+
+
+class BoundedInput:
+    """Standard input. A message that is too large is dropped in pieces, instead of asking for all its memory."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        """Return a line of a message's head, or the beginning of a very long one."""
+        return self._stream.readline(_HEADER_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """Return a message of `size` bytes, a notification that says nothing for a large one, and b"" at the end."""
+        if size <= MOST_BYTES:
+            return self._stream.read(size)
+        _logger.error(_TOO_LARGE, size, MOST_BYTES)
+        while size > 0 and (piece := self._stream.read(min(size, _PIECE))):
+            size -= len(piece)
+        return _NOTHING if size <= 0 else b""
+
+
+def converter() -> cattrs.Converter:
+    """Return pygls' converter, extended by our messages."""
+    ours: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
+    ours.register_structure_hook(str | int, lambda value, _: value)
+    ours.register_structure_hook(str | int | None, lambda value, _: value)
+    # Factories build each hook when its first message comes, not while the editor waits for the server to start.
+    ours.register_structure_hook_factory(_is_ours, _structure_fn)
+    ours.register_unstructure_hook_factory(_is_ours, _unstructure_fn)
+    return ours
+
+
+def _is_ours(cls: type[Any]) -> bool:
+    return attrs.has(cls) and cls.__module__ in _ROOMS
+
+
+def _structure_fn(cls: type[Any], ours: cattrs.Converter) -> Callable[..., Any]:
+    return make_dict_structure_fn(cls, ours, **wire_names(cls))
+
+
+def _unstructure_fn(cls: type[Any], ours: cattrs.Converter) -> Callable[[Any], dict[str, Any]]:
+    return make_dict_unstructure_fn(cls, ours, **wire_names(cls))
+
+
+def refusal(message: str) -> JsonRpcException:
+    """Return the error of a request that cannot be done: the editor gets `message`, one line for the user."""
+    return JsonRpcException(message, code=types.LSPErrorCodes.RequestFailed.value)

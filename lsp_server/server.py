@@ -12,35 +12,32 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from engine import __version__
+from engine.protocol.editor_messages import FILL, FILL_PROGRESS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
-from lsp_server import bulk_messages as bulk
-from lsp_server import log
-from lsp_server import messages as wire
-from lsp_server.configuration import Configuration, pulled_settings
-from lsp_server.documents.background_parse import KEY_PARSE_S, BackgroundParse
+from lsp_server import log, wire
+from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents
 from lsp_server.engine_link.link import DIED, EngineLink
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.engine_link.status import StatusBoard
-from lsp_server.engine_link.work_progress import WorkProgress
 from lsp_server.offers import Ledger, Offers
-from lsp_server.protocol import MidspanProtocol
+from lsp_server.protocol import MidspanProtocol, converter
+from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands
-from lsp_server.requests.completion import OPTIONS, CompletionItems
-from lsp_server.requests.document_sync import NOTEBOOKS, DocumentSync
+from lsp_server.requests.completion import OPTIONS, CompletionItems, InlineCompletions
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.host_question import HostQuestion
-from lsp_server.requests.inline_completion import InlineCompletions
-from lsp_server.requests.late_edits import ACTION_OPTIONS, LateEdits
-from lsp_server.requests.read_ahead import ReadAhead
-from lsp_server.requests.registration import CompletionSwitch, follow_configuration
-from lsp_server.requests.session import Session
+from lsp_server.requests.late_edits import LateEdits
+from lsp_server.requests.registration import CompletionSwitch, FileWatch, follow_configuration, pulled_settings
+from lsp_server.requests.session import NOTEBOOKS, Session
 from lsp_server.requests.suggestions import Suggestions
-from lsp_server.settings import SettingsReading, setting_names
-from lsp_server.why_messages import WHY
+from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
-from lsp_server.workspace.watch import FileWatch
 
 _logger = logging.getLogger(__name__)
+_ACTION_OPTIONS = types.CodeActionOptions(
+    code_action_kinds=[types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix], resolve_provider=True
+)
 
 
 class MidspanServer(LanguageServer):
@@ -55,15 +52,15 @@ class MidspanServer(LanguageServer):
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             notebook_document_sync=NOTEBOOKS,
             protocol_cls=MidspanProtocol,
-            converter_factory=wire.converter,
+            converter_factory=converter,
         )
         board = StatusBoard(self._show_state)
         self._reported_errors = {DIED}
-        link = EngineLink(board, lambda: WorkProgress(self, "Starting the Midspan engine"))
+        link = EngineLink(board, lambda: ProgressBar(self, "Starting the Midspan engine"))
         configuration = Configuration()
         parsing = BackgroundParse(lambda uri, seconds: documents.parse_on(uri, seconds))
         documents = Documents(KEY_PARSE_S, parsing.begin)
-        reading = functools.partial(WorkProgress, self, "Reading the workspace", cancellable=True)
+        reading = functools.partial(ProgressBar, self, "Reading the workspace", cancellable=True)
         memory = WorkspaceMemory(configuration, documents, link, reading, board.know)
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         offers = Offers(board.counts, self.ledger)
@@ -80,39 +77,39 @@ class MidspanServer(LanguageServer):
     def _register_features(self) -> None:
         for method, handler in _FEATURES.items():
             self.feature(method)(handler)
-        sync = DocumentSync(self.session, self.suggestions, self.reading, self.edits)
-        inline = InlineCompletions(self.session, self.suggestions)
+        session, edits = self.session, self.edits
+        inline = InlineCompletions(session, self.suggestions)
         handlers: dict[str, Callable[..., Any]] = {
-            types.TEXT_DOCUMENT_DID_OPEN: sync.opened,
-            types.TEXT_DOCUMENT_DID_CHANGE: sync.changed,
-            types.TEXT_DOCUMENT_DID_SAVE: sync.saved,
-            types.TEXT_DOCUMENT_DID_CLOSE: sync.closed,
-            types.NOTEBOOK_DOCUMENT_DID_OPEN: sync.notebook_opened,
-            types.NOTEBOOK_DOCUMENT_DID_CHANGE: sync.notebook_changed,
-            types.NOTEBOOK_DOCUMENT_DID_CLOSE: sync.notebook_closed,
+            types.TEXT_DOCUMENT_DID_OPEN: session.opened,
+            types.TEXT_DOCUMENT_DID_CHANGE: session.changed,
+            types.TEXT_DOCUMENT_DID_SAVE: session.saved,
+            types.TEXT_DOCUMENT_DID_CLOSE: session.closed,
+            types.NOTEBOOK_DOCUMENT_DID_OPEN: session.notebook_opened,
+            types.NOTEBOOK_DOCUMENT_DID_CHANGE: session.notebook_changed,
+            types.NOTEBOOK_DOCUMENT_DID_CLOSE: session.notebook_closed,
             types.TEXT_DOCUMENT_INLINE_COMPLETION: inline.complete,
             wire.CURSOR_MOVED: self.reading.cursor_moved,
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
-            WHY: self.suggestions.why.answer,
-            types.TEXT_DOCUMENT_CODE_ACTION: self.edits.offer_actions,
-            types.CODE_ACTION_RESOLVE: self.edits.resolve_action,
-            bulk.BULK_EDIT: self.edits.show_bulk_edit,
-            bulk.APPLY_BULK_EDIT: self.edits.apply_bulk_edit,
-            bulk.NEXT_EDIT: self.edits.find_next_edit,
-            bulk.NEXT_EDIT_SHOWN: _ignore,
+            wire.WHY: self.suggestions.why.answer,
+            types.TEXT_DOCUMENT_CODE_ACTION: edits.asked(lambda features: features.code_actions.offer),
+            types.CODE_ACTION_RESOLVE: edits.asked(lambda features: features.code_actions.resolve),
+            wire.BULK_EDIT: edits.asked(lambda features: features.bulk_edits.show),
+            wire.APPLY_BULK_EDIT: edits.asked(lambda features: features.bulk_edits.apply),
+            wire.NEXT_EDIT: edits.asked(lambda features: features.next_edits.find),
+            wire.NEXT_EDIT_SHOWN: _ignore,
             # Clients of Copilot say with this which document the user looks at.
             "textDocument/didFocus": _ignore,
         }
         # Without its options pygls does not announce the capability.
         options = {
             types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions(),
-            types.TEXT_DOCUMENT_CODE_ACTION: ACTION_OPTIONS,
+            types.TEXT_DOCUMENT_CODE_ACTION: _ACTION_OPTIONS,
         }
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
-        commands = Commands(self.session, self.suggestions, self.edits, self.host_question)
+        commands = Commands(session, self.suggestions, self.edits, self.host_question)
         for name, command in commands.handlers.items():
             self.command(name)(functools.partial(command))
 
@@ -139,7 +136,8 @@ class MidspanServer(LanguageServer):
         if reading.unknown:
             self._warn(f"no setting is called {', '.join(reading.unknown)}; {_suggested(reading.unknown)}")
         log.set_level(reading.settings.log_level)
-        self.session.related.forget_selections()
+        if self.session.window is not None:
+            self.session.window.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
         self.session.memory.use_settings()
         self.host_question.use(reading.settings.engine_options)
@@ -186,9 +184,9 @@ def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams)
     ls.session.memory.files_changed(change.uri for change in params.changes)
 
 
-async def _fill(ls: MidspanServer, params: wire.FillParams) -> wire.FillResult:
+async def _fill(ls: MidspanServer, params: FillParams) -> FillResult:
     ls.reading.stop()
-    return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(wire.FILL_PROGRESS, progress))
+    return await fill_request(ls.session, params, lambda progress: ls.protocol.notify(FILL_PROGRESS, progress))
 
 
 async def _shutdown(ls: MidspanServer, *_: Any) -> None:
@@ -206,7 +204,7 @@ def _suggested(unknown: Iterable[str]) -> str:
     names = {name.lower(): name for name in setting_names()}
     like = [close for name in unknown for close in difflib.get_close_matches(name.lower(), names)]
     if not like:
-        return "Midspan's README lists them all"
+        return "docs/settings.md lists them all"
     return f"did you mean {' or '.join(names[each] for each in dict.fromkeys(like))}?"
 
 
@@ -221,5 +219,5 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
-    wire.FILL: _fill,
+    FILL: _fill,
 }

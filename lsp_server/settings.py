@@ -1,5 +1,7 @@
 """The settings: each has a type, a default and a line of documentation. A wrong value is reported once, in one line.
 
+The user's on/off switch overrides them.
+
 The documented names are camelCase (`budgetMs`); snake_case works too. In the editor they are under "midspan".
 """
 
@@ -12,9 +14,9 @@ import attrs
 from engine.client.launcher import EngineOptions
 from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
+from engine.protocol.editor_messages import camel_case
 from engine.protocol.messages import MemoryName, RuleName
 from engine.protocol.price import FREE, GLANCE, WRONG, Price
-from lsp_server.messages import camel_case
 from lsp_server.secret_files import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
@@ -232,6 +234,45 @@ def read_settings(*layers: object) -> SettingsReading:
                         f"{_quoted(kept)} is used"
                     )
     return SettingsReading(Settings(**values), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unknown)))
+
+
+@attrs.define
+class Configuration:
+    """`initial` came with initialize. `toggled` outlives a change of the settings: off stays off."""
+
+    settings: Settings = attrs.field(factory=Settings)
+    initial: object = None
+    toggled: dict[str | None, bool] = attrs.field(factory=dict)
+    _reported: set[str] = attrs.field(factory=set)
+
+    def begin(self, initial: object) -> None:
+        """Use the settings that came with initialize. The first `update` reports what is wrong with them."""
+        self.initial = initial
+        self.settings = read_settings(initial).settings
+
+    def update(self, layer: object) -> SettingsReading:
+        """Read `layer` over the initial settings, and return the reading with only its new problems."""
+        reading = read_settings(self.initial, layer)
+        self.settings = reading.settings
+        problems = tuple(line for line in reading.problems if line not in self._reported)
+        unknown = tuple(name for name in reading.unknown if name not in self._reported)
+        # A mistake that was corrected and made again is reported again.
+        self._reported = {*reading.problems, *reading.unknown}
+        return attrs.evolve(reading, problems=problems, unknown=unknown)
+
+    def is_on(self, language: str | None = None) -> bool:
+        """Return whether suggestions are on, in general or for the language with this id."""
+        if not self.toggled.get(None, self.settings.enabled):
+            return False
+        return language is None or self.toggled.get(language, self.settings.languages.get(language, True))
+
+    def toggle(self, language: str | None = None) -> bool:
+        """Flip the switch of one language, or of all; return whether it is on now."""
+        settings = self.settings
+        default = settings.enabled if language is None else settings.languages.get(language, True)
+        enabled = not self.toggled.get(language, default)
+        self.toggled[language] = enabled
+        return enabled
 
 
 def documented_default(field: "attrs.Attribute[Any]") -> object:

@@ -1,18 +1,21 @@
 """docs/settings.md, written from the settings themselves: `python -m lsp_server.settings_page > docs/settings.md`."""
 
 import json
+import re
 
 import attrs
 
-from lsp_server.messages import camel_case
+from engine.protocol.editor_messages import camel_case
 from lsp_server.settings import SECTION, Settings, documented_default
 
 _HEAD = f"""# Settings
 
 Set these under `{SECTION}` in your editor's settings, or as initialization options. If a value is wrong, Midspan says
-so once and uses the default. This page is made by `python -m lsp_server.settings_page` from lsp_server/settings.py.
+so once and uses the default. `python -m lsp_server.settings_page` makes this page.
 """
 _LONGEST_DEFAULT = 40
+_OBVIOUS = re.compile("^(one of|a whole number from|a number from) ")
+"""What a column called "allowed" need not say."""
 
 
 def settings_page() -> str:
@@ -28,7 +31,7 @@ def _row(field: "attrs.Attribute[object]") -> str:
     default = json.dumps(documented_default(field))
     if len(default) > _LONGEST_DEFAULT:
         default = default[: default.rfind(",", 0, _LONGEST_DEFAULT)] + ", ...]"
-    allowed = field.metadata["kind"].allowed.replace("|", "\\|")
+    allowed = _OBVIOUS.sub("", field.metadata["kind"].allowed.replace("|", "\\|"))
     return f"| `{camel_case(field.name)}` | `{default}` | {allowed} | {field.metadata['doc']} |\n"
 
 

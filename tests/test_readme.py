@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from lsp_server.messages import camel_case
+from engine.protocol.editor_messages import camel_case
 from lsp_server.settings import Settings, documented_default
 from lsp_server.settings_page import settings_page
 

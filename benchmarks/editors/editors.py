@@ -1,9 +1,9 @@
 """Time from a key press to its ghost text on the screen of real editors, and which part takes how long.
 
 Run it as `python benchmarks/editors/editors.py` after `make editors`; `--quick` types only a few lines, and `--editor`
-measures one editor alone. An editor asks the server only if no other key follows for a while: Neovim waits 200 ms, VS
-Code 50 ms. The screen is not the same in both: for VS Code a browser frame is awaited, for Neovim no terminal
-(neovim_editor.py).
+measures one editor alone. An editor asks the server only if no other key follows for a while: our plugin for Neovim
+waits as long as an answer takes, 5 ms at least, VS Code 50 ms. The screen is not the same in both: for VS Code a
+browser frame is awaited, for Neovim no terminal (neovim_editor.py).
 """
 
 import sys

@@ -91,7 +91,7 @@ def type_along(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Moment]:
     for key in keys_of(piece.typed):
         pressed = editor.press(key)
         typed += key
-        screens = editor.look(pressed + pace * _pause(key, rhythm))
+        screens = editor.look(pressed + pace * pause(key, rhythm))
         moments.append(Moment(piece.kind, key, piece.typed[len(typed) :], pressed, screens))
     check(editor, piece)
     return moments
@@ -117,7 +117,7 @@ def type_and_take(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Taken
             key = keys_of(rest)[0]
             typed += key
             pressed = editor.press(key)
-            screens = editor.look(pressed + pace * _pause(key, rhythm))
+            screens = editor.look(pressed + pace * pause(key, rhythm))
         # With the menu open, the key would take what the menu has.
         ghost = "" if screens[-1].menu else screens[-1].ghost
     check(editor, piece)
@@ -131,7 +131,8 @@ def check(editor: Editor, piece: Piece) -> None:
         raise RuntimeError(f"{piece.name} is not what was typed:\n{text}")
 
 
-def _pause(key: str, rhythm: random.Random) -> float:
+def pause(key: str, rhythm: random.Random) -> float:
+    """Return the milliseconds until the next key of a person who types about 60 words a minute."""
     median = _NEW_LINE if key[0] == "\n" else _NEW_WORD if key == " " else _WITHIN_WORD
     return min(median * rhythm.lognormvariate(0, _SPREAD), _LONGEST_MS)
 

@@ -27,8 +27,8 @@ from neovim import PROGRAM
 from neovim import Neovim as Neovim
 from neovim import Setup as Setup
 
-# From runtime/lua/vim/lsp/inline_completion.lua of Neovim 0.12.4: automatic_request() delays its request by this.
-DEBOUNCE_MS = 200
+# SHORTEST_PAUSE_MS of editors/neovim/lua/midspan/ask.lua. Where answers take longer, it waits as long as they take.
+DEBOUNCE_MS = 5
 
 _COLUMNS, _ROWS = 160, 50
 _PATIENCE_MS = 30_000

@@ -33,23 +33,26 @@ from engine.protocol.messages import Fill
 def main(
     holes: Annotated[int, typer.Option(help="Lines to fill, each over both ways.")] = 60,
     model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    replicas: Annotated[int, typer.Option(help="Replicas that Ray keeps, each with all cores; 0 is one engine.")] = 0,
 ) -> None:
     """Measure, and print one line of JSON: ms over each way, what HTTP adds, the server's CPU time a fill."""
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
         os.environ["MIDSPAN_RUNTIME_DIR"] = folder
         try:
-            asyncio.run(_measure(model, holes))
+            asyncio.run(_measure(model, holes, replicas))
         except MidspanError as error:
             typer.echo(f"http_latency: {error}", err=True)
             raise typer.Exit(1) from None
 
 
-async def _measure(model: str, count: int) -> None:
+async def _measure(model: str, count: int, replicas: int) -> None:
     client = await connect_or_start(EngineOptions(model=model), "benchmark")
     command = [sys.executable, "-P", "-m", "engine.cli", "serve", "--port", "0", "--model", model, "--rate", "0"]
+    if replicas:
+        command += ["--replicas", str(replicas), "--threads", str(os.cpu_count() or 1)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: ASYNC220
     assert process.stderr is not None
-    ready = re.search(r"http://[\d.]+:(\d+)", process.stderr.readline())
+    ready = next((found for line in process.stderr if (found := re.search(r"http://[\d.]+:(\d+) answers", line))), None)
     assert ready is not None, "midspan serve did not start"
     connection = http.client.HTTPConnection("127.0.0.1", int(ready[1]))
     server = psutil.Process(process.pid)
@@ -60,6 +63,7 @@ async def _measure(model: str, count: int) -> None:
         for number, hole in enumerate(line_holes(count)):
             # Each way goes first in turn, and only warm fills count: the one that goes first would read the context.
             await _over_socket(client, hole)
+            _over_http(connection, hole)
             ways = [("socket", socket_ms), ("http", http_ms)]
             for way, times in ways if number % 2 else ways[::-1]:
                 begun = time.perf_counter()

@@ -58,24 +58,24 @@ class Answered:
 class LlamaCppPeer:
     """Implements peer.Peer."""
 
-    def __init__(self, shape: Llama, path: Path, process: subprocess.Popen[bytes], port: int) -> None:
-        self.name = f"llama.cpp, {shape.name}, Q8_0"
+    def __init__(self, shape: Llama, path: Path, process: subprocess.Popen[bytes], port: int, kind: str) -> None:
+        self.name = f"llama.cpp, {shape.name}, {kind}"
         self._process, self._path = process, path
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_START_S)
 
     @classmethod
-    async def start(cls, shape: Llama, folder: Path, threads: int) -> "LlamaCppPeer":
+    async def start(cls, shape: Llama, folder: Path, threads: int, kind: str = "Q8_0") -> "LlamaCppPeer":
         """Write a model of this shape into `folder` and start the server. Raises PeerError in one line."""
         if not SERVER.exists():
             raise PeerError("llama.cpp is not here; `make llamacpp` fetches it")
-        path = folder / f"{shape.name}.gguf"
-        await asyncio.to_thread(write_random_gguf, path, shape)
+        path = folder / f"{shape.name}-{kind}.gguf"
+        await asyncio.to_thread(write_random_gguf, path, shape, kind)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         command = [str(SERVER), "--model", str(path), "--host", "127.0.0.1", "--port", str(port), "--parallel", "1"]
         command += ["--threads", str(threads), "--ctx-size", str(_CONTEXT)]
         process = start_process(command, {**os.environ, **environment(backend())}, folder / f"{shape.name}.log")
-        peer = cls(shape, path, process, port)
+        peer = cls(shape, path, process, port, kind)
         deadline = time.monotonic() + _START_S
         while not peer._is_ready():
             if process.poll() is not None or time.monotonic() > deadline:

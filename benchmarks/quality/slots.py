@@ -31,7 +31,7 @@ from engine.protocol.messages import Fill, Filled
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Snapshot
 from lsp_server.settings import Settings
-from lsp_server.slots.filler import BESIDE_TYPING, TOGETHER, Filler
+from lsp_server.slots.fill import BESIDE_TYPING, TOGETHER, Filler
 from lsp_server.slots.find import find_slots
 from lsp_server.slots.judge import Judge
 from lsp_server.slots.slot import Slot, SlotKind

@@ -8,12 +8,13 @@ import attrs
 
 from engine.cli import lsp_messages as lsp
 from engine.cli.lsp_client import LspSession
+from engine.protocol.editor_messages import Document, Position, Range
 
 
 @attrs.frozen
 class Ask:
     text_document: lsp.VersionedDocument
-    position: lsp.Position
+    position: Position
     any_file: bool = False
 
 
@@ -22,7 +23,7 @@ class Offered:
     """An edit that the server offers."""
 
     text: str
-    range: lsp.Range
+    range: Range
     text_document: lsp.VersionedDocument
 
 
@@ -50,13 +51,13 @@ class NextEditClient:
     async def open(self, path: Path, text: str) -> None:
         """Open a document, in place of the one before."""
         if self._uri:
-            await self._rpc.notify("textDocument/didClose", lsp.DidClose(lsp.Document(self._uri)))
+            await self._rpc.notify("textDocument/didClose", lsp.DidClose(Document(self._uri)))
         self.text, self._uri, self._version, self._offset = text, path.as_uri(), 1, 0
         await self._rpc.notify("textDocument/didOpen", lsp.DidOpen(lsp.DocumentItem(self._uri, "", 1, text)))
 
     async def change(self, change: Change) -> None:
         """Change the document."""
-        place = lsp.Range(self._position(change.start), self._position(change.end))
+        place = Range(self._position(change.start), self._position(change.end))
         self._version += 1
         document = lsp.VersionedDocument(self._uri, self._version)
         await self._rpc.notify(
@@ -86,11 +87,11 @@ class NextEditClient:
         start, end = self._at(edit.range.start), self._at(edit.range.end)
         return self.text[:start] + edit.text + self.text[end:], took
 
-    def _position(self, offset: int) -> lsp.Position:
+    def _position(self, offset: int) -> Position:
         line = self.text.count("\n", 0, offset)
-        return lsp.Position(line, offset - (self.text.rfind("\n", 0, offset) + 1))
+        return Position(line, offset - (self.text.rfind("\n", 0, offset) + 1))
 
-    def _at(self, position: lsp.Position) -> int:
+    def _at(self, position: Position) -> int:
         start = 0
         for _ in range(position.line):
             start = self.text.index("\n", start) + 1

@@ -31,7 +31,7 @@ from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import LanguageServerError
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillOptions
-from lsp_server.bulk_messages import BULK_EDIT, BulkAction, BulkEditParams
+from lsp_server.wire import BULK_EDIT, BulkAction, BulkEditParams
 
 _EXAMPLE = "import os\n\nos.path.join(a, b)\n"
 _TYPED = ", c"

@@ -82,8 +82,8 @@ async def type_together(model: str, counts: list[int], keys: int) -> list[Editor
     first = await connect_or_start(options, "midspan-bench")
     clients = [first]
     try:
-        spans = _files(max(counts))
-        fills = [_fills_of(span, first.welcome.model, keys) for span in spans]
+        spans = files_of(max(counts))
+        fills = [fills_of(span, first.welcome.model, keys) for span in spans]
         while len(clients) < max(counts):
             clients.append(await connect_or_start(options, "midspan-bench"))
         await _together(clients[:1], [fills[0][:5]])  # The first fills warm up and do not count.
@@ -124,14 +124,14 @@ def _slowest(editors: list[_Editor]) -> float:
     return math.inf if median == math.inf else of_each[-1] / median
 
 
-def _files(count: int) -> list[Span]:
+def files_of(count: int) -> list[Span]:
     """Return lines of real code to type, in the middle of `count` modules of the standard library."""
     paths = sorted(Path(statistics.__file__).parent.glob("*.py"), key=lambda path: path.stat().st_size)
     spans = [span for path in paths[len(paths) // 3 :] if (span := middle_line(path)) is not None]
     return spans[:: len(spans) // count][:count]
 
 
-def _fills_of(span: Span, model: ModelInfo, keys: int) -> list[Fill]:
+def fills_of(span: Span, model: ModelInfo, keys: int) -> list[Fill]:
     """Return what the language server asks at each key; the text is typed again from its start when it ends."""
     documents, uri, fills = Documents(), span.path.as_uri(), list[Fill]()
     while len(fills) < keys:

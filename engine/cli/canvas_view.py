@@ -4,7 +4,7 @@ from rich.console import Group
 from rich.text import Text
 
 from engine.cli.cursor import Cursor
-from engine.cli.lsp_messages import FillAnswer
+from engine.protocol.editor_messages import FillResult
 from engine.protocol.origin_text import origin_line, source_line
 
 MASK, APART = "░", "▒"
@@ -23,7 +23,7 @@ def canvas_text(canvas: list[str | None]) -> Text:
     return Text.assemble(start, *((MASK if token is None else APART, _MASKED) for token in canvas[first:]))
 
 
-def answer_text(answer: FillAnswer) -> Text:
+def answer_text(answer: FillResult) -> Text:
     """Return the fill of an answer, or "(nothing)" if it is empty."""
     return Text(answer.text, _FILL) if answer.text else Text("(nothing)", "italic yellow")
 
@@ -49,7 +49,7 @@ def in_context(cursor: Cursor, start: int, end: int, middle: Text) -> Text:
     return Text("\n").join(numbered)
 
 
-def summary(answer: FillAnswer) -> Text:
+def summary(answer: FillResult) -> Text:
     """Return one line with the time, the steps and the confidence of a fill."""
     ms = answer.ms
     parts = [
@@ -64,14 +64,14 @@ def summary(answer: FillAnswer) -> Text:
     return Text(" · ".join(parts), "cyan")
 
 
-def filled_view(cursor: Cursor, answer: FillAnswer) -> Group:
+def filled_view(cursor: Cursor, answer: FillResult) -> Group:
     """Return the filled hole in its context, and its summary below."""
     start = cursor.offset(answer.range.start.line, answer.range.start.character)
     end = cursor.offset(answer.range.end.line, answer.range.end.character)
     return Group(in_context(cursor, start, end, answer_text(answer)), summary(answer))
 
 
-def origins_view(answer: FillAnswer) -> Text:
+def origins_view(answer: FillResult) -> Text:
     """Return where the text came from: a line about all of it, and one for each origin."""
     lines = [Text(source_line(answer.text, answer.source, answer.origins), _FILL)]
     lines += [Text(f"  {origin_line(origin)}") for origin in answer.origins]

@@ -14,9 +14,10 @@ from engine.cli.canvas_view import canvas_text, filled_view, in_context, origins
 from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillAnswer, FillOptions, FillProgress
+from engine.cli.lsp_messages import FillOptions
 from engine.cli.options import AsJson, OptionalModel, OptionalPrecision
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import FillProgress, FillResult
 from engine.protocol.messages import RuleName
 
 # A denoising step takes a few milliseconds, too fast to see. The animation is slower; the printed times are the real
@@ -104,7 +105,7 @@ class _Animation:
                 await asyncio.sleep(_FRAME_SECONDS)
 
 
-async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, animation: _Animation | None) -> FillAnswer:
+async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, animation: _Animation | None) -> FillResult:
     async with session:
         await session.open(cursor.path, cursor.text)
         if animation is None or not out.is_terminal:
@@ -118,7 +119,7 @@ async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, anima
             await player
 
 
-def _fields(answer: FillAnswer) -> dict[str, object]:
+def _fields(answer: FillResult) -> dict[str, object]:
     ms = answer.ms
     return {
         "text": answer.text,
@@ -131,5 +132,5 @@ def _fields(answer: FillAnswer) -> dict[str, object]:
     }
 
 
-def _why(answer: FillAnswer) -> dict[str, object]:
+def _why(answer: FillResult) -> dict[str, object]:
     return {"source": answer.source, "origins": [attrs.asdict(origin) for origin in answer.origins]}

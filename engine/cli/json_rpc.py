@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import attrs
 import cattrs
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import wire_names
 
 _T = TypeVar("_T")
 _EXIT_SECONDS = 5.0
@@ -27,23 +28,15 @@ class LanguageServerError(MidspanError):
     code = "language-server"
 
 
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
-
-
 def _lsp_converter() -> cattrs.Converter:
     """Return a converter with camelCase keys that omits fields with their default value."""
     converter = cattrs.Converter(detailed_validation=False)
-
-    def overrides(cls: type[Any]) -> dict[str, Any]:
-        return {field.name: override(rename=_camel(field.name)) for field in attrs.fields(cls)}
-
+    converter.register_structure_hook(str | int, lambda value, _: value)
     converter.register_unstructure_hook_factory(
-        attrs.has, lambda cls: make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True, **overrides(cls))
+        attrs.has, lambda cls: make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True, **wire_names(cls))
     )
     converter.register_structure_hook_factory(
-        attrs.has, lambda cls: make_dict_structure_fn(cls, converter, **overrides(cls))
+        attrs.has, lambda cls: make_dict_structure_fn(cls, converter, **wire_names(cls))
     )
     return converter
 

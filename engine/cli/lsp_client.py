@@ -11,9 +11,21 @@ from engine.cli import lsp_messages as lsp
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import JsonRpc, LanguageServerError
 from engine.client.trusted_hosts import trust_for_now
+from engine.protocol.editor_messages import (
+    FILL,
+    FILL_PROGRESS,
+    SHOW_STATUS,
+    Document,
+    FillParams,
+    FillProgress,
+    FillResult,
+    Position,
+    Range,
+    StatusReport,
+)
 
 _PROGRESS_TOKEN = "midspan-cli"
-OnCanvas = Callable[[lsp.FillProgress], None]
+OnCanvas = Callable[[FillProgress], None]
 
 
 class LspSession:
@@ -89,31 +101,31 @@ class LspSession:
         """Close a document."""
         uri = _uri(path)
         del self._versions[uri]
-        await self.rpc.notify("textDocument/didClose", lsp.DidClose(lsp.Document(uri)))
+        await self.rpc.notify("textDocument/didClose", lsp.DidClose(Document(uri)))
 
     async def type_text(self, cursor: Cursor, text: str) -> None:
         """Insert `text` at the cursor. `cursor.text` is the document before that."""
         uri = _uri(cursor.path)
         self._versions[uri] += 1
         position = _position(cursor)
-        change = lsp.ContentChange(text, lsp.Range(position, position))
+        change = lsp.ContentChange(text, Range(position, position))
         document = lsp.VersionedDocument(uri, self._versions[uri])
         await self.rpc.notify("textDocument/didChange", lsp.DidChange(document, [change]))
 
     async def suggest(self, cursor: Cursor) -> list[lsp.InlineItem]:
         """Request an inline completion as an editor does while its user types. Return [] for no suggestion."""
-        params = lsp.InlineCompletion(lsp.Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
+        params = lsp.InlineCompletion(Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
         return (await self.rpc.request("textDocument/inlineCompletion", params, lsp.InlineList)).items
 
-    async def fill(self, cursor: Cursor, options: lsp.FillOptions, on_canvas: OnCanvas | None = None) -> lsp.FillAnswer:
+    async def fill(self, cursor: Cursor, options: lsp.FillOptions, on_canvas: OnCanvas | None = None) -> FillResult:
         """Fill the hole at the cursor. If the engine is not running, wait for its start.
 
         Raises LanguageServerError with the server's error line.
         """
         if on_canvas is not None:
-            self.rpc.listen("midspan/fillProgress", lsp.FillProgress, on_canvas)
-        params = lsp.FillRequest(
-            lsp.Document(_uri(cursor.path)),
+            self.rpc.listen(FILL_PROGRESS, FillProgress, on_canvas)
+        params = FillParams(
+            Document(_uri(cursor.path)),
             _position(cursor),
             rule=options.rule,
             steps=options.steps,
@@ -121,15 +133,15 @@ class LspSession:
             progress_token=None if on_canvas is None else _PROGRESS_TOKEN,
             explain=options.explain,
         )
-        return await self.rpc.request("midspan/fill", params, lsp.FillAnswer)
+        return await self.rpc.request(FILL, params, FillResult)
 
-    async def status(self) -> lsp.StatusReport:
+    async def status(self) -> StatusReport:
         """Return the server's counts of this session and the engine's status."""
-        return await self.rpc.request("workspace/executeCommand", lsp.Command("midspan.status"), lsp.StatusReport)
+        return await self.rpc.request("workspace/executeCommand", lsp.Command(SHOW_STATUS), StatusReport)
 
 
-def _position(cursor: Cursor) -> lsp.Position:
-    return lsp.Position(cursor.line, cursor.character)
+def _position(cursor: Cursor) -> Position:
+    return Position(cursor.line, cursor.character)
 
 
 def _uri(path: Path) -> str:

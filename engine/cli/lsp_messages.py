@@ -1,29 +1,14 @@
-"""The messages of the Language Server Protocol, and midspan/fill, that the command line and the benchmarks use."""
+"""What of the Language Server Protocol the command line and the benchmarks send and read.
+
+Midspan's own messages are in engine/protocol/editor_messages.py, for this client and the server.
+"""
 
 from typing import Literal
 
 import attrs
 
-from engine.protocol.messages import Finish, Origin, RuleName, SourceName, Status, Timings
-
-
-@attrs.frozen
-class Position:
-    """A position in a text, 0-based. `character` counts in the agreed position encoding."""
-
-    line: int
-    character: int
-
-
-@attrs.frozen
-class Range:
-    start: Position
-    end: Position
-
-
-@attrs.frozen
-class Document:
-    uri: str
+from engine.protocol.editor_messages import Document, Position, Range
+from engine.protocol.messages import RuleName
 
 
 @attrs.frozen
@@ -139,58 +124,7 @@ class FillOptions:
 
 
 @attrs.frozen
-class FillRequest:
-    """The params of midspan/fill: a position and the FillOptions. The server reports progress if there is a token."""
-
-    text_document: Document
-    position: Position
-    rule: RuleName | None = None
-    steps: int | None = None
-    budget_ms: float | None = None
-    progress_token: str | None = None
-    explain: bool = False
-
-
-@attrs.frozen
-class FillAnswer:
-    """The result of midspan/fill. The shaped `text` replaces `range`. `tokens` are the model's, before shaping."""
-
-    text: str
-    tokens: list[str]
-    steps: int
-    finish: Finish
-    confidence: float
-    rule: RuleName
-    context_tokens: int
-    cached_tokens: int
-    ms: Timings
-    model: str
-    range: Range
-    source: SourceName = "model"
-    origins: list[Origin] = attrs.field(factory=list)
-
-
-@attrs.frozen
-class FillProgress:
-    """The canvas after a denoising step; None is a mask."""
-
-    token: str
-    step: int
-    canvas: list[str | None]
-
-
-@attrs.frozen
 class Command:
     """The params of workspace/executeCommand for a command without arguments."""
 
     command: str
-
-
-@attrs.frozen
-class StatusReport:
-    """The result of midspan.status. Of the requests, `asked` went to the engine and `reused` did not need it."""
-
-    asked: int
-    reused: int
-    shown: int
-    engine: Status | None

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from engine.cli import model_sheet
 from engine.cli.console import FAILED, err, leave, out
+from engine.cli.gguf_sheet import found_as_json, gguf_of, gguf_sheet, show_gguf, show_other_models
 from engine.cli.model_sheet import ModelSheet, count_of
 from engine.cli.options import AsJson
 from engine.cli.pull_view import PullLines, PullView
@@ -24,13 +25,17 @@ from engine.library.answer_time import DEFAULT_BUDGET_MS, answering_devices, ans
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, choose, chosen_model
 from engine.library.device_memory import device_memories, gigabytes
+from engine.library.gguf_file import is_gguf
+from engine.library.other_programs import other_models
 from engine.library.resolve import folder_of
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
 
 _INTERRUPTED = 130
 Name = Annotated[str, typer.Argument(help="A name from `midspan models list`.")]
-NameOrFolder = Annotated[str, typer.Argument(help="A name from `midspan models list`, or a model's folder.")]
+NameOrFolder = Annotated[
+    str, typer.Argument(help="A name from `midspan models list`, a GGUF file, or a model's folder.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -44,9 +49,11 @@ def list_models(as_json: AsJson = False) -> None:
     with err.status("measuring this machine"):
         memories = device_memories()
     if as_json:
-        typer.echo(json.dumps([model_sheet.as_json(sheet, memories) for sheet in sheets]))
+        others = [found_as_json(model) for model in other_models()]
+        typer.echo(json.dumps([*(model_sheet.as_json(sheet, memories) for sheet in sheets), *others]))
         return
     out.print(_table(sheets))
+    show_other_models(other_models())
     known = [sheet.catalog_entry for sheet in sheets if sheet.catalog_entry is not None]
     for device in answering_devices(memories):
         out.print(answers_on(device, known), soft_wrap=True)
@@ -78,6 +85,11 @@ def info(
 ) -> None:
     """Show the facts about a model, and in which precisions it fits this machine. Nothing is loaded."""
     try:
+        if (path := gguf_of(model)) is not None:
+            if verify:
+                raise ModelError(f"{path.name} was not pulled, so there are no checksums to compare with")
+            show_gguf(gguf_sheet(path), as_json)
+            return
         sheet = model_sheet.sheet_of(model)
         if verify:
             _verify(sheet)
@@ -141,7 +153,9 @@ def use(model: NameOrFolder) -> None:
     before = chosen_model().model
     try:
         folder = folder_of(model)
-        if not (folder / "config.json").is_file():
+        if is_gguf(folder):
+            gguf_sheet(folder)  # raises where it could not be run
+        elif not (folder / "config.json").is_file():
             raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
         has_name = model == EMBEDDED or store.is_pulled(model)
         chosen = model if has_name else str(folder.resolve())

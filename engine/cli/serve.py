@@ -1,10 +1,13 @@
 """`midspan serve`: the engine over HTTP, for the plugins of others."""
 
 import asyncio
+import importlib.util
 import logging
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +16,16 @@ from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.lsp_messages import FillOptions
 from engine.cli.options import Model, Precision
+from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions
 from engine.client.trusted_hosts import trust_for_now
 from engine.errors import MidspanError, ModelError
 from engine.library.chosen_model import DEFAULT
+from engine.library.extras import CLUSTER, how_to_install
 from engine.protocol.messages import ModelInfo
+
+if TYPE_CHECKING:
+    from engine.cluster.replica_links import ReplicaLinks
 
 
 def serve(
@@ -38,12 +46,25 @@ def serve(
     certificate: Annotated[Path | None, typer.Option(help="A PEM file with the certificate, for HTTPS.")] = None,
     key: Annotated[Path | None, typer.Option(help="A PEM file with the certificate's key.")] = None,
     log: Annotated[bool, typer.Option("--log", help="Write a line of JSON for each request to stderr.")] = False,
+    replicas: Annotated[
+        int,
+        typer.Option(min=0, max=64, help="Engines that Ray keeps (extra `cluster`); 0 is this user's one."),
+    ] = 0,
+    ray: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="A Ray cluster to join; by default one starts here.")
+    ] = "",
+    threads: Annotated[int, typer.Option(min=0, help="Threads of each replica; 0 shares the cores among them.")] = 0,
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs of each replica, which can be a part of one.")] = 0.0,
     model: Model = DEFAULT,
     precision: Precision = "auto",
 ) -> None:
     """Serve suggestions over HTTP, as llama.cpp, OpenAI, Mistral, Ollama and Tabby do: docs/http.md."""
     # The server's packages load only here.
+    from engine.cli.next_edit import NextEdits
+    from engine.cluster.deployment import Replicas, core_of
+    from engine.cluster.replica_links import ReplicaLinks
     from engine.http.access import Limits
+    from engine.http.engine_links import EngineLinks, Links
     from engine.http.server import ServeOptions, rules_of
     from engine.http.server import serve as run
 
@@ -52,6 +73,11 @@ def serve(
     try:
         if (certificate is None) != (key is None):
             raise ModelError("HTTPS needs both --certificate and --key; give the other one too")
+        if replicas and folders:
+            raise ModelError("replicas learn no folder of this machine; editors with midspan+URL send them theirs")
+        # Imported later: Ray reads the environment, with the token of its ports, as it is then.
+        if replicas and importlib.util.find_spec("ray") is None:
+            raise ModelError(f"--replicas needs ray; {how_to_install(CLUSTER)}")
         rules_of(options)
     except MidspanError as error:
         leave(error, BAD_INPUT)
@@ -61,12 +87,49 @@ def serve(
 
     _log_to_stderr(log)
     trust_for_now(model)
+
+    def links_of(on_engine: Callable[[], None]) -> Links:
+        if not replicas:
+            return EngineLinks(EngineOptions(model=model, precision=precision), on_engine)
+        core = core_of(resolve_model(model), replicas, threads, precision)
+        links = ReplicaLinks(Replicas(replicas, core, ray, cpus=core.threads, gpus=gpus))
+        _update_on_hangup(links)
+        return links
+
+    async def run_all() -> None:
+        next_edits = NextEdits()
+        try:
+            await run(links_of, options, _ready, learn, next_edits.find)
+        finally:
+            await next_edits.close()
+
     try:
-        asyncio.run(run(EngineOptions(model=model, precision=precision), options, _ready, learn))
+        asyncio.run(run_all())
     except MidspanError as error:
         leave(error, FAILED)
     except KeyboardInterrupt:
         pass  # how a person ends it
+
+
+def _update_on_hangup(links: "ReplicaLinks") -> None:
+    """Replace the replicas one by one at SIGHUP, as after a change of the model's files."""
+    if sys.platform == "win32":
+        return
+    updating: set[asyncio.Task[None]] = set()
+
+    async def update() -> None:
+        try:
+            await links.update()
+            typer.echo("midspan serve: all replicas are replaced", err=True)
+        except MidspanError as error:
+            typer.echo(f"midspan serve: {error}", err=True)
+
+    def begin() -> None:
+        task = asyncio.create_task(update())
+        updating.add(task)
+        task.add_done_callback(updating.discard)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, begin)
 
 
 async def _learn(folder: Path, model: str, precision: str) -> None:

@@ -18,6 +18,7 @@ import platformdirs
 from engine.errors import EngineUnavailable
 from engine.folders import OWN_NAME
 from engine.library.chosen_model import DEFAULT, EMBEDDED, chosen_model
+from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS
 from engine.library.store import is_pulled
 from engine.protocol.messages import PROTOCOL_VERSION
@@ -88,7 +89,7 @@ def is_loopback(host: str) -> bool:
 
 
 def resolve_model(model: str) -> str:
-    """Return `model` with "default" replaced by the chosen model and a directory by its absolute path.
+    """Return `model` with "default" replaced by the chosen model and a directory or GGUF by its absolute path.
 
     So all clients find the same engine. The name of a pulled model is never read as a directory.
     """
@@ -96,8 +97,8 @@ def resolve_model(model: str) -> str:
         model = chosen_model().model
     if model == EMBEDDED or is_pulled(model):
         return model
-    directory = Path(model).expanduser()
-    return str(directory.resolve()) if directory.is_dir() else model
+    path = Path(model).expanduser()
+    return str(path.resolve()) if path.is_dir() or is_gguf(path) else model
 
 
 def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:

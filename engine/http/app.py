@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 import attrs
 from starlette.applications import Starlette
@@ -22,19 +21,18 @@ from engine import __version__
 from engine.errors import MidspanError
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
-from engine.http.completion import Pieces, answer_of, json_object
-from engine.http.engine_links import EngineLinks
+from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
+from engine.http.connection import BODY_S, WhileThere, read_body
+from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.problem import ClientGone, Problem, problem_of
+from engine.http.team import Team, scope_of
+from engine.http.zeta import written
 from engine.protocol.messages import Fill, Filled, Progress
+from engine.remote.connection import MIND_HEADER
+from engine.remote.team import FILL_PATH, MEMORY_PATH
 
-MOST_BODY_BYTES = 4 * 1024 * 1024
-"""More than a Fill can have."""
-_MOST_READ_BYTES = 4 * MOST_BODY_BYTES
-"""A longer body is not read to its end; the client of a shorter one reads why it is refused."""
-BODY_S = 30.0
-"""Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
 CLIENT_LEFT = 499
 _log = logging.getLogger(__name__)
 access_log = logging.getLogger("midspan.access")
@@ -49,6 +47,15 @@ _DIALECTS = {
 }
 _OPEN_ROUTES = ("/health",)
 """They tell nothing but that the server is there, and ask for no token."""
+
+
+NextEdit = Callable[[Rewriting], Awaitable[str | None]]
+"""Returns a region with the user's last edit repeated once; None where there is nothing to repeat."""
+
+
+async def no_next_edit(_: Rewriting) -> str | None:
+    """Repeat nothing."""
+    return None
 
 
 @attrs.frozen
@@ -74,11 +81,14 @@ class _Visit:
 class App:
     """An ASGI application over one engine."""
 
-    def __init__(self, links: EngineLinks, rules: Rules) -> None:
-        self._links, self._rules = links, rules
+    def __init__(self, links: Links, rules: Rules, next_edit: NextEdit = no_next_edit) -> None:
+        """`next_edit` repeats the user's last edit in a region that a client wants rewritten."""
+        self._links, self._rules, self._next_edit = links, rules, next_edit
         self._shares = Shares(rules.limits)
+        self._team = Team(links)
         self.metrics = Metrics()
         routes = [Route(path, _Completion(self, dialect), methods=["POST"]) for path, dialect in _DIALECTS.items()]
+        routes += [Route(path, _Frames(self, path), methods=["POST"]) for path in (FILL_PATH, MEMORY_PATH)]
         routes += [
             Route("/health", self._health, methods=["GET"]),
             Route("/props", self._json(lambda: llamacpp.props(links.model, __version__)), methods=["GET"]),
@@ -137,34 +147,64 @@ class App:
         except Problem as problem:
             await _refuse(problem, refusal_of(scope["path"]), scope, receive, send)
 
+    async def answer_frames(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of a language server, in the frames of its own protocol."""
+        visit: _Visit = scope["state"]["visit"]
+        try:
+            body = await read_body(scope, receive)
+            async with WhileThere(receive):
+                if path == FILL_PATH:
+                    mind, answer = await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit))
+                else:
+                    mind, answer = await self._team.remember(visit.owner, body)
+        except ClientGone:
+            visit.status = CLIENT_LEFT
+            return
+        except Exception as error:
+            await _refuse(_problem_of(error), llamacpp.refusal, scope, receive, send)
+            return
+        headers = {MIND_HEADER: mind}
+        await Response(answer, headers=headers, media_type="application/msgpack")(scope, receive, send)
+
     async def complete(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a text in its dialect."""
         visit: _Visit = scope["state"]["visit"]
         try:
             body = await read_body(scope, receive)
             exchange = dialect.open(json_object(body), self._served())
-            if exchange.asked.stream:
+            asked, media_type = exchange.asked, "application/json"
+            if asked.stream and asked.rewriting is None:
                 await self._stream(exchange, dialect.refusal, receive, send, visit)
                 return
-            async with _WhileThere(receive):
-                filled = await self._fill(exchange.asked.fill, visit)
-            answer = to_json(exchange.whole(answer_of(exchange.asked, filled)))
+            async with WhileThere(receive):
+                if asked.rewriting is not None:
+                    texts = await self._rewrite(asked, asked.rewriting, visit)
+                else:
+                    texts = answer_of(asked, await self._fill(asked.fill, visit))
+            if asked.stream:
+                answer, media_type = exchange.end(texts, texts.texts[0].text), exchange.stream_type
+            else:
+                answer = to_json(exchange.whole(texts))
         except ClientGone:
             visit.status = CLIENT_LEFT
             return
-        except MidspanError as error:
-            await _refuse(problem_of(error), dialect.refusal, scope, receive, send)
+        except Exception as error:
+            await _refuse(_problem_of(error), dialect.refusal, scope, receive, send)
             return
-        except Exception as error:  # our own mistake must not show code, neither to the client nor in a log
-            _log.error("a request failed: %s", _place_of(error))
-            await _refuse(
-                Problem(500, "the server failed on this request; see its log"), dialect.refusal, scope, receive, send
-            )
-            return
-        await Response(answer, media_type="application/json")(scope, receive, send)
+        await Response(answer, media_type=media_type)(scope, receive, send)
+
+    async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
+        """Rewrite a region: repeat the user's last edit in it, or else fill at the cursor."""
+        region = await self._next_edit(rewriting)
+        if region is not None:
+            return Answer([written(asked, region)], NOTHING_FILLED)
+        filled = await self._fill(asked.fill, visit)
+        text = filled.candidates[0].text if filled.candidates else ""
+        return Answer([written(asked, rewriting.filled(text))], filled)
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
-        filled = await self._links.fill(visit.owner, fill, on_progress)
+        owner = visit.owner
+        filled = await self._links.fill(owner, attrs.evolve(fill, scope=scope_of(owner)), on_progress)
         visit.filled = filled
         self.metrics.filled(filled)
         return filled
@@ -188,7 +228,7 @@ class App:
             async with asyncio.timeout(BODY_S):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
 
-        async with _WhileThere(receive):
+        async with WhileThere(receive):
             filling = asyncio.create_task(
                 self._fill(asked.fill, visit, lambda progress: canvases.put_nowait(progress.canvas))
             )
@@ -251,62 +291,14 @@ class _Completion:
         await self._app.complete(self._dialect, scope, receive, send)
 
 
-class _WhileThere:
-    """Runs its body while the client is there. If the client closes, the body is cancelled and ClientGone raised.
+class _Frames:
+    """The ASGI endpoint of a path for language servers."""
 
-    Send the end of the answer after it: then uvicorn reports the connection as closed too.
-    """
+    def __init__(self, app: App, path: str) -> None:
+        self._app, self._path = app, path
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._gone = False
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.current_task()
-        self._watcher = asyncio.create_task(self._watch())
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._watcher.cancel()
-        if not self._gone:
-            return
-        assert self._task is not None
-        if kind is not asyncio.CancelledError:  # the body ended before it saw the cancel, which is still under way
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(0)
-        self._task.uncancel()
-        raise ClientGone from None
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._gone = True
-        assert self._task is not None
-        self._task.cancel()
-
-
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return a request's body. Raises Problem for one that is too long or too slow, ClientGone for half a one."""
-    announced = int(dict(scope["headers"]).get(b"content-length", b"0"))
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(BODY_S):
-            more = True
-            while more and max(size, announced) <= _MOST_READ_BYTES:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                piece = message.get("body", b"")
-                size += len(piece)
-                if size <= MOST_BODY_BYTES:
-                    body += piece
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise Problem(408, f"the body did not come within {BODY_S:.0f} s; send it whole") from None
-    if more or size > MOST_BODY_BYTES:
-        raise Problem(413, f"the body is too long; at most {MOST_BODY_BYTES} bytes are allowed")
-    return bytes(body)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app.answer_frames(self._path, scope, receive, send)
 
 
 def refusal_of(path: str) -> Refusal:
@@ -341,6 +333,14 @@ async def _said(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     body = to_json(refusal_of(request.scope["path"])(error))
     return Response(body, error.status, media_type="application/json")
+
+
+def _problem_of(error: Exception) -> Problem:
+    """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
+    if isinstance(error, MidspanError):
+        return problem_of(error)
+    _log.error("a request failed: %s", _place_of(error))
+    return Problem(500, "the server failed on this request; see its log")
 
 
 def _place_of(error: Exception) -> str:

@@ -9,7 +9,7 @@ import cattrs
 
 from engine.http.problem import Problem
 from engine.json_file import parse_json
-from engine.protocol.messages import Candidate, Extent, Fill, Filled, Snippet
+from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
 from engine.protocol.strict_converter import strict_converter
 from engine.server.limits import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS
 
@@ -18,6 +18,10 @@ DEFAULT_BUDGET_MS = 10_000.0
 MOST_TOKENS = 2048
 MOST_CHOICES = 8
 DEFAULT_TOKENS = 64
+UNBOUNDED_TOKENS = 128
+"""For the negative numbers by which llama.cpp's and Ollama's clients ask for a text "until the model ends"."""
+NAME = "midspan"
+"""The name under which any model is served, whatever its own is."""
 _MOST_STOPS, _MOST_STOP_CHARACTERS = 32, 256
 
 _NEARLY_GREEDY = 0.3
@@ -28,13 +32,37 @@ _Request = TypeVar("_Request")
 
 
 @attrs.frozen
+class Rewriting:
+    """A region of a file that a client wants back, rewritten; `above` and `below` are the text around it.
+
+    `cursor` is the offset of the cursor in `region`. `latest` has the hunks of the newest edit of this file, as a diff
+    without its head; "" if there was none.
+    """
+
+    path: str
+    above: str
+    region: str
+    below: str
+    cursor: int
+    latest: str = ""
+
+    def filled(self, text: str) -> str:
+        """Return the region with a text at the cursor."""
+        return self.region[: self.cursor] + text + self.region[self.cursor :]
+
+
+@attrs.frozen
 class Asked:
-    """A completion as a dialect asks for it. `indent` ends the text before a further line that is indented less."""
+    """A completion as a dialect asks for it. `indent` ends the text before a further line that is indented less.
+
+    With `rewriting` the client wants a region back, in which the fill is one possible edit.
+    """
 
     fill: Fill
     stops: tuple[str, ...] = ()
     stream: bool = False
     indent: int = 0
+    rewriting: Rewriting | None = None
 
 
 @attrs.frozen
@@ -58,6 +86,10 @@ class Answer:
 
     texts: list[Written]
     filled: Filled
+
+
+NOTHING_FILLED = Filled(0, [], 0, "default", 0, 0, Timings(0.0, 0.0, 0.0, 0.0))
+"""For an answer in which no model had a part."""
 
 
 def _strings(value: Any, _: object) -> list[str]:
@@ -142,6 +174,21 @@ def temperature_of(value: float | None) -> float:
     """
     temperature = bounded("temperature", value, 0.0, 0.0, 2.0)
     return temperature if temperature > _NEARLY_GREEDY else 0.0
+
+
+def top_p_of(value: float | None) -> float:
+    """Return the share of a fill's drawn tokens. 0, which some clients send, means the least. Raises Problem."""
+    return max(0.01, bounded("top_p", value, 0.95, 0.0, 1.0))
+
+
+def seed_of(value: int | None) -> int:
+    """Return the seed of a fill; a negative one counts as its unsigned number. Raises Problem."""
+    return int(bounded("seed", value, 0, -(2**63), 2**64 - 1)) & (2**63 - 1)
+
+
+def names_of(model: ModelInfo) -> list[str]:
+    """Return the names under which a model is served, ours first."""
+    return list(dict.fromkeys((NAME, model.name)))
 
 
 def one_prompt(prompt: list[str], name: str = "prompt") -> str:

@@ -1,17 +1,58 @@
-"""The connections to the engine, one for each token, so that the engine takes turns between their owners."""
+"""The way from the HTTP server to what fills: the engine of this user, with a connection for each token.
+
+So the engine takes turns between the owners of tokens. `engine/cluster` has another way, to many engines.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import attrs
 
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import EngineUnavailable
-from engine.protocol.memory_messages import MemoryStatus
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryUpdated
 from engine.protocol.messages import Fill, Filled, ModelInfo, Progress, Status
 
 START_S = 60.0
 """A request waits so long for an engine that starts; the start itself goes on."""
 _CLIENT = "midspan-serve"
+
+
+MemoryAnswer = MemoryUpdated | MemoryStatus
+
+
+class Links(Protocol):
+    """What the HTTP server asks."""
+
+    async def start(self) -> ModelInfo:
+        """Connect, and return the model. Raises MidspanError."""
+        ...
+
+    @property
+    def model(self) -> ModelInfo:
+        """The model that answered last. There is one after `start`."""
+        ...
+
+    async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+        """Have a hole filled for an owner. If the waiting task is cancelled, so is the fill. Raises MidspanError."""
+        ...
+
+    async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
+        """Change or count the memory of one workspace, in this order. Raises MidspanError."""
+        ...
+
+    def mind_of(self, owner: str, workspace: str) -> str:
+        """Return an opaque name of the memory that an owner's workspace has now: another name knows nothing yet."""
+        ...
+
+    async def status(self) -> tuple[Status, MemoryStatus]:
+        """Return the state of all engines and of their memories. Raises MidspanError."""
+        ...
+
+    async def close(self) -> None:
+        """End all connections, and with them their fills."""
 
 
 class EngineLinks:
@@ -44,6 +85,15 @@ class EngineLinks:
         except EngineUnavailable:
             return await (await self._client(owner)).fill(fill, on_progress)
 
+    async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
+        """Change or count the memory of a workspace. Raises MidspanError."""
+        client = await self._client(owner)
+        return list(await asyncio.gather(*(_remember(client, request) for request in requests)))
+
+    def mind_of(self, owner: str, workspace: str) -> str:
+        """Return the name of the engine that answered last."""
+        return f"{self._pid:x}"
+
     async def status(self) -> tuple[Status, MemoryStatus]:
         """Return the state of the engine and of its memory. Raises MidspanError."""
         client = await self._client("")
@@ -73,6 +123,16 @@ class EngineLinks:
             self._pid = client.welcome.pid
             self._on_engine()
         return client
+
+
+async def _remember(client: EngineClient, request: MemoryRequest) -> MemoryAnswer:
+    if isinstance(request, Learn):
+        await client.learn(request)
+    elif isinstance(request, Forget):
+        await client.forget(request)
+    else:
+        return attrs.evolve(await client.memory_status(request.workspace), id=request.id)
+    return MemoryUpdated(request.id)
 
 
 def _is_lost(link: asyncio.Task[EngineClient]) -> bool:

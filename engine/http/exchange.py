@@ -11,13 +11,12 @@ from typing import Any, Protocol
 
 import attrs
 
-from engine.http.completion import Answer, Asked
+from engine.http.completion import NAME, Answer, Asked, names_of
 from engine.http.problem import Problem
+from engine.http.workspace_text import FolderLines
 from engine.protocol.messages import ModelInfo
 
 EVENTS = "text/event-stream"
-NAME = "midspan"
-"""The name under which any model is served, whatever its own is."""
 
 
 @attrs.frozen
@@ -33,15 +32,20 @@ class Workspaces:
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self.folders = tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
+        self._lines = FolderLines(self.folders if len(self.folders) > 1 else ())
 
-    def place_of(self, path: str) -> Place:
+    def read(self) -> None:
+        """Read the lines of several folders, which takes a while. Call it in a thread."""
+        self._lines.read()
+
+    def place_of(self, path: str, above: str = "", below: str = "") -> Place:
         """Return the place of a request's file; the path can be absolute, relative to a folder, or "".
 
         A request without a path, and one whose path is relative, belongs to the only folder. Where several folders are
-        served, only an absolute path says which one it is.
+        served, it belongs to the one that has its lines.
         """
-        only = self.folders[0] if len(self.folders) == 1 else ""
         if not path or "\0" in path or not PurePath(path).is_absolute():
+            only = self.folders[0] if len(self.folders) == 1 else self._lines.folder_of(above, below)
             return Place(only, path)
         real = os.path.realpath(path)
         inside = [folder for folder in self.folders if real.startswith(folder.rstrip(os.sep) + os.sep)]
@@ -60,7 +64,7 @@ class Served:
 
     def check_name(self, name: str | None, *aliases: str) -> None:
         """Raise Problem for the name of another model. `aliases` are starts of names that mean ours too."""
-        known = (NAME, "default", self.model.name)
+        known = ("default", *names_of(self.model))
         if not name or name.removesuffix(":latest") in known or (aliases and name.startswith(aliases)):
             return
         raise Problem(404, f"the model {name[:80]!r} is not served here; name {NAME!r} or {self.model.name!r}")

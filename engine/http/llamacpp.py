@@ -11,6 +11,7 @@ from engine.http.completion import (
     DEFAULT_BUDGET_MS,
     MOST_CHOICES,
     MOST_TOKENS,
+    UNBOUNDED_TOKENS,
     Answer,
     Asked,
     Strings,
@@ -19,16 +20,16 @@ from engine.http.completion import (
     extent_of,
     one_prompt,
     read_request,
+    seed_of,
     stops_of,
     temperature_of,
+    top_p_of,
     within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Served, event
 from engine.http.problem import Problem
 from engine.protocol.messages import Fill, ModelInfo, Snippet
 
-_UNBOUNDED_TOKENS = 128
-"""For n_predict -1, which means "until the model ends"."""
 _READ_MS = 10_000.0
 """For a request that only warms: its client does not wait, so the time that it names is for nothing."""
 
@@ -107,22 +108,23 @@ class _Infill:
         self._model = served.model
         tokens = bounded("n_predict", request.n_predict, -1, -1, MOST_TOKENS)
         self._only_reads = tokens == 0
-        place = served.workspaces.place_of("")
+        prefix = request.input_prefix + one_prompt(request.prompt)
+        place = served.workspaces.place_of("", prefix, request.input_suffix)
         # The newest text comes last in input_extra, next to the code; for the engine the most important is first.
         extra = [Snippet(each.filename or "", each.text) for each in reversed(request.input_extra) if each.text]
         stops = stops_of(request.stop)
         fill = Fill(
             id=0,
-            prefix=request.input_prefix + one_prompt(request.prompt),
+            prefix=prefix,
             suffix=request.input_suffix,
             snippets=within_limits(extra),
             extent=extent_of(stops),
-            max_tokens=int(tokens) if tokens > 0 else _UNBOUNDED_TOKENS,
+            max_tokens=int(tokens) if tokens > 0 else UNBOUNDED_TOKENS,
             budget_ms=_READ_MS if self._only_reads else self._budget_ms(),
             candidates=int(bounded("n_cmpl", request.n_cmpl, 1, 1, MOST_CHOICES)),
             temperature=temperature_of(request.temperature),
-            top_p=bounded("top_p", request.top_p, 0.95, 0.01, 1.0),
-            seed=max(0, int(bounded("seed", request.seed, 0, -1, 2**63 - 1))),
+            top_p=top_p_of(request.top_p),
+            seed=seed_of(request.seed),
             workspace=place.workspace,
             ahead=self._only_reads,
             only_read=self._only_reads,

@@ -10,6 +10,8 @@ from engine.protocol.messages import Snippet
 from engine.remote.prompt import ALL_TAGS, FimTags
 
 _CODESTRAL = FimTags("[PREFIX]", "[SUFFIX]", "")
+_GLM = FimTags("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>")
+_SEED = FimTags("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>")
 _FILE_MARKS = ("<|file_sep|>", "<file_sep>", "<filename>")
 
 
@@ -25,7 +27,7 @@ class Parts:
 
 def parts_of(prompt: str) -> Parts:
     """Return the parts of a prompt with tags of any known family; a prompt without tags is all prefix."""
-    for tags in (*ALL_TAGS, _CODESTRAL):
+    for tags in (*ALL_TAGS, _GLM, _SEED, _CODESTRAL):
         if (parts := _parts(prompt, tags)) is not None:
             return parts
     return Parts(prompt, "")

@@ -8,23 +8,25 @@ import attrs
 from engine.http.completion import (
     DEFAULT_BUDGET_MS,
     MOST_TOKENS,
+    UNBOUNDED_TOKENS,
     Answer,
     Asked,
     Strings,
     bounded,
     extent_of,
+    names_of,
     read_request,
+    seed_of,
     stops_of,
     temperature_of,
+    top_p_of,
     within_limits,
 )
-from engine.http.exchange import NAME, Dialect, Served, to_json
+from engine.http.exchange import Dialect, Served, to_json
 from engine.http.markers import Parts, parts_of
 from engine.http.problem import Problem
 from engine.protocol.messages import Fill, ModelInfo
 
-_UNBOUNDED_TOKENS = 128
-"""For num_predict -1 and -2, which mean "until the model ends" and "until the context is full"."""
 _NS = 1_000_000
 
 
@@ -56,7 +58,7 @@ class _Generation:
         served.check_name(request.model)
         options, prompt = request.options or _Options(), request.prompt or ""
         parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-        place = served.workspaces.place_of(parts.path)
+        place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
         tokens = int(bounded("num_predict", options.num_predict, -1, -2, MOST_TOKENS))
         stops = stops_of(options.stop)
         only_reads = not prompt and not request.suffix  # as for loading the model
@@ -67,11 +69,11 @@ class _Generation:
             path=place.path,
             snippets=within_limits(parts.snippets),
             extent=extent_of(stops),
-            max_tokens=tokens if tokens > 0 else _UNBOUNDED_TOKENS,
+            max_tokens=tokens if tokens > 0 else UNBOUNDED_TOKENS,
             budget_ms=DEFAULT_BUDGET_MS,
             temperature=temperature_of(options.temperature),
-            top_p=max(0.01, bounded("top_p", options.top_p, 0.95, 0.0, 1.0)),
-            seed=int(bounded("seed", options.seed, 0, -(2**63), 2**63 - 1)) & (2**63 - 1),
+            top_p=top_p_of(options.top_p),
+            seed=seed_of(options.seed),
             workspace=place.workspace,
             only_read=only_reads,
             ahead=only_reads,
@@ -120,7 +122,7 @@ GENERATE = Dialect(_Generation, refusal)
 
 def tags(model: ModelInfo) -> object:
     """Return the answer of /api/tags: the model under our name and under its own."""
-    return {"models": [_tag(name, model) for name in dict.fromkeys((NAME, model.name))]}
+    return {"models": [_tag(name, model) for name in names_of(model)]}
 
 
 def _tag(name: str, model: ModelInfo) -> dict[str, Any]:

@@ -11,22 +11,28 @@ from engine.http.completion import (
     DEFAULT_TOKENS,
     MOST_CHOICES,
     MOST_TOKENS,
+    NAME,
     Answer,
     Asked,
+    Rewriting,
     Strings,
     Written,
     bounded,
     extent_of,
+    names_of,
     one_prompt,
     read_request,
+    seed_of,
     stops_of,
     temperature_of,
+    top_p_of,
     within_limits,
 )
-from engine.http.exchange import EVENTS, NAME, Dialect, Exchange, Served, event
+from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
 from engine.http.markers import Parts, parts_of
 from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
+from engine.http.zeta import ZetaPrompt, read_zeta
 from engine.protocol.messages import Fill, ModelInfo
 
 _DONE = b"data: [DONE]\n\n"
@@ -65,8 +71,8 @@ class _LogProbabilities:
     text_offset: list[int]
 
 
-def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
-    place = served.workspaces.place_of(parts.path)
+def _asked(request: _Request, served: Served, parts: Parts, rewriting: Rewriting | None = None) -> Asked:
+    place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
     stops = stops_of(request.stop)
     seed = request.seed if request.seed is not None else request.random_seed
     fill = Fill(
@@ -80,13 +86,23 @@ def _asked(request: _Request, served: Served, parts: Parts) -> Asked:
         budget_ms=DEFAULT_BUDGET_MS,
         candidates=int(bounded("n", request.n, 1, 1, MOST_CHOICES)),
         temperature=temperature_of(request.temperature),
-        top_p=max(0.01, bounded("top_p", request.top_p, 0.95, 0.0, 1.0)),
-        seed=int(bounded("seed", seed, 0, -(2**63), 2**63 - 1)) & (2**63 - 1),
+        top_p=top_p_of(request.top_p),
+        seed=seed_of(seed),
         workspace=place.workspace,
     )
     if request.stream and fill.candidates > 1:
         raise Problem(400, "n is more than 1 and stream is true; ask for several texts without a stream")
-    return Asked(fill, stops, bool(request.stream))
+    return Asked(fill, stops, bool(request.stream), rewriting=rewriting)
+
+
+def _asked_of_zeta(request: _Request, served: Served, zeta: ZetaPrompt) -> Asked:
+    """The fill is for the cursor. The stops of such a request are about the region, and no text of a fill."""
+    given = zeta.rewriting
+    prefix, suffix = given.above + given.region[: given.cursor], given.region[given.cursor :] + given.below
+    parts = Parts(prefix, suffix, given.path, zeta.snippets)
+    tokens = min(request.max_tokens or DEFAULT_TOKENS, DEFAULT_TOKENS)
+    asked = _asked(attrs.evolve(request, n=1, logprobs=None, max_tokens=tokens), served, parts, given)
+    return attrs.evolve(asked, fill=attrs.evolve(asked.fill, extent="lines"))
 
 
 class _Completion:
@@ -99,8 +115,11 @@ class _Completion:
             raise Problem(400, "echo is not served; leave it out")
         bounded("logprobs", request.logprobs, 0, 0, 5)
         prompt = one_prompt(request.prompt)
-        parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-        self.asked = _asked(request, served, parts)
+        if (zeta := None if request.suffix else read_zeta(prompt)) is not None:
+            self.asked = _asked_of_zeta(request, served, zeta)
+        else:
+            parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
+            self.asked = _asked(request, served, parts)
         self._model = request.model or NAME
         self._id, self._created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
 
@@ -220,8 +239,7 @@ MISTRAL = Dialect(_MistralCompletion, _mistral_refusal)
 
 def models(model: ModelInfo) -> object:
     """Return the answer of /v1/models: the model under our name and under its own."""
-    names = dict.fromkeys((NAME, model.name))
     return {
         "object": "list",
-        "data": [{"id": name, "object": "model", "created": 0, "owned_by": "midspan"} for name in names],
+        "data": [{"id": name, "object": "model", "created": 0, "owned_by": "midspan"} for name in names_of(model)],
     }

@@ -14,7 +14,15 @@ _TYPES = {
     429: "rate_limit_error",
     503: "unavailable_error",
 }
-_STATUSES = {"bad-value": 400, "malformed": 400, "too-large": 413, "busy": 429, "shutting-down": 503, "remote": 502}
+_STATUSES = {
+    "bad-value": 400,
+    "malformed": 400,
+    "unknown-type": 400,
+    "too-large": 413,
+    "busy": 429,
+    "shutting-down": 503,
+    "remote": 502,
+}
 
 
 class Problem(MidspanError):

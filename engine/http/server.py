@@ -14,11 +14,10 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.client.address import is_loopback
-from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
-from engine.http.app import App, Rules
-from engine.http.engine_links import EngineLinks
+from engine.http.app import App, NextEdit, Rules, no_next_edit
+from engine.http.engine_links import Links
 from engine.http.exchange import Workspaces
 from engine.protocol.messages import ModelInfo
 
@@ -59,12 +58,15 @@ def rules_of(options: ServeOptions) -> Rules:
 
 
 async def serve(
-    engine: EngineOptions,
+    links_of: Callable[[Callable[[], None]], Links],
     options: ServeOptions,
     ready: Callable[[str, ModelInfo], None],
     learn: Callable[[Path], Coroutine[Any, Any, None]],
+    next_edit: NextEdit = no_next_edit,
 ) -> None:
     """Serve until a signal ends the process. `ready` is called with the URL once requests are accepted.
+
+    `links_of` makes the way to what fills; it gets what to call for each engine that is met, which knows nothing yet.
 
     `learn` has the engine learn a workspace's folder. It runs in the background, for each engine that is met. Raises
     MidspanError in one line.
@@ -81,10 +83,13 @@ async def serve(
             learning.add(task)
             task.add_done_callback(learning.discard)
 
-    links = EngineLinks(engine, learn_all)
+    links = links_of(learn_all)
     try:
         model = await links.start()
-        await serve_app(App(links, rules), options, listening, lambda url: ready(url, model))
+        reading = asyncio.create_task(asyncio.to_thread(rules.workspaces.read))
+        learning.add(reading)
+        reading.add_done_callback(learning.discard)
+        await serve_app(App(links, rules, next_edit), options, listening, lambda url: ready(url, model))
     finally:
         listening.close()
         ending = list(learning)

@@ -12,8 +12,8 @@ from engine.http.completion import (
     DEFAULT_TOKENS,
     Answer,
     Asked,
-    bounded,
     read_request,
+    seed_of,
     temperature_of,
     within_limits,
 )
@@ -65,7 +65,7 @@ class _Completion:
     def __init__(self, fields: dict[str, Any], served: Served) -> None:
         request = read_request(fields, _Request)
         segments = request.segments
-        place = served.workspaces.place_of(segments.filepath or "")
+        place = served.workspaces.place_of(segments.filepath or "", segments.prefix, segments.suffix or "")
         fill = Fill(
             id=0,
             prefix=segments.prefix,
@@ -77,7 +77,7 @@ class _Completion:
             max_tokens=DEFAULT_TOKENS,
             budget_ms=DEFAULT_BUDGET_MS,
             temperature=temperature_of(request.temperature),
-            seed=int(bounded("seed", request.seed, 0, 0, 2**64 - 1)) & (2**63 - 1),
+            seed=seed_of(request.seed),
             workspace=place.workspace,
         )
         self.asked = Asked(fill)

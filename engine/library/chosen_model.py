@@ -7,6 +7,7 @@ import attrs
 from engine.folders import config_folder
 from engine.json_file import read_json, write_config
 from engine.library import store
+from engine.library.gguf_file import is_gguf
 
 EMBEDDED = "embedded"
 DEFAULT = "default"
@@ -45,7 +46,10 @@ def choose(model: str) -> None:
 
 
 def _is_available(model: str) -> bool:
-    return store.is_pulled(model) or (Path(model).is_absolute() and (Path(model) / "config.json").is_file())
+    if store.is_pulled(model):
+        return True
+    path = Path(model)
+    return path.is_absolute() and ((path / "config.json").is_file() or is_gguf(path))
 
 
 def _path() -> Path:

@@ -1,4 +1,4 @@
-"""What a plain installation lacks: torch for larger models, GPUs and training. Does not import torch."""
+"""What a plain installation lacks: torch for larger models, GPUs, training and teams. Does not import torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,8 @@ from engine.errors import ModelError
 
 MODELS = "models"
 TRAIN = "train"
-_PACKAGES = ("torch", "transformers", "matplotlib")
+CLUSTER = "cluster"
+_PACKAGES = ("torch", "transformers", "matplotlib", "ray")
 
 
 @contextmanager

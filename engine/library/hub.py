@@ -90,7 +90,7 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
     url = f"{constants.ENDPOINT}/api/models/{model.hub}/revision/{quote(revision, safe='')}"
     with hub_errors_explained(model, revision):
         answer = get_session().get(url, params={"blobs": True}, headers=headers(), timeout=TIMEOUT_S)
-        hf_raise_for_status(answer)
+        check_status(answer)
         repository = cattrs.structure(parse_json(answer.content), _Repository)
     files = [
         HubFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else "", file.blobId)
@@ -104,6 +104,14 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
     if not any(file.name == "config.json" for file in files):
         raise ModelError(f"{model.hub} has no config.json; it is not a model that Midspan can load")
     return HubListing(repository.sha, tuple(files))
+
+
+def check_status(answer: httpx2.Response) -> None:
+    """Raise HfHubHTTPError if the hub refused a request. The answer's body may be anything."""
+    try:
+        hf_raise_for_status(answer)
+    except (AttributeError, RecursionError, TypeError, ValueError):  # huggingface_hub expects an object in a body
+        raise HfHubHTTPError(f"status {answer.status_code}", response=answer) from None
 
 
 def headers() -> dict[str, str]:

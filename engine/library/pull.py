@@ -17,13 +17,22 @@ from typing import Protocol
 
 import attrs
 import httpx2
-from huggingface_hub import constants, get_session, hf_hub_url, hf_raise_for_status
+from huggingface_hub import constants, get_session, hf_hub_url
 
 from engine.errors import ModelError
 from engine.file_lock import try_lock
 from engine.library import store
 from engine.library.catalog import CatalogModel
-from engine.library.hub import TIMEOUT_S, HubFile, HubListing, headers, hub_errors_explained, is_temporary, list_files
+from engine.library.hub import (
+    TIMEOUT_S,
+    HubFile,
+    HubListing,
+    check_status,
+    headers,
+    hub_errors_explained,
+    is_temporary,
+    list_files,
+)
 from engine.library.store import ModelRecord, StoredFile
 
 PLAN_FILE = "midspan-pull.json"
@@ -148,7 +157,7 @@ class Puller:
         end = min(start + _PART_BYTES, size)
         part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         with get_session().stream("GET", url, headers=part_headers, timeout=TIMEOUT_S) as response:
-            hf_raise_for_status(response)
+            check_status(response)
             if response.status_code != _HTTP_PARTIAL:  # the server ignores Range and sends the whole file
                 self.progress.advance(-start)
                 start, end = 0, size

@@ -7,12 +7,15 @@ from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import DEFAULT, EMBEDDED, chosen_model
+from engine.library.gguf_file import is_gguf
+from engine.library.other_programs import elsewhere
 
 EMBEDDED_FOLDER = Path(__file__).resolve().parent.parent / "weights"
 
 
 def folder_of(model: str) -> Path:
-    """Return the folder of a model: "embedded", "default", a pulled model's name or a path, tried in this order.
+    """Return the folder of a model: "embedded", "default", a pulled model's name, a path, or what another program has,
+    tried in this order. A GGUF is a file, not a folder.
 
     Checks the sizes of a pulled model's files. Raises ModelError with what to do.
     """
@@ -21,6 +24,10 @@ def folder_of(model: str) -> Path:
     if model == EMBEDDED:
         return EMBEDDED_FOLDER
     folder = store.folder_for(model) if store.is_pulled(model) else Path(model).expanduser()
+    if not folder.exists() and (found := elsewhere(model)) is not None:
+        folder = found
+    if is_gguf(folder):
+        return folder
     if not folder.is_dir():
         raise ModelError(_not_found_line(model))
     record = store.read_record(folder / store.RECORD)
@@ -47,4 +54,4 @@ def _not_found_line(model: str) -> str:
         return f"the model {model} {problem}: midspan models pull {model}"
     similar = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
     question = f"; did you mean {' or '.join(similar)}?" if similar else ""
-    return f"no model {model!r}: it is neither a name that `midspan models list` shows nor a folder{question}"
+    return f"no model {model!r}: it is neither a name that `midspan models list` shows, nor a folder or GGUF{question}"

@@ -49,10 +49,11 @@ class RunHashes:
     def _mask_of_bits(self) -> int:
         return ((1 << self.bits) - 1) << (_LENGTH_SHIFT - self.bits)
 
-    def keys(self, tokens: NDArray[np.int32], first: int) -> NDArray[np.uint64]:
+    def keys(self, tokens: NDArray[np.int32], first: int, known: int = 0) -> NDArray[np.uint64]:
         """Return one key for each token and hashed run before it, sorted.
 
-        tokens: int32 [n], a file. first: the place of its first token; the others follow.
+        tokens: int32 [n], of one file. first: the place of the first of them; the others follow. known: how many of
+        them are only part of runs, because they have their keys: the last tokens of the file's earlier part.
         """
         words = (tokens.astype(np.int64) + 1).view(np.uint64)
         places = np.arange(first, first + len(tokens), dtype=np.uint64)
@@ -61,8 +62,9 @@ class RunHashes:
         for distance, factor in enumerate(_FACTORS, 1):
             sums[distance:] += words[:-distance] * np.uint64(factor)
             if distance in HASHED:
-                hashes = (sums[distance:] >> np.uint64(_HASH_SHIFT)) & mask
-                keys = np.uint64(_TAGS[distance]) | hashes | places[distance:]
+                begun = max(distance, known)
+                hashes = (sums[begun:] >> np.uint64(_HASH_SHIFT)) & mask
+                keys = np.uint64(_TAGS[distance]) | hashes | places[begun:]
                 keys.sort()
                 parts.append(keys)
         return np.concatenate(parts)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.memory.candidates import (
+    HASHED,
     MOST_ROWS,
     REACH,
     SEPARATOR,
@@ -124,23 +125,20 @@ class RunIndex:
 
         tokens: int32 [n], each at least 0 and less than 2 ** 21. Raises ValueError for others.
         """
-        if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >> TOKEN_BITS):
-            raise ValueError(f"a token is outside 0 to {(1 << TOKEN_BITS) - 1}; give the ids of a tokenizer")
+        _check(tokens)
         self.remove(file)
         start = self._end + 1
-        stop = start + len(tokens)
-        self._reserve(stop)
-        self._array[start:stop] = tokens
-        self._end = stop
-        self._extents[file] = _Extent(start, stop)
+        self._extents[file] = _Extent(start, start)
         self._starts.append(start)
         self._files.append(file)
-        self.tokens += len(tokens)
-        counts = token_counts(tokens, len(self._counts))
-        counts[: len(self._counts)] += self._counts
-        self._counts = counts
-        keys = self._hashes.keys(self._array[start:stop], start - REACH)
-        self._generations.add(keys, self._known_keys)
+        self._append(file, tokens)
+
+    def extend(self, file: int, tokens: NDArray[np.int32]) -> None:
+        """Add tokens [n] to the end of the file that was added last. Raises ValueError for another file."""
+        _check(tokens)
+        if file not in self._extents or self._extents[file].stop != self._end:
+            raise ValueError(f"file {file} was not added last; add it again with all its tokens")
+        self._append(file, tokens)
 
     def settle(self) -> bool:
         """Work for a few milliseconds to make lookups faster. Return whether there is more to do."""
@@ -217,6 +215,22 @@ class RunIndex:
         start = self._extents[place.file].start
         return self._array[start : start + place.position].copy()
 
+    def _append(self, file: int, tokens: NDArray[np.int32]) -> None:
+        """Put tokens after the last ones in the array, which are of the same file, and add their keys."""
+        extent = self._extents[file]
+        begun, stop = extent.stop, extent.stop + len(tokens)
+        self._reserve(stop)
+        self._array[begun:stop] = tokens
+        self._end = stop
+        self._extents[file] = _Extent(extent.start, stop)
+        self.tokens += len(tokens)
+        counts = token_counts(tokens, len(self._counts))
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
+        known = min(begun - extent.start, HASHED[-1])
+        keys = self._hashes.keys(self._array[begun - known : stop], begun - known - REACH, known)
+        self._generations.add(keys, self._known_keys)
+
     def _look_up(self, histories: Sequence[Sequence[int]], hidden: range) -> FollowerCounts:
         looked_at = self._most_places
         while True:
@@ -274,6 +288,11 @@ class RunIndex:
             return kept
 
         self._generations.rewrite(move)
+
+
+def _check(tokens: NDArray[np.int32]) -> None:
+    if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >> TOKEN_BITS):
+        raise ValueError(f"a token is outside 0 to {(1 << TOKEN_BITS) - 1}; give the ids of a tokenizer")
 
 
 def _places(keys: Keys) -> NDArray[np.int64]:

@@ -178,6 +178,10 @@ class KnownFiles:
             self._next += 1
         self.index.add(number, tokens)
 
+    def extend(self, path: str, tokens: NDArray[np.int32]) -> None:
+        """Add tokens [n] to the end of the file that was added last."""
+        self.index.extend(self.numbers[path], tokens)
+
     def remove(self, path: str) -> None:
         """Remove a file, if it is known."""
         number = self.numbers.pop(path, None)

@@ -4,6 +4,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
@@ -25,8 +26,19 @@ WORKSPACE_BYTES = 30_000
 """What a workspace costs besides its files and its name: the shortest arrays of an index."""
 _COUNT_BYTES = 8
 """A workspace counts the tokens of its vocabulary, up to the highest one it has."""
+STEP_TOKENS = 4096
+"""Tokens of a file that are learned in one step, at most: some milliseconds, in which no hole can begin."""
 _LONGEST = 24
 """Bytes of what follows the cursor in which its first token is looked for."""
+
+
+@attrs.frozen(eq=False)
+class _Begun:
+    """A file of which only the first tokens are learned. `rest`: int32 [n], the others."""
+
+    workspace: str
+    path: str
+    rest: NDArray[np.int32]
 
 
 class WorkspaceMemories:
@@ -41,6 +53,7 @@ class WorkspaceMemories:
         self._max_bytes = max_bytes
         self._workspaces: dict[str, KnownFiles] = {}
         self._sizes: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._begun: _Begun | None = None
         self._tokens = 0
         self._cost = 0
         """The bytes that all files and workspaces may take, counted so that they take less."""
@@ -52,22 +65,48 @@ class WorkspaceMemories:
 
     def learn(self, workspace: str, path: str, tokens: Sequence[int] | NDArray[np.int32]) -> None:
         """Learn a file, or learn it again. A file that is too large for the bound is forgotten instead."""
+        self.begin(workspace, path, tokens)
+        self._end()
+
+    def begin(self, workspace: str, path: str, tokens: Sequence[int] | NDArray[np.int32]) -> bool:
+        """Learn at most STEP_TOKENS of a file as `learn` does. Return whether `go_on` has more to learn of it."""
         array = np.asarray(tokens, np.int32)
         highest = int(array.max(initial=0))
         self._forget_file(workspace, path)
+        self._end()
         cost = _file_cost(path, len(array))
         if cost + _workspace_cost(workspace, highest) > self._max_bytes:
-            return
+            return False
         while self._cost + cost + self._growth(workspace, highest) > self._max_bytes:
             self._forget_file(*next(iter(self._sizes)))
         self._cost += cost + self._growth(workspace, highest)
         known = self._workspaces.get(workspace)
         if known is None:
             known = self._workspaces[workspace] = KnownFiles(workspace)
-        known.add(path, array)
+        known.highest = max(known.highest, highest)
+        known.add(path, array[:STEP_TOKENS])
         # One name for all files: each message brings a string of its own.
         self._sizes[known.name, path] = len(array)
         self._tokens += len(array)
+        if len(array) <= STEP_TOKENS:
+            return False
+        self._begun = _Begun(known.name, path, array[STEP_TOKENS:])
+        return True
+
+    def go_on(self) -> bool:
+        """Learn STEP_TOKENS more of the file that was begun. Return whether there is still more of it."""
+        begun = self._begun
+        if begun is None:
+            return False
+        self._workspaces[begun.workspace].extend(begun.path, begun.rest[:STEP_TOKENS])
+        rest = begun.rest[STEP_TOKENS:]
+        self._begun = attrs.evolve(begun, rest=rest) if len(rest) else None
+        return self._begun is not None
+
+    def _end(self) -> None:
+        """Learn all that is left of the file that was begun."""
+        while self.go_on():
+            pass
 
     def forget(self, workspace: str, paths: Sequence[str] | None = None) -> None:
         """Forget files of a workspace, by default all. Unknown ones are ignored."""
@@ -120,6 +159,8 @@ class WorkspaceMemories:
         size = self._sizes.pop((workspace, path), None)
         if size is None:
             return
+        if self._begun is not None and (self._begun.workspace, self._begun.path) == (workspace, path):
+            self._begun = None
         self._tokens -= size
         self._cost -= _file_cost(path, size)
         known = self._workspaces[workspace]
@@ -168,9 +209,18 @@ class EngineMemories:
         return self._tokenizer.encode(text.replace("\r\n", "\n"), add_special_tokens=False).ids
 
     def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
-        self._workspaces.learn(workspace, path, tokens)
+        """Learn a file whole."""
+        self.begin(workspace, path, tokens)
+        while self.go_on():
+            pass
+
+    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
         if self._related is not None:
             self._related.drop(workspace, [path])
+        return self._workspaces.begin(workspace, path, tokens)
+
+    def go_on(self) -> bool:
+        return self._workspaces.go_on()
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         self._workspaces.forget(workspace, paths)

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from engine.fill.interface import Model
 from engine.json_file import read_json
 from engine.library.device_memory import has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install, needs_extra
+from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, check_precision_setting
 from engine.library.resolve import folder_of
 from engine.models.embedded.card import FAMILY
@@ -19,9 +21,17 @@ from engine.models.embedded.load import load as load_embedded
 _log = logging.getLogger(__name__)
 
 
-def load(model: str, *, threads: int = 0, device: str = "auto", precision: str = "auto") -> Model:
+def load(
+    model: str,
+    *,
+    threads: int = 0,
+    device: str = "auto",
+    precision: str = "auto",
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
-    one of precision_names.PRECISION_SETTINGS. The embedded model needs torch for "fp32" and "bf16".
+    one of precision_names.PRECISION_SETTINGS. The embedded model needs torch for "fp32" and "bf16". `on_stage` is told
+    how far a file of others is.
 
     Raises ModelError with one line that a user can act on.
     """
@@ -29,6 +39,8 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
     # oneDNN, below torch, would keep 1,024 primitives: one for each shape, and shapes change with each context.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
     folder = folder_of(model)
+    if is_gguf(folder):
+        return _load_gguf(folder, threads or os.cpu_count() or 1, device, precision, on_stage)
     try:
         config = read_json(folder / "config.json")
     except FileNotFoundError:
@@ -50,6 +62,10 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
                 _use_threads(count)
             return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
+        if precision in ("auto", "int8", "int4") and device != "cuda":
+            found = _in_kernel(folder, config, count, device, precision)
+            if found is not None:
+                return found
         try:
             with needs_extra(f"the model in {folder}", MODELS):
                 return _load_larger(folder, config, count, device, precision)
@@ -57,6 +73,34 @@ def load(model: str, *, threads: int = 0, device: str = "auto", precision: str =
             problem = f"its config.json says sizes that no model has ({type(error).__name__})"
             raise ModelError(f"the model in {folder} cannot be loaded: {problem}") from error
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
+
+
+def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: Callable[[str], None]) -> Model:
+    """Load a GGUF: into the kernel, unless a GPU, fp32 or bf16 is asked for."""
+    from engine.models.llama.load import load_gguf
+
+    place = _device(device) if device == "cuda" else "cpu"
+    with needs_extra(f'precision "{precision}" on device "{place}"', MODELS):
+        return load_gguf(path, threads, place, check_precision_setting(precision), on_stage)
+
+
+def _in_kernel(
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
+) -> Model | None:
+    """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
+    from engine.models.embedded.kernel_pass import kernel_paths
+    from engine.models.llama.load import folder_shape, load_folder
+    from engine.models.masked.recognise import QWEN_FIM, denoises
+    from engine.models.stock.checkpoint import Checkpoint
+
+    if not kernel_paths():
+        return None
+    checkpoint = Checkpoint.of(folder, config)
+    notes, shape = checkpoint.notes, folder_shape(checkpoint)
+    # A drafter or a mixture that the user asks for is torch's.
+    if shape is None or notes.drafter or notes.memory or notes.family not in ("", QWEN_FIM) or denoises(checkpoint):
+        return None
+    return load_folder(checkpoint, shape, threads, precision) if _device(device) == "cpu" else None
 
 
 def _device(device: str) -> str:

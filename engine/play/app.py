@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 from engine import __version__
 from engine.errors import MidspanError
 from engine.http.access import Hosts, Tokens
-from engine.http.app import read_body
 from engine.http.completion import json_object
+from engine.http.connection import read_body
 from engine.http.exchange import to_json
 from engine.http.problem import ClientGone, Problem, problem_of
 from engine.play.editor import PageEditor, Place, Traced

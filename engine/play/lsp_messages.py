@@ -140,7 +140,7 @@ class FillProgress:
 
 @attrs.frozen
 class HoleCut:
-    """lsp_server/trace_messages.py explains the fields."""
+    """engine/protocol/editor_messages.py explains the fields."""
 
     read: Range
     hidden: int
@@ -150,7 +150,7 @@ class HoleCut:
 
 @attrs.frozen
 class Verdict:
-    """lsp_server/trace_messages.py explains the fields."""
+    """engine/protocol/editor_messages.py explains the fields."""
 
     written: str
     shaped: str

@@ -85,6 +85,20 @@ def unpack(body: bytes) -> Message:
     return message
 
 
+def unpack_all(frames: bytes) -> list[Message]:
+    """Return the messages of frames that follow each other, as in the body of an HTTP request. Raises ProtocolError."""
+    messages: list[Message] = []
+    at = 0
+    while at < len(frames):
+        begin = at + _LENGTH.size
+        length = _LENGTH.unpack_from(frames, at)[0] if len(frames) >= begin else MAX_FRAME_BYTES
+        at = begin + length
+        if len(frames) < at:
+            raise ProtocolError("malformed", "the last frame is not whole")
+        messages.append(unpack(frames[begin:at]))
+    return messages
+
+
 async def read_frame(reader: asyncio.StreamReader) -> Message | None:
     """Read one message; return None when the connection ended between two frames.
 

@@ -92,6 +92,8 @@ class Fill:
     `only_read` asks for no text. The engine reads the context and keeps it for a fill of this hole; the answer has no
     candidates. Where nearly all of the context is known already, nothing is read.
 
+    Fills share the contexts that were read only within their `scope`: a server of several users gives each one its own.
+
     `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
     file begins with `prefix`.
     """
@@ -119,6 +121,7 @@ class Fill:
     line: int = 0
     ahead: bool = False
     only_read: bool = False
+    scope: str = ""
     trace: bool = False
 
 

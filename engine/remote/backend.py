@@ -51,7 +51,8 @@ class RemoteBackend:
         if key is not None and not self._endpoint.private:
             _log.warning("the key for %s is not sent: anybody can read plain http; use https", self._endpoint.server)
         self._connection = Connection(self._endpoint, key)
-        self._dialect = _DIALECTS[self._endpoint.dialect](self._endpoint, self._connection)
+        if (dialect := _DIALECTS.get(self._endpoint.dialect)) is not None:
+            self._dialect = dialect(self._endpoint, self._connection)
 
     async def stop(self) -> None:
         """Cancel all fills and close all connections."""
@@ -107,13 +108,12 @@ class RemoteBackend:
     async def _fill(self, ticket: Ticket) -> Filled:
         fill, loop = ticket.fill, asyncio.get_running_loop()
         deadline = ticket.submitted + fill.budget_ms / 1000
-        assert self._dialect is not None
         try:
             async with asyncio.timeout_at(deadline), self._slots:
                 sent = loop.time()
                 self._active += 1
                 try:
-                    answer = await self._dialect.ask(fill, deadline)
+                    return await self._ask(ticket, deadline, sent)
                 finally:
                     self._active -= 1
         except TimeoutError:
@@ -121,7 +121,12 @@ class RemoteBackend:
             raise RemoteError(
                 f"{server} did not answer within {fill.budget_ms:g} ms; give it more with the setting budgetMs"
             ) from None
-        return _filled(ticket, answer, sent, loop.time())
+
+    async def _ask(self, ticket: Ticket, deadline: float, sent: float) -> Filled:
+        """Ask the server once there is a slot. Times are those of the event loop's clock. Raises RemoteError."""
+        assert self._dialect is not None
+        answer = await self._dialect.ask(ticket.fill, deadline)
+        return _filled(ticket, answer, sent, asyncio.get_running_loop().time())
 
     def _settle(self, ticket: Ticket, task: asyncio.Task[Filled]) -> None:
         del self._tasks[ticket]

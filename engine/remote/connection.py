@@ -21,6 +21,7 @@ MAX_ANSWER_BYTES = 256 * 1024
 TOKEN_BYTES = 1024
 """Of a token in an answer, with its probability and its likeliest rivals."""
 CONNECT_S = 3.0
+MIND_HEADER = "x-midspan-mind"
 _DEFAULT_PAUSE_S = 1.0
 _MAX_PAUSE_S = 3600.0
 _REFUSALS = (400, 422)
@@ -33,11 +34,15 @@ class _ConnectionLost(RemoteError):
 
 @attrs.frozen
 class Reply:
-    """An answer with status 200, or one that refuses the request (400, 422). `program` is the header Server."""
+    """An answer with status 200, or one that refuses the request (400, 422). `program` is the header Server.
+
+    `mind` names the memory that a server of our own answered with; "" for other servers.
+    """
 
     status: int
     body: bytes
     program: str
+    mind: str = ""
 
     @property
     def refused(self) -> bool:
@@ -55,7 +60,7 @@ class Connection:
         self.requests = 0
         self._endpoint = endpoint
         self._paused_until = 0.0
-        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "midspan"}
+        headers = {"Accept-Encoding": "identity", "User-Agent": "midspan"}
         self._key = "" if key is None else "held back" if not endpoint.private else "sent"
         if self._key == "sent":
             headers["Authorization"] = f"Bearer {key}"
@@ -64,13 +69,13 @@ class Connection:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def post(self, url: str, body: str, deadline: float, tokens: int = 0) -> Reply:
-        """Send `body`, a JSON text, to a URL of the server and return its answer. It may have `tokens` tokens.
+    async def post(self, url: str, body: str | bytes, deadline: float, tokens: int = 0) -> Reply:
+        """Send `body`, a JSON text or our own frames, to a URL of the server and return its answer.
 
-        `deadline` is in seconds of the event loop's clock. A broken connection and the statuses 429, 502 and 503 lead
-        to one retry before the deadline. If the server asks for a pause, the next request waits for it. When this is
-        cancelled, the connection closes at once, so that the server can stop its work. Raises RemoteError, and
-        TimeoutError at the deadline.
+        It may have `tokens` tokens. `deadline` is in seconds of the event loop's clock. A broken connection and the
+        statuses 429, 502 and 503 lead to one retry before the deadline. If the server asks for a pause, the next
+        request waits for it. When this is cancelled, the connection closes at once, so that the server can stop its
+        work. Raises RemoteError, and TimeoutError at the deadline.
         """
         await self._wait_for_turn(deadline)
         try:
@@ -97,7 +102,7 @@ class Connection:
             pause = min(_seconds(retry_after), _MAX_PAUSE_S)
             self._paused_until = asyncio.get_running_loop().time() + pause
 
-    async def _send(self, url: str, body: str, deadline: float, tokens: int) -> Reply:
+    async def _send(self, url: str, body: str | bytes, deadline: float, tokens: int) -> Reply:
         seconds_left = deadline - asyncio.get_running_loop().time()
         if seconds_left <= 0:
             raise TimeoutError
@@ -105,8 +110,10 @@ class Connection:
         server = self._endpoint.server
         most = MAX_ANSWER_BYTES + 2 * len(body) + tokens * TOKEN_BYTES
         self.requests += 1
+        content = body.encode() if isinstance(body, str) else body
+        kind = {"Content-Type": "application/json" if isinstance(body, str) else "application/msgpack"}
         try:
-            async with self._client.stream("POST", url, content=body.encode(), timeout=timeout) as response:
+            async with self._client.stream("POST", url, content=content, headers=kind, timeout=timeout) as response:
                 answer = bytearray()
                 async for piece in response.aiter_raw():
                     answer += piece
@@ -114,7 +121,8 @@ class Connection:
                         raise RemoteError(f"the answer of {server} is larger than {most} bytes; dropped")
                 headers = response.headers
                 self._note_pause(response.status_code, headers.get("retry-after", ""))
-                return Reply(response.status_code, bytes(answer), headers.get("server", ""))
+                program, mind = headers.get("server", ""), headers.get(MIND_HEADER, "")
+                return Reply(response.status_code, bytes(answer), program, mind)
         except httpx2.ConnectTimeout:
             if seconds_left > CONNECT_S:
                 raise RemoteError(f"{server} cannot be reached within {CONNECT_S:g} s; is it running?") from None

@@ -9,7 +9,7 @@ from engine.client.address import is_loopback
 from engine.errors import ModelError
 from engine.protocol.messages import ModelInfo
 
-DialectName = Literal["openai", "mercury", "llamacpp", "vllm"]
+DialectName = Literal["openai", "mercury", "llamacpp", "vllm", "midspan"]
 FAMILY = "remote"
 READING_TOKENS = 8_000
 """The tokens that prompt.py lets through, at three characters a token. No server says how long its window is."""

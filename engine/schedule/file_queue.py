@@ -32,8 +32,14 @@ def _end_of_piece(text: str, start: int) -> int:
 class FileMemory(Protocol):
     """What the queue writes to: memory.workspace.EngineMemories. Used on the worker thread only."""
 
-    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
-        """Take a file's tokens [n], in place of the ones that it had for this path."""
+    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
+        """Take a file's tokens [n], in place of the ones that it had for this path. Return whether it took only the
+        first of many, so that `go_on` is to take more."""
+        ...
+
+    def go_on(self) -> bool:
+        """Take some more tokens of the file that was begun. Return whether there are still more."""
+        ...
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         """Drop these files of a workspace, or all of them."""
@@ -54,8 +60,11 @@ class FileMemory(Protocol):
 class NoMemory:
     """A FileMemory that keeps nothing."""
 
-    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
-        pass
+    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
+        return False
+
+    def go_on(self) -> bool:
+        return False
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         pass
@@ -81,6 +90,13 @@ class _Waiting:
     tokens: list[NDArray[np.int32]] = attrs.field(factory=list)
     """Of the first `done` characters of a Learn's text."""
     done: int = 0
+    is_begun: bool = False
+    """Whether the memory has the first tokens of a Learn."""
+
+    def replace(self, newer: Learn) -> None:
+        """Have a newer text read from its start."""
+        self.message, self.error, self.done, self.is_begun = newer, None, 0, False
+        self.tokens.clear()
 
 
 class FileQueue:
@@ -95,6 +111,8 @@ class FileQueue:
         self._tokenize = tokenize
         self._lock = threading.Lock()
         self._files: dict[tuple[str, str], _Waiting] = {}
+        self._current: tuple[str, str] | None = None
+        """The file that `work` has taken from the others; None once a Forget has named it."""
         self._forgets: list[_Waiting] = []
         self._done: list[_Waiting] = []
         self.is_loose = False
@@ -123,10 +141,8 @@ class FileQueue:
             if older is None:
                 self._files[key] = _Waiting(message, [future])
             else:
-                older.message = message
+                older.replace(message)
                 older.futures.append(future)
-                older.tokens.clear()
-                older.done = 0
         return future
 
     def forget(self, message: Forget) -> asyncio.Future[None]:
@@ -140,16 +156,18 @@ class FileQueue:
                 keys = [key for key in self._files if key[0] == message.workspace and key[1] not in keep]
             for dropped in [file for key in keys if (file := self._files.pop(key, None)) is not None]:
                 forget.futures += dropped.futures
+            if self._current is not None and _names(message, *self._current):
+                self._current = None
             self._forgets.append(forget)
         return forget.futures[0]
 
     def work(self, budget_s: float, hurry: Callable[[], bool]) -> None:
-        """Forget and learn for `budget_s` seconds, at least a piece of a file. Stop after one if `hurry()`."""
+        """Forget and learn for `budget_s` seconds, at least a step of a file. Stop after one if `hurry()`."""
         deadline = time.perf_counter() + budget_s
         self.work_forgets()
         while (file := self._next()) is not None:
-            if self._read_piece(file):
-                self._do(file)
+            if self._has_learned(file):
+                self._done.append(file)
             else:
                 self._put_back(file)
             self.work_forgets()
@@ -161,7 +179,12 @@ class FileQueue:
         with self._lock:
             forgets, self._forgets = self._forgets, []
         for forget in forgets:
-            self._do(forget)
+            assert isinstance(forget.message, Forget)
+            try:
+                self.memory.forget(forget.message.workspace, self._named_by(forget.message))
+            except Exception as error:  # one request must not keep the others out
+                forget.error = error
+            self._done.append(forget)
 
     def tighten(self) -> None:
         """Make the memory's lookups faster for a few milliseconds."""
@@ -194,44 +217,48 @@ class FileQueue:
 
     def _next(self) -> _Waiting | None:
         with self._lock:
-            key = next(iter(self._files), None)
-            return self._files.pop(key) if key is not None else None
+            self._current = next(iter(self._files), None)
+            return self._files.pop(self._current) if self._current is not None else None
 
     def _put_back(self, file: _Waiting) -> None:
-        """Have a file that is not read to its end come next, unless a newer text of it has come meanwhile."""
+        """Have a file that is not learned to its end come next, or the newer text of it that has come meanwhile. If it
+        was forgotten meanwhile, it is done."""
         assert isinstance(file.message, Learn)
         key = file.message.workspace, file.message.path
         with self._lock:
-            newer = self._files.get(key)
+            newer = self._files.pop(key, None)
             if newer is not None:
                 newer.futures += file.futures
-            else:
-                self._files = {key: file, **self._files}
+                file = newer
+            elif self._current is None:
+                self._done.append(file)
+                return
+            self._files = {key: file, **self._files}
 
-    def _read_piece(self, file: _Waiting) -> bool:
-        """Turn a piece of a file into tokens. Return whether that was the last one."""
+    def _has_learned(self, file: _Waiting) -> bool:
+        """Read a piece of a file, or learn some tokens of it. Return whether nothing is left of it."""
         assert isinstance(file.message, Learn)
-        # Fills read newlines in this form too.
-        text = file.message.text.replace("\r\n", "\n")
-        end = _end_of_piece(text, file.done)
         try:
-            file.tokens.append(np.asarray(self._tokenize(text[file.done : end]), dtype=np.int32))
+            if file.is_begun:
+                return not self.memory.go_on()
+            if not self._read_piece(file, file.message):
+                return False
+            file.is_begun = self.is_loose = True
+            tokens = file.tokens[0] if len(file.tokens) == 1 else np.concatenate(file.tokens)
+            file.tokens.clear()
+            return not self.memory.begin(file.message.workspace, file.message.path, tokens)
         except Exception as error:  # one file must not keep the others out
-            file.error, end = error, len(text)
+            file.error = error
+            return True
+
+    def _read_piece(self, file: _Waiting, message: Learn) -> bool:
+        """Turn a piece of a file into tokens. Return whether that was the last one."""
+        # Fills read newlines in this form too.
+        text = message.text.replace("\r\n", "\n")
+        end = _end_of_piece(text, file.done)
+        file.tokens.append(np.asarray(self._tokenize(text[file.done : end]), dtype=np.int32))
         file.done = end
         return end == len(text)
-
-    def _do(self, waiting: _Waiting) -> None:
-        message = waiting.message
-        try:
-            if isinstance(message, Forget):
-                self.memory.forget(message.workspace, self._named_by(message))
-            elif waiting.error is None:
-                self.memory.learn(message.workspace, message.path, np.concatenate(waiting.tokens))
-                self.is_loose = True
-        except Exception as error:  # one file must not keep the others out
-            waiting.error = error
-        self._done.append(waiting)
 
     def _named_by(self, forget: Forget) -> Sequence[str] | None:
         """Return the files that a Forget names; None for all of its workspace."""
@@ -239,3 +266,8 @@ class FileQueue:
             return forget.paths or None
         keep = set(forget.keep)
         return [path for path in self.memory.paths(forget.workspace) if path not in keep]
+
+
+def _names(forget: Forget, workspace: str, path: str) -> bool:
+    """Return whether a Forget names this file."""
+    return workspace == forget.workspace and (path in forget.paths if forget.paths else path not in forget.keep)

@@ -76,7 +76,7 @@ class Job:
         self._memories = memories
         self._memory = None if memories is None or fill.only_read else memories.for_fill(fill, self._layout)
         self._origins: list[list[Origin]] = []
-        self._context = cache.take(self._layout.context)
+        self._context = cache.take(self._layout.context, fill.scope)
         self._cached = len(self._context.tokens)
         self._joint_rows = JOINT_ROWS
         if fill.only_read:
@@ -226,4 +226,4 @@ class Job:
     def release(self, cache: ContextCache) -> None:
         """Give the context back, cut to the hole's own tokens: nobody would ask for those of the fill again."""
         self._context.truncate(len(self._layout.context))
-        cache.give_back(self._context)
+        cache.give_back(self._context, self.fill.scope)

@@ -23,6 +23,7 @@ _MAX_CHARACTERS = {
     "path": _MAX_PATH,
     "language": _MAX_LANGUAGE,
     "workspace": _MAX_PATH,
+    "scope": _MAX_PATH,
 }
 MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000

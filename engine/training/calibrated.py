@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from engine.models.embedded.network import Block, Network
 from engine.models.embedded.shape import GROUP
-from engine.models.embedded.weights import Scales
+from engine.models.embedded.weights import SHRINK, Scales
 from engine.training.batch import Batch
 from engine.training.objective import attention
-from engine.training.rounded import best_scales
 
 Matrices = dict[str, tuple[NDArray[np.uint8], Scales]]
 """The int4 matrices of a network's blocks, packed as on disk (see weights.Packed), by their names."""
 
 _DAMPING = 0.01
 """Share of the mean square of the inputs that is added to each input's: few rows must not decide alone."""
+_SMALLEST = 1e-7
 
 
 @torch.no_grad()
@@ -94,7 +94,7 @@ def _round(weight: Tensor, moments: Tensor) -> tuple[NDArray[np.uint8], Scales]:
         for first in range(0, inputs, GROUP):
             last = first + GROUP
             group, errors = columns[:, first:last], torch.empty(len(columns), GROUP)
-            scale = best_scales(group, (-8, 8), importance[first:last])[:, 0]
+            scale = _best_scales(group, importance[first:last])[:, 0]
             scales[:, first // GROUP] = scale
             for at in range(GROUP):
                 column, row = group[:, at], factor[first + at, first + at : last]
@@ -106,3 +106,21 @@ def _round(weight: Tensor, moments: Tensor) -> tuple[NDArray[np.uint8], Scales]:
     codes = (whole + 8).to(torch.uint8).numpy().reshape(len(whole), -1, 2)
     packed = (codes[..., 0] | codes[..., 1] << 4).astype(np.uint8, copy=False)
     return packed, scales.numpy().astype(np.float16)
+
+
+def _best_scales(groups: Tensor, importance: Tensor) -> Tensor:
+    """Return the scale [..., 1] of each group [..., 64] that loses least, in fp16 steps.
+
+    Numbers are -8 to 7 times the scale; a group's largest one becomes -8 or 8.
+    importance: how much the error of each input counts, [64].
+    """
+    largest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True))
+    best, least = torch.ones_like(largest), torch.full_like(largest, torch.inf)
+    for shrink in SHRINK.tolist():
+        for number in (-8, 8):
+            scale = (largest * (shrink / number)).half().float()
+            scale = torch.where(scale.abs() < _SMALLEST, torch.full_like(scale, 1e-4), scale)
+            error = (groups / scale).round_().clamp_(-8, 7).mul_(scale).sub_(groups)
+            lost = error.square_().mul_(importance).sum(-1, keepdim=True)
+            best, least = torch.where(lost < least, scale, best), torch.minimum(lost, least)
+    return best

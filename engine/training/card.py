@@ -32,8 +32,8 @@ Changed here, by `midspan train` (docs/training.md):
 - The vocabulary was trimmed to {vocabulary:,} tokens: those that source code needs, and marks for the suffix, the
   prefix, the rest of the line, the middle, the end, a mask and a file.
 - The network was trained to fill holes, and to denoise canvases of masks after random places of the code.
-- The weights were rounded to int4 in groups of 64 (GPTQ, on rows of our corpus), the embedding to int8. In the last
-  {quantized:.0%} of the run they were used as int4 rounds them.
+- The weights were rounded to int4 in groups of 64 (GPTQ, on rows of our corpus), the embedding to int8. Then the
+  scales were trained until the rounded network predicted what the exact one does.
 
 ## Data
 
@@ -121,7 +121,6 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path, be
         canvas=network.shape.canvas_tokens,
         origin=_origin(work),
         vocabulary=network.shape.vocabulary,
-        quantized=config.optimizer.quantized,
         packages=len(trained),
         registries=_counted(Counter(package.registry for package in trained)),
         licences=_counted(Counter(_licence(package) for package in trained)),

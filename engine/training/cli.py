@@ -64,13 +64,19 @@ def run_all(
     beside: BesideOption = None,
     target: Annotated[Path | None, typer.Option(help="Where to write the model's folder.")] = None,
     count: Annotated[int, typer.Option(help="Held-out holes of each language and kind for the evaluation.")] = 20,
+    export: Annotated[
+        bool, typer.Option(help="Export, evaluate and write the card at the end; the second of two runs need not.")
+    ] = True,
 ) -> None:
     """Make the embedded model: fetch the corpus, convert the parent, train, export, evaluate, write the card."""
     if context.invoked_subcommand is not None:
         return
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
-    train(numbers, work, minutes, session, beside)
+    newest = train(numbers, work, minutes, session, beside)
+    if not export:
+        typer.echo(f"trained: {newest}")
+        return
     target = target or work / "model"
     export_checkpoint(numbers, work, target)
     evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")
@@ -95,7 +101,7 @@ def convert(
     """
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
-    export_checkpoint(numbers, work, target, work / PARENT)
+    export_checkpoint(numbers, work, target, work / PARENT, tuned_steps=0)
     typer.echo(f"converted model written to {target}; it fills badly until it is trained")
 
 

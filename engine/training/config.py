@@ -73,7 +73,7 @@ class Objective:
 class Optimizer:
     """Rows of a batch, canvases included, peak learning rate, and the schedule in shares of the run.
 
-    `quantized`: the share of the run, its end, in which weights are used as int4 rounds them.
+    `tuned_steps` and `tuned_rate` are of the training of scales and gains after the weights are rounded (tuned.py).
     """
 
     rows: int
@@ -82,7 +82,8 @@ class Optimizer:
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
-    quantized: float
+    tuned_steps: int
+    tuned_rate: float
     seed: int = 0
 
 

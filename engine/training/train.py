@@ -14,7 +14,6 @@ from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, PARENT, PLATEAU, Progress, load_network, restore, save
 from engine.training.config import Config, Optimizer
 from engine.training.loader import batches
-from engine.training.rounded import use_rounded
 
 NOTED = 10
 """Steps between two lines of progress."""
@@ -22,8 +21,6 @@ HELD_OUT = 6
 """Batches for the held-out losses."""
 PAUSE = 60.0
 """Seconds of a step that count as training at most: a longer step was suspended from outside."""
-ROUNDED_EVERY = 40
-"""Steps after which the scales of rounded weights are measured again."""
 
 
 def adam(network: Network, numbers: Optimizer) -> torch.optim.Optimizer:
@@ -50,7 +47,7 @@ class Run:
         torch.manual_seed(config.optimizer.seed)
         self.network = load_network(work / PARENT).to(self.device)
         self.optimizer = adam(self.network, config.optimizer)
-        self.progress, self._is_rounded = Progress(), False
+        self.progress = Progress()
         if (work / NEWEST).exists():
             self.progress = restore(work / NEWEST, self.network, self.optimizer)
         seed = config.optimizer.seed + 1009 * self.progress.step
@@ -65,9 +62,6 @@ class Run:
         numbers = self.config.optimizer
         for group in self.optimizer.param_groups:
             group["lr"] = numbers.rate * rate(done, numbers)
-        if done >= 1 - numbers.quantized and (not self._is_rounded or self.progress.step % ROUNDED_EVERY == 0):
-            use_rounded(self.network)
-            self._is_rounded = True
         batch = next(self.batches).to(self.device)
         losses = self._losses(batch, done)
         torch.autograd.backward(losses.total)

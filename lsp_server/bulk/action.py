@@ -11,12 +11,11 @@ from lsprotocol import types
 
 from engine.protocol.messages import ModelInfo
 from lsp_server.bulk.draft import Draft
-from lsp_server.bulk_messages import ActionName, ScopeName
-from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
 from lsp_server.engine_link.link import EngineLink
-from lsp_server.settings import Settings
+from lsp_server.settings import Configuration, Settings
 from lsp_server.suggest.pipeline import Plan
+from lsp_server.wire import ActionName, ScopeName
 from lsp_server.workspace.memory import WorkspaceMemory
 
 
@@ -75,7 +74,7 @@ class Selection:
 
 
 @attrs.frozen
-class Offer:
+class MenuItem:
     """An action in a menu: what it would work on, and its title."""
 
     scope: ScopeName
@@ -101,7 +100,7 @@ class Action(Protocol):
     @property
     def only_invoked(self) -> bool: ...
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Return what is offered there. It takes milliseconds and searches nothing."""
         ...
 

@@ -12,7 +12,7 @@ from engine.protocol.messages import Fill, Filled
 from lsp_server.bulk.action import Cancelled, Project, Work
 from lsp_server.documents.store import Snapshot
 from lsp_server.settings import Settings
-from lsp_server.slots.filler import BESIDE_TYPING, Filler
+from lsp_server.slots.fill import BESIDE_TYPING, Filler
 from lsp_server.suggest.pipeline import Plan
 
 _LOOK_S = 0.05

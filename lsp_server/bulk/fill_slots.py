@@ -7,21 +7,20 @@ from pathlib import Path, PurePath
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.blocks import Block, blocks_of
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
-from lsp_server.bulk_messages import ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Omission, counted
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Target
-from lsp_server.slots.fill import fill_slots
-from lsp_server.slots.filler import Filler, gathered, why_unable
+from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
+from lsp_server.wire import ScopeName
 from lsp_server.workspace.reading import read_text
 
 _NOUNS: dict[SlotKind, str] = {"stubs": "stub", "annotations": "annotation", "docstrings": "docstring"}
@@ -66,7 +65,7 @@ class FillSlots:
     def _verb(self) -> str:
         return "Fill" if self.name == "stubs" else "Add"
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it where the selection touches a slot."""
         snapshot = selection.snapshot
         language = snapshot.language.id
@@ -80,11 +79,11 @@ class FillSlots:
         if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
             return []
         noun = _NOUNS[self.name]
-        offers = [Offer("selection", f"{self._verb} {counted(len(touched), noun)}")]
+        offers = [MenuItem("selection", f"{self._verb} {counted(len(touched), noun)}")]
         if len(slots) > len(touched) and any(slot.in_style for slot in slots):
-            offers.append(Offer("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
+            offers.append(MenuItem("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
         if self.name == "stubs" and self._project.memory.folders.workspaces:
-            offers.append(Offer("workspace", f"{self._verb} all {noun}s in the workspace"))
+            offers.append(MenuItem("workspace", f"{self._verb} all {noun}s in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.bulk.blocks import Block, blocks_of
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit

@@ -6,14 +6,14 @@ from pathlib import PurePath
 
 import attrs
 
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk_messages import ActionName, ScopeName
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.paste import adapted, is_paste
 from lsp_server.refactor.worker import Worker, WorkerFailed
+from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.1
 
@@ -30,7 +30,7 @@ class Paste:
     only_invoked: bool = False
     _known: tuple[Snapshot, asyncio.Task[FileEdit]] | None = None
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it on the pasted lines, if there is anything to change."""
         snapshot = selection.snapshot
         pasted = _pasted(snapshot)
@@ -42,7 +42,7 @@ class Paste:
         finding = self._find(snapshot, pasted)
         await asyncio.wait({finding}, timeout=_PATIENCE_S)
         has_edits = finding.done() and finding.exception() is None and bool(finding.result().edits)
-        return [Offer("selection", "Adapt the pasted code to this file")] if has_edits else []
+        return [MenuItem("selection", "Adapt the pasted code to this file")] if has_edits else []
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the pasted lines as they would be."""

@@ -10,7 +10,7 @@ from lsp_server.documents.store import OpenDocument, Snapshot
 from lsp_server.refactor.search import Target
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import learnable_files
-from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.memory import Folders
 from lsp_server.workspace.reading import is_learnable
 from lsp_server.workspace.rules import Rules
 

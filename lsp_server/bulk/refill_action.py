@@ -5,12 +5,12 @@ from pathlib import PurePath
 
 import attrs
 
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.engine_work import filler_of, until_cancelled
-from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.refactor.file_edit import counted
-from lsp_server.slots.refill import refill
+from lsp_server.slots.fill import refill
+from lsp_server.wire import ActionName, ScopeName
 
 _CLOSING = " \t)]}>;,:\"'`"
 
@@ -25,7 +25,7 @@ class Refill:
     by_model: bool = True
     only_invoked: bool = True
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it for a selection with text, and at a cursor in a blank line or before closing brackets.
 
         In some editors the character under the cursor is always selected.
@@ -34,12 +34,12 @@ class Refill:
         if not self._project.configuration.is_on(snapshot.language.id):
             return []
         if selection.end - selection.start > 1 and snapshot.text[selection.start : selection.end].strip():
-            return [Offer("selection", "Refill the selection")]
+            return [MenuItem("selection", "Refill the selection")]
         source = snapshot.source
         line = source.lines.at(selection.start)
         after = source.text[selection.start : source.line_end(line)].strip()
         is_hole = not source.line_text(line).strip() or (after and not after.strip(_CLOSING))
-        return [Offer("selection", "Fill this hole")] if is_hole else []
+        return [MenuItem("selection", "Fill this hole")] if is_hole else []
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the answers. Raises NotApplied, Cancelled, and MidspanError if the engine fails."""

@@ -7,13 +7,12 @@ from pathlib import Path, PurePath
 
 import attrs
 
-from lsp_server.bulk.action import Offer, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Project, Selection, Work
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.bulk.found_file import FoundFile, found_files
 from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
-from lsp_server.bulk_messages import ActionName, ScopeName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -21,6 +20,7 @@ from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Caps, Progress, search_elsewhere
+from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.25
 """A menu waits so long for the rule of an edit that was just made: its process may have to start."""
@@ -37,17 +37,17 @@ class Repeat:
     by_model: bool = False
     only_invoked: bool = False
 
-    async def offers(self, selection: Selection) -> Sequence[Offer]:
+    async def offers(self, selection: Selection) -> Sequence[MenuItem]:
         """Offer it on the lines of the edit, and on those of each place that fits."""
         known = await self._rules.find(selection.snapshot, _PATIENCE_S)
         if known is None or not _is_at(selection, known):
             return []
         places = len(known.file.blocks)
-        offers: list[Offer] = []
+        offers: list[MenuItem] = []
         if places:
-            offers.append(Offer("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
+            offers.append(MenuItem("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
         if self._project.memory.folders.workspaces:
-            offers.append(Offer("workspace", "Repeat this edit in the workspace"))
+            offers.append(MenuItem("workspace", "Repeat this edit in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:

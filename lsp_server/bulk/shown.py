@@ -8,9 +8,9 @@ from lsprotocol import types
 from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.current_files import Choice
 from lsp_server.bulk.draft import Draft, DraftFile
-from lsp_server.bulk_messages import BulkEdit, BulkOmission, BulkPlace
-from lsp_server.documents.columns import position_in
 from lsp_server.documents.source import Source
+from lsp_server.documents.store import position_in
+from lsp_server.wire import BulkEdit, BulkOmission, BulkPlace
 
 _KEPT = 2
 

@@ -6,7 +6,7 @@ import attrs
 from lsprotocol import types
 
 from lsp_server.bulk.current_files import Ready
-from lsp_server.documents.columns import position_in
+from lsp_server.documents.store import position_in
 from lsp_server.refactor.file_edit import TextEdit
 
 _SURE = "midspan"

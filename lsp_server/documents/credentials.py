@@ -17,6 +17,8 @@ from collections.abc import Iterator
 
 import attrs
 
+from lsp_server.documents.source import normalize_newlines
+
 
 @attrs.frozen
 class _Form:
@@ -102,6 +104,14 @@ _PLACEHOLDER = re.compile(
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC:")
 _OF_KEY = re.compile(r"[\s\"'#*]{0,40}+(?:[A-Za-z0-9+/=]{0,200}+[\s\"'+,;\\n)]{0,8}+$|[A-Z][\w-]{2,30}: )")
+
+
+def context_text(text: str) -> str:
+    """Return what the engine may read of a file that the hole is not in: without lines that look like a credential.
+
+    Its line ends are those on which models are trained.
+    """
+    return without_credentials(normalize_newlines(text))
 
 
 def without_credentials(text: str) -> str:

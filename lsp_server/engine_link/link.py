@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from engine.client.connection import EngineClient
 from engine.client.failures import EngineFailure
@@ -14,7 +13,7 @@ from engine.client.stopping import stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress
-from lsp_server.engine_link.silence import SilenceWatch
+from lsp_server.engine_link.progress_bar import Bar
 from lsp_server.engine_link.status import IDLE, StatusBoard
 from lsp_server.log import describe
 
@@ -33,12 +32,10 @@ _START_STATES = {
     "loading": "Loading the model.",
     "ready": "The engine answers.",
 }
-
-
-class ProgressReporter(Protocol):
-    """Shows the progress of a start."""
-
-    def report(self, message: str) -> None: ...
+SILENT_S = 2.0
+"""A client that waits and hears nothing for so long asks for the status, which takes an engine no time."""
+ANSWER_S = 5.0
+"""An engine that has not answered that by then is taken for stopped; a busy machine has some time."""
 
 
 class EngineLink:
@@ -48,9 +45,9 @@ class EngineLink:
     `delay_s`: 0.5 s at first, then twice as long each time, at most 30 s. A successful fill resets the delay.
     """
 
-    def __init__(self, board: StatusBoard, progress: Callable[[], AbstractContextManager[ProgressReporter]]) -> None:
+    def __init__(self, board: StatusBoard, bar: Callable[[], AbstractContextManager[Bar]]) -> None:
         self._board = board
-        self._progress = progress
+        self._bar = bar
         self._options: EngineOptions | None = None
         self._configured = asyncio.Event()
         self._needed = False
@@ -195,11 +192,11 @@ class EngineLink:
         if options.model == DEFAULT and (problem := chosen_model().problem):
             _logger.warning("%s", problem)
         try:
-            with self._progress() as progress:
+            with self._bar() as bar:
 
                 def report(state: str) -> None:
                     message = _START_STATES.get(state, state)
-                    progress.report(message)
+                    bar.report(message)
                     self._board.show("starting", message)
 
                 report("connecting")
@@ -258,3 +255,41 @@ class EngineLink:
     def _reset_delay(self) -> None:
         self.delay_s = FIRST_DELAY_S
         self._not_before = 0.0
+
+
+class SilenceWatch:
+    """Watches a client while fills wait. Calls `on_silence(client)` once if the engine no longer answers anything.
+
+    It may be stopped, or hang: nobody would ever get an answer from it.
+    """
+
+    def __init__(self, on_silence: Callable[[EngineClient], None]) -> None:
+        self._on_silence = on_silence
+        self._watched: EngineClient | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, client: EngineClient) -> None:
+        """Watch this client until it waits for nothing; it is about to."""
+        if self._task is None or self._task.done() or self._watched is not client:
+            self.end()
+            self._watched, self._task = client, asyncio.create_task(self._watch(client))
+
+    def end(self) -> None:
+        """Watch nothing."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _watch(self, client: EngineClient) -> None:
+        await asyncio.sleep(SILENT_S)
+        while client.waits and not client.closed.is_set():
+            if time.monotonic() - client.heard_at >= SILENT_S:
+                try:
+                    async with asyncio.timeout(ANSWER_S):
+                        await client.status()
+                except TimeoutError:
+                    self._on_silence(client)
+                    return
+                except MidspanError:
+                    return
+            await asyncio.sleep(SILENT_S)

@@ -8,7 +8,7 @@ from lsp_server.documents.store import Snapshot, offset_at, position_at
 
 @attrs.frozen
 class Cursor:
-    """The place of a hole. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
+    """Where a hole is. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
 
     Each suggestion begins with `inserted`, that item's text. It replaces `range`, whose text is `replaced`.
     """
@@ -71,3 +71,37 @@ def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types
     word = snapshot.text[start:offset]
     word_range = types.Range(position_at(snapshot, start, encoding), position_at(snapshot, offset, encoding))
     return Cursor(snapshot, offset, word_range, inserted=word, replaced=word)
+
+
+@attrs.frozen
+class _Menu:
+    """The menu at a text: the entry that was selected first, and whether another one was since."""
+
+    version: int
+    entry: str
+    has_moved: bool = False
+
+
+class Menus:
+    """Remembers the completion menu of each document, and whether the user chose the entry that is selected in it.
+
+    An editor selects an entry of its own as soon as the menu opens, and again after each key. No request tells who
+    selected the entry, but without a key only the user goes on to another one.
+    """
+
+    def __init__(self) -> None:
+        self._menus: dict[str, _Menu] = {}
+
+    def is_chosen(self, snapshot: Snapshot, cursor: Cursor) -> bool:
+        """Return whether the user chose the entry of `cursor`, which is selected at `snapshot`."""
+        menu = self._menus.get(snapshot.uri)
+        if menu is None or menu.version != snapshot.version:
+            menu = _Menu(snapshot.version, cursor.inserted)
+        elif menu.entry != cursor.inserted:
+            menu = attrs.evolve(menu, has_moved=True)
+        self._menus[snapshot.uri] = menu
+        return menu.has_moved
+
+    def forget(self, uri: str) -> None:
+        """Drop a closed document."""
+        self._menus.pop(uri, None)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 import attrs
+from lsprotocol import types
 
 from engine.protocol.messages import Snippet
+from lsp_server.documents.credentials import context_text
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
-from lsp_server.hole.context_text import context_text
 
 _MAX_EDITED_LINES = 6
 """Edited lines that are kept for each document; the oldest are dropped."""
@@ -87,8 +88,21 @@ class RelatedFiles:
 
     def __init__(self, documents: Documents) -> None:
         self.recent = EditedLines()
+        for document in documents.all():
+            self.recent.see(document.uri)
         self._documents = documents
         self._selections: dict[str, _Selection] = {}
+
+    def opened(self, uri: str) -> None:
+        """Note that a document was opened."""
+        self.recent.see(uri)
+
+    def changed(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
+        """Note which lines of a document changed."""
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                first, last = change.range.start.line, change.range.end.line
+                self.recent.note(uri, first, last - first, change.text.count("\n"))
 
     def forget(self, uri: str) -> None:
         """Drop what is known of a closed document."""

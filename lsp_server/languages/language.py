@@ -1,4 +1,4 @@
-"""What Midspan knows of a language: its grammar, and its strings, comments, bodies and brackets."""
+"""What Midspan knows of a language: its grammar, its strings, comments, bodies and brackets, and how these balance."""
 
 import functools
 import importlib
@@ -8,14 +8,15 @@ import re
 import attrs
 import tree_sitter
 
-from lsp_server.languages.parse import Parse
-from lsp_server.languages.refused import is_refused
+from lsp_server.languages.parsing import Parse, is_refused
 
 log = logging.getLogger("midspan.syntax")
 
 _OPENER_CHARACTERS = 1000
 """At the end of a line. The patterns look ahead from each word, so time grows with the square of this."""
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = frozenset(BRACKETS.values())
+_SPANS_LINES = ('"""', "'''", "`")
 
 
 @attrs.frozen
@@ -90,3 +91,74 @@ def _loaded(grammar: Grammar) -> tree_sitter.Language | None:
             "grammar %s cannot be loaded (%s); suggestions go by lines; reinstall midspan", grammar.module, error
         )
         return None
+
+
+@attrs.frozen
+class Bracket:
+    """A bracket and its index in the text."""
+
+    char: str
+    index: int
+
+
+@attrs.frozen
+class Balance:
+    """The brackets and quotes that a text leaves open.
+
+    `opened` are its unclosed brackets, outermost first. `unmatched` are the closing brackets that close none of its
+    own. `quote` opens the string in which the text ends, or is empty. `quote_closed` is the index of the quote that
+    ends the string in which the text began, if it began in one.
+    """
+
+    opened: tuple[Bracket, ...]
+    unmatched: tuple[Bracket, ...]
+    quote: str
+    quote_closed: int | None
+
+    def closing(self) -> str:
+        """Return the brackets that close what is open."""
+        return "".join(BRACKETS[bracket.char] for bracket in reversed(self.opened))
+
+
+def balance(text: str, language: Language, quote: str = "") -> Balance:
+    """Count the brackets of `text` outside strings and line comments, without a grammar: half-typed code seldom parses.
+
+    `quote` opens the string in which the text begins.
+    """
+    opened: list[Bracket] = []
+    unmatched: list[Bracket] = []
+    quote_closed: int | None = None
+    began_in_string = bool(quote)
+    in_comment = False
+    for match in _tokens(language).finditer(text):
+        token = match.group()
+        if token[0] == "\\":
+            continue
+        if token == "\n":
+            in_comment = False
+            if quote not in _SPANS_LINES:
+                quote = ""
+        elif in_comment:
+            continue
+        elif quote:
+            if token.startswith(quote):
+                quote = ""
+                if began_in_string:
+                    began_in_string, quote_closed = False, match.start()
+        elif token in language.line_comments:
+            in_comment = True
+        elif token in language.quotes:
+            quote = token
+        elif token in BRACKETS:
+            opened.append(Bracket(token, match.start()))
+        elif opened and BRACKETS[opened[-1].char] == token:
+            opened.pop()
+        elif token in CLOSERS:
+            unmatched.append(Bracket(token, match.start()))
+    return Balance(tuple(opened), tuple(unmatched), quote, quote_closed)
+
+
+@functools.cache
+def _tokens(language: Language) -> re.Pattern[str]:
+    words = [*language.line_comments, *language.quotes, *BRACKETS, *CLOSERS, "\n"]
+    return re.compile(r"\\.|" + "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))

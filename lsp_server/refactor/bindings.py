@@ -38,6 +38,11 @@ _OF_LANGUAGES = """
     delete len make new panic print println recover nil true false iota string error int int64 float64 byte rune bool
     any
 """
+_DECLARED = frozenset(
+    {"go", "rust", "java", "csharp", "c", "cpp", "javascript", "typescript", "javascriptreact", "typescriptreact"}
+    | {"kotlin", "swift", "scala", "dart", "zig"}
+)
+_ASSIGNS = re.compile(r"^assignment(_statement|_expression)?$")
 BROUGHT = frozenset(dir(builtins)) | frozenset(_OF_LANGUAGES.split())
 """Names that languages bring without an import."""
 
@@ -73,6 +78,16 @@ class Scopes:
             return Binding("import", imported)
         kind = self._names(self._root).get(name)
         return Binding("global") if kind is not None else UNKNOWN
+
+    def owner(self, name: str, node: Node) -> Node | None:
+        """Return the function that binds a name at a node; None if none does."""
+        inner = node
+        for above in node.ancestors():
+            is_inside = inner.field == "body" or all(child.field != "body" for child in above.children)
+            inner = above
+            if (is_inside or binds(node, above) == "parameter") and _is_function(above) and name in self._names(above):
+                return above
+        return None
 
     def is_imported(self, name: str) -> bool:
         return self._imports.binding(name) is not None
@@ -125,6 +140,19 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
                 yield name
         elif not is_import(node) or node is scope:
             waiting.extend(node.children)
+
+
+def needs_declaration(language: str) -> bool:
+    """Return whether a name must be declared before it is assigned to."""
+    return language in _DECLARED
+
+
+def declares(leaf: Node, scope: Node, language: str) -> bool:
+    """Return whether a leaf is where a name is bound, and no mere assignment to a declared one."""
+    if not binds(leaf, scope):
+        return False
+    holder = next((above for above in leaf.ancestors() if _BINDER.search(above.kind)), None)
+    return not (needs_declaration(language) and holder is not None and _ASSIGNS.search(holder.kind))
 
 
 def binds(leaf: Node, scope: Node) -> str:

@@ -13,9 +13,11 @@ from lsp_server.refactor.grammar import is_access_kind, is_arguments_kind, is_ca
 from lsp_server.refactor.matching import Match, match_at, matches
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
 from lsp_server.refactor.syntax import Syntax, node_of
+from lsp_server.refactor.targets import spread_pattern
 from lsp_server.refactor.variables import SELF
 from lsp_server.refactor.weight import weight
 
+_NOT_BOUND = "its value is not bound as in the example"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -72,6 +74,9 @@ def near_patterns(rule: Rule) -> tuple[Near, ...]:
     if receivers != arguments:
         others = "its receiver is another one" if arguments is top else "its receiver or its arguments are others"
         found.append(Near(receivers, f"{others} than in the example"))
+    value = spread_pattern(rule)
+    if value is not None:
+        found.append(Near(_with_any_receiver(_with_any_arguments(value), _values(rule), rule), _NOT_BOUND))
     members = _with_any_member(top, rule)
     if members != top:
         found.append(Near(members, "its member is another one than in the example"))
@@ -179,7 +184,7 @@ def _values(rule: Rule) -> Collection[str]:
 
 def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> Branch:
     """Return a pattern whose method may be of any value, if the edit gives it another name."""
-    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
+    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and not rule.spreads}
     children = list(pattern.children)
     for index, child in enumerate(children):
         if isinstance(child, Branch):
@@ -187,7 +192,9 @@ def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> 
     first = children[0]
     members = [item.text for item in items(children[1:]) if isinstance(item, Leaf) and item.named]
     is_method = is_access_kind(pattern.kind) or is_call_kind(pattern.kind)
-    if is_method and isinstance(first, Leaf) and first.text in values and members and members[0] not in stays:
+    is_value = isinstance(first, Leaf) and first.text in values
+    is_value = is_value or (isinstance(first, Branch) and first.kind == "variable_name")  # PHP's $x has two tokens
+    if is_method and is_value and members and members[0] not in stays:
         children[0] = Hole("near receiver", never_imported=True)
     return attrs.evolve(pattern, children=tuple(children))
 

@@ -26,6 +26,7 @@ from lsp_server.refactor.precedence import POSTFIX
 from lsp_server.refactor.render import Place
 from lsp_server.refactor.surroundings import other_use, unmet
 from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.targets import taken_target
 
 
 def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> str | None:
@@ -50,6 +51,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _super_as_value(place)
         or _several_values(place)
         or _captured(place)
+        or taken_target(rule, node, scopes)
         or unmet(rule.needs, node, rule.language)
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)

@@ -17,7 +17,7 @@ from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.git_examples import changed_files
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described, rules_of_code, with_types
+from lsp_server.refactor.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.report import as_diff, as_json, omissions, shown, unknown_names, why_nothing
 from lsp_server.refactor.rewrite import fits_language
@@ -200,7 +200,7 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
     for language in {one.id: one for one, _ in examples if one.grammar is not None}.values():
         try:
             learned = learn([example for one, example in examples if one.id == language.id], language)
-            rules.append(with_types(learned, language))
+            rules.append(with_contexts(learned, language))
         except NoRule as error:
             problem = error
     if not rules:

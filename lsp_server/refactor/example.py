@@ -64,6 +64,7 @@ _CONTEXTS: dict[str, tuple[tuple[str, str], ...]] = {
     "csharp": (
         ("class A {\n", "\n}\n"),
         ("class A { ", " x; }\n"),
+        ("class A { void F() { _ = ", "; } }\n"),
         ("class A { void F(", ") {} }\n"),
         ("class A {\n", "\nvoid F() {} }\n"),
     ),

@@ -6,13 +6,14 @@ import attrs
 
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import argument_name, is_arguments, is_container, is_string_content
+from lsp_server.refactor.grammar import argument_name, is_arguments, is_call, is_container, is_string_content
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.lists import Alignment, Run, align, elements
 from lsp_server.refactor.node import Node, same
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Text
 from lsp_server.refactor.precedence import level, level_of_place
 from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.targets import spread_value
 from lsp_server.refactor.variables import END_TAGS, Variables, is_role, key_of
 from lsp_server.refactor.weight import ENOUGH, has_anchor, weight
 
@@ -31,7 +32,8 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
     Names that are defined vary only if the pattern has another name. If it would say too little, nothing varies.
     """
     fixed: list[str] = []
-    if _is_same_statement(change):
+    value = spread_value(change)
+    if _is_same_statement(change) or (value is not None and not any(map(is_call, value.walk()))):
         return _Generaliser(change, before, after, scopes, frozenset({"all", "runs"})).sides()
     for more in ((), ("definition", "target"), ("content",), ("thing", "literal"), ("all",)):
         fixed += more

@@ -25,7 +25,8 @@ _CALL = re.compile(
 )
 _ACCESS = re.compile(
     r"^(attribute|member_expression|selector_expression|field_expression|navigation_expression|field_access"
-    r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression)$"
+    r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression"
+    r"|scoped_type_identifier|nested_type_identifier|qualified_name|qualified_identifier|user_type)$"
 )
 _NAMED_ELEMENT = re.compile(
     r"^(keyword_argument|jsx_attribute|pair|keyed_element|named_argument|value_argument_label|field_initializer"
@@ -60,6 +61,16 @@ _NOT_A_UNIT = re.compile(
 )
 _UNIT_CLAUSE = re.compile(
     r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$"
+)
+_BINDING = re.compile(
+    r"assign|declarator|short_var|(var|const)_spec|^let_|property_declaration|val_definition|var_definition|^for_"
+    r"|range_clause|^as_pattern$"
+)
+BINDERS = frozenset({"=", ":=", "in", "of", "as"})
+"""Tokens between what a statement or a loop binds and its value. After "as" is what is bound."""
+_SEVERAL = re.compile(
+    r"(_pattern|pattern_list|expression_list|variable_list|assignment_list|list_literal|^pattern|^tuple|^list"
+    r"|^tuple_expression|multi_variable_declaration|structured_binding_declarator|as_pattern_target)$"
 )
 _TYPE_LEAF = re.compile(r"^(type_identifier|predefined_type|primitive_type|integral_type)$")
 _KEYWORD_LITERAL = re.compile(r"^(none|true|false|nil|null|undefined|none_literal|null_literal|boolean_literal|iota)$")
@@ -122,6 +133,23 @@ def argument_name(node: Node) -> str:
         return next((name or node).leaves()).text if name is not None or has_sign else ""
     is_named = node.kind in ("keyword_argument", "named_argument", "element_value_pair", "pair") and node.children
     return next(node.leaves()).text if is_named else ""
+
+
+def is_binding_kind(kind: str) -> bool:
+    """Return whether nodes of this kind may bind names to a value, with one of BINDERS between them."""
+    return _BINDING.search(kind) is not None
+
+
+def binder_at(node: Node) -> int:
+    """Return which child of a node is between what it binds and the value; 0 if it binds nothing."""
+    if not is_binding_kind(node.kind):
+        return 0
+    return next((at for at, one in enumerate(node.children) if not one.named and one.text in BINDERS), 0)
+
+
+def is_several(node: Node) -> bool:
+    """Return whether a node may be several names that a value is taken apart into."""
+    return _SEVERAL.search(node.kind) is not None
 
 
 def is_statement(node: Node) -> bool:

@@ -76,7 +76,8 @@ def _elements(template: Sequence[Pattern]) -> Iterator[int]:
         if is_element:
             yield index
         if isinstance(pattern, Branch):
-            in_list = is_list_kind(pattern.kind)
+            # Go's several values have no brackets: those around them are of something else.
+            in_list = is_list_kind(pattern.kind) and pattern.kind != "expression_list"
             inner = [(child, in_list and _is_element(child)) for child in pattern.children]
             if is_element and inner:
                 inner[0] = (inner[0][0], False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares
 from lsp_server.refactor.change_sort import Sort, sort_of
 from lsp_server.refactor.difference import Change, difference
 from lsp_server.refactor.example import Example, NoRule, parsed
@@ -34,6 +34,7 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.precedence import root_level
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.targets import spread_value
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import SELF
 from lsp_server.refactor.weight import ENOUGH, is_constant, weight
@@ -141,6 +142,8 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
         uses=uses_of(change.before, change.after, sides.pattern),
+        spreads=spread_value(change) is not None,
+        unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
     return Learned(sides, rule, sort_of(change, scopes), unknown)
@@ -155,7 +158,7 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
     new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
     scopes = Scopes(after, imports_of(after))
     leaves = [leaf for top in nodes for leaf in top.leaves() if leaf.text in new and _is_free(leaf)]
-    bound = {leaf.text for leaf in leaves if binds(leaf, after.root)}
+    bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
     found: dict[str, tuple[str, Node, bool]] = {}
     for leaf in leaves:
         binding = scopes.binding(leaf.text, leaf)
@@ -169,7 +172,7 @@ def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str
     old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
     new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
     leaves = (leaf for top in nodes for leaf in top.leaves() if leaf.text in new and is_name(leaf))
-    return tuple(sorted({leaf.text for leaf in leaves if binds(leaf, after.root)}))
+    return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
 
 
 def rule_of(
@@ -191,6 +194,10 @@ def rule_of(
         binds=names_bound(new, sides, after),
         needs=needs_of(old, new, before.language.id),
     )
+
+
+def _count(name: str, nodes: Sequence[Node]) -> int:
+    return sum(leaf.text == name for node in nodes for leaf in node.leaves())
 
 
 def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:

@@ -41,8 +41,8 @@ class Alignment:
 
 def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
     """Return the corresponding lists of two runs of nodes."""
-    old = [node for top in before for node in top.walk() if (is_list(node) or is_container(node)) and node.children]
-    new = [node for top in after for node in top.walk() if (is_list(node) or is_container(node)) and node.children]
+    old = [node for top in before for node in top.walk() if _is_aligned(node)]
+    new = [node for top in after for node in top.walk() if _is_aligned(node)]
     alignments: list[Alignment] = []
     # Arguments that are all the same are the same, wherever they are now.
     for one in sorted(old, key=lambda node: not any(len(elements(node)) > 1 and same(node, other) for other in new)):
@@ -53,6 +53,12 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
             new.remove(other)
             alignments.append(_aligned(one, other, f"R{len(alignments)}", _outside(other, after)))
     return alignments
+
+
+def _is_aligned(node: Node) -> bool:
+    """Return whether a node is a list or a body. The value of a binding is none, though Go has several in a list."""
+    is_value = node.kind == "expression_list" and node.field in ("right", "value")
+    return (is_list(node) or is_container(node)) and bool(node.children) and not is_value
 
 
 def _correspond(before: Node, after: Node, old: Sequence[Node], new: Sequence[Node]) -> bool:

@@ -9,7 +9,15 @@ import attrs
 from lsp_server.languages.language import Language
 from lsp_server.refactor.example import Example, InContext, NoRule, in_contexts, own_nodes
 from lsp_server.refactor.generalise import Sides
-from lsp_server.refactor.grammar import is_expression, is_fixed_name, is_import, is_string_content
+from lsp_server.refactor.grammar import (
+    is_access_kind,
+    is_expression,
+    is_expression_kind,
+    is_fixed_name,
+    is_import,
+    is_list_kind,
+    is_string_content,
+)
 from lsp_server.refactor.imports import import_edit
 from lsp_server.refactor.learn import free_fragment_names, learned_set, lesson, names_brought, rule_of
 from lsp_server.refactor.node import Node
@@ -20,6 +28,7 @@ from lsp_server.refactor.weight import ENOUGH, is_constant, weight
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
 _WRAPPERS = ("expression_statement", "type")
+_SEVERAL_CONTEXTS = re.compile(r"_type$|type_identifier$|^subscript|^scoped_|^qualified_|^nested_|generic")
 _HOLE, _REST = "MidspanHole", "MidspanRest"
 _PLACEHOLDER = re.compile(f"({_HOLE}|{_REST})_([A-Z0-9_]+)_")
 
@@ -62,19 +71,22 @@ def explicit_rules(example: Example, language: Language) -> RuleSet:
     return _together(found, language, problem)
 
 
-def with_types(rules: RuleSet, language: Language) -> RuleSet:
-    """Return rules of Python with those of the same code as a type, or an expression: the grammar tells them apart."""
-    if language.id != "python":
-        return rules
+def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
+    """Return learned rules with those of the same code in other contexts: a type is another tree than an expression."""
     more: list[Rule] = []
     for rule in rules.rules:
-        kinds = [one.kind for one in rule.pattern if isinstance(one, Branch)]
-        if len(rule.pattern) != 1 or not set(kinds) & {"generic_type", "subscript", "union_type"}:
+        kinds = [one.kind for one in (*rule.pattern, *rule.template) if isinstance(one, Branch)]
+        is_one = len(rule.pattern) == len(rule.template) == 1
+        if not is_one or not kinds or not any(_SEVERAL_CONTEXTS.search(kind) or is_access_kind(kind) for kind in kinds):
             continue
         example = Example(code(rule.pattern), code(rule.template))
         with suppress(NoRule):
-            others = [one for one in explicit_rules(example, language).rules if not has_same_sides(one, rule)]
-            more += [attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound) for one in others]
+            for one in explicit_rules(example, language).rules:
+                top = one.pattern[0]
+                is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
+                if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
+                    kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
+                    more.append(attrs.evolve(kept, needs=rule.needs, uses=rule.uses))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import attrs
 
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit, Span, digest_of

@@ -158,7 +158,8 @@ class Rule:
     the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound` those
     that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks of the
     function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a place; it
-    is empty where that does not matter.
+    is empty where that does not matter. `spreads` says that it only takes more out of a value, see
+    targets.py, and `unread` are those of `binds` that it does not use itself.
     """
 
     language: str
@@ -177,6 +178,8 @@ class Rule:
     binds: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     uses: frozenset[str] = frozenset()
+    spreads: bool = False
+    unread: tuple[str, ...] = ()
 
     def literals(self) -> list[str]:
         """Return the texts that each place must have, the longest first."""

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 import attrs
 import tree_sitter
 
-from lsp_server.documents.recent_edits import RecentEdit
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.language import Language
+from lsp_server.languages.parsing import errors
 from lsp_server.languages.registry import language_for
-from lsp_server.languages.syntax_errors import errors
 from lsp_server.refactor.change_sort import Sort
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.imports import imports_of
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
-from lsp_server.refactor.notation import described, with_types
+from lsp_server.refactor.notation import described, with_contexts
 from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
 from lsp_server.refactor.places import Places, by_place
 from lsp_server.refactor.rewrite import rewrite
@@ -158,7 +158,7 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRule
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before
-    all_rules = with_types(RuleSet(language.id, rules, own), language)
+    all_rules = with_contexts(RuleSet(language.id, rules, own), language)
     return RecentRules(all_rules, "; ".join(map(described, rules)), examples, is_telling)
 
 

@@ -168,7 +168,8 @@ class _Rewriting:
         for match, reason in near_places(rule, self._syntax):
             is_known = any(start <= match.start and match.end <= end for start, end in self._left_out)
             is_place = any(
-                one.start == match.start or one.end == match.end for one in taken.touching(match.start, match.end)
+                one.start == match.start or one.end == match.end or _is_of_edit(match, one)
+                for one in taken.touching(match.start, match.end)
             )
             if is_known or is_place or done.has(match) or not is_same_thing(rule, match, self._scopes):
                 continue
@@ -261,6 +262,11 @@ def _clash(one: Match, other: Match) -> bool:
     if one.end <= other.start or other.end <= one.start:
         return False
     return not (_is_inside(one, other) or _is_inside(other, one))
+
+
+def _is_of_edit(match: Match, place: Match) -> bool:
+    """Return whether what looks like a place is a part of one, and not inside of a variable of it."""
+    return place.start <= match.start and match.end <= place.end and not _is_inside(match, place)
 
 
 def _is_inside(one: Match, other: Match) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from lsp_server.languages.language import Language
-from lsp_server.languages.syntax_errors import errors
+from lsp_server.languages.parsing import errors
 from lsp_server.refactor.syntax import PARSE_SECONDS
 
 _Place = TypeVar("_Place")

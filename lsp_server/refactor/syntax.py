@@ -4,7 +4,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language
-from lsp_server.languages.syntax_errors import errors
+from lsp_server.languages.parsing import errors
 from lsp_server.refactor.conversion import Comment, convert
 from lsp_server.refactor.node import Node
 

@@ -1,6 +1,6 @@
 """Which nodes an edit can be of alone: those that say enough of where else it belongs."""
 
-from lsp_server.refactor.grammar import is_expression, is_list, is_unit
+from lsp_server.refactor.grammar import binder_at, is_expression, is_list, is_several, is_unit
 from lsp_server.refactor.node import Node, same
 from lsp_server.refactor.precedence import level, level_of_place
 
@@ -13,6 +13,8 @@ def says_enough(before: Node, after: Node) -> bool:
         return False  # a slice is no type by itself
     if before.kind == "predefined_type" and before.children:
         return False  # `any` is everywhere: what has this type says which one is meant
+    if is_several(after) and before.parent is not None and before in before.parent.children[: binder_at(before.parent)]:
+        return False  # what the value is decides whether more can be taken out of it
     if "assignment" in after.kind and "assignment" not in before.kind:
         return False  # in an argument an assignment would be a keyword argument
     if before.parent is not None and before.parent.kind == "jsx_expression":

@@ -25,6 +25,7 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.node import Node, leaf_text, same
 from lsp_server.refactor.pattern import Hole
+from lsp_server.refactor.targets import spread_value
 
 SELF = frozenset({"self", "cls", "this"})
 END_TAGS = frozenset({">", "/>"})
@@ -41,6 +42,7 @@ class Variables:
 
     def __init__(self, change: Change, scopes: Scopes, fixed: frozenset[str]) -> None:
         self._change, self._scopes, self._fixed = change, scopes, fixed
+        self._value = spread_value(change)
         self._new = list(_all(change.after))
         self._new_keys = {key_of(node) for node in self._new if not is_role(node)}
         self.holes: dict[Key, Hole] = {}
@@ -101,6 +103,8 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
+        if self._is_in_value(node):
+            return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
             return False
         names = [leaf for leaf in node.leaves() if leaf.named]
@@ -128,6 +132,17 @@ class Variables:
         if parent.kind == "jsx_opening_element" or parent.kind == "jsx_closing_element":
             return False
         return receiver_of(parent) is not node or self._receiver_varies(node)
+
+    def _is_in_value(self, node: Node) -> bool:
+        """Return whether a node is what the edit takes more out of. Only the arguments of its calls vary."""
+        inner: Node | None = node
+        while self._value is not None and inner is not None:
+            if inner is self._value:
+                return True
+            if is_arguments(inner):
+                return False
+            inner = inner.parent
+        return False
 
     def _literal_may_vary(self, node: Node) -> bool:
         if not is_literal(node):

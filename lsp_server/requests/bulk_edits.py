@@ -12,11 +12,11 @@ from lsp_server.bulk.current_files import Choice, Ready, ready
 from lsp_server.bulk.draft import Draft, NotApplied
 from lsp_server.bulk.shown import Drafts, choices, shown, sure_ids
 from lsp_server.bulk.workspace_edit import EditForm
-from lsp_server.bulk_messages import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
+from lsp_server.protocol import refusal
 from lsp_server.refactor.file_edit import counted
 from lsp_server.requests.bulk_work import BulkWork
-from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
+from lsp_server.wire import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
 
 
 class BulkEdits:

@@ -12,11 +12,11 @@ from pygls.lsp.server import LanguageServer
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Action, Cancelled, Selection
 from lsp_server.bulk.draft import Draft
-from lsp_server.bulk_messages import BulkAction
 from lsp_server.documents.store import Snapshot, offset_at
-from lsp_server.engine_link.work_progress import WorkProgress
-from lsp_server.requests.refusal import refusal
+from lsp_server.engine_link.progress_bar import ProgressBar
+from lsp_server.protocol import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
+from lsp_server.wire import BulkAction
 
 _LOOK_S = 0.05
 """How often the progress bar is looked at: whether the user cancelled."""
@@ -25,7 +25,7 @@ _LOOK_S = 0.05
 class BarWork:
     """The work on a request, with its progress bar. `report` and `check` may be called in any thread."""
 
-    def __init__(self, bar: WorkProgress) -> None:
+    def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar
         self._loop = asyncio.get_running_loop()
         self._cancelled = threading.Event()
@@ -72,7 +72,7 @@ class BulkWork:
             raise refusal(f"there is no action {asked.action!r}")
         await self._session.settle(asked.uri, PARSE_PATIENCE_S)
         selection = self._selection(asked)
-        with WorkProgress(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
+        with ProgressBar(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
             work = BarWork(bar)
             self._running.add(work)
             task = asyncio.create_task(action.draft(selection, asked.scope, work))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from lsprotocol import types
 
-from lsp_server.bulk.action import Action, Offer, Selection
-from lsp_server.bulk_messages import PREVIEW, RUN_ACTION, BulkAction
+from lsp_server.bulk.action import Action, MenuItem, Selection
 from lsp_server.log import describe
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.bulk_edits import BulkEdits
 from lsp_server.requests.bulk_work import selection_of
 from lsp_server.requests.session import SHORT_PATIENCE_S, Session
+from lsp_server.wire import PREVIEW, RUN_ACTION, BulkAction
 
 _logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class CodeActions:
             item.edit = await self._edits.workspace_edit(asked)
         return item
 
-    def _item(self, action: Action, offer: Offer, asked: BulkAction) -> types.Command | types.CodeAction:
+    def _item(self, action: Action, offer: MenuItem, asked: BulkAction) -> types.Command | types.CodeAction:
         data, capabilities = self._protocol.as_json(asked), self._capabilities
         if capabilities is None or capabilities.code_action_literal_support is None:
             return types.Command(offer.title, RUN_ACTION, arguments=[data])
@@ -84,7 +84,7 @@ class CodeActions:
         return isinstance(experimental, Mapping) and experimental.get("midspanPreview") is True
 
 
-async def _offers(action: Action, selection: Selection) -> Sequence[Offer]:
+async def _offers(action: Action, selection: Selection) -> Sequence[MenuItem]:
     try:
         return await action.offers(selection)
     except Exception as error:

@@ -8,24 +8,30 @@ from typing import Any
 from pygls.exceptions import JsonRpcInvalidParams
 
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import SHOW_STATUS, StatusReport
 from engine.protocol.messages import Status
-from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NEXT_EDIT_DISMISSED, RUN_ACTION
 from lsp_server.documents.store import offset_at
-from lsp_server.engine_link.snooze import MAX_MINUTES
-from lsp_server.engine_link.status import as_log_line
-from lsp_server.messages import Dismissal, SnoozeResult, StatusReport, ToggleResult
-from lsp_server.offer_tag import ACCEPTED, read_tag
+from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
+from lsp_server.protocol import refusal
 from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
-from lsp_server.requests.refusal import refusal
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.setting_kinds import number
+from lsp_server.wire import (
+    ACCEPTED,
+    NEXT_EDIT_ACCEPTED,
+    NEXT_EDIT_DISMISSED,
+    RUN_ACTION,
+    Dismissal,
+    SnoozeResult,
+    ToggleResult,
+    read_tag,
+)
 
 _logger = logging.getLogger(__name__)
 
 RESTART_ENGINE = "midspan.restartEngine"
-SHOW_STATUS = "midspan.status"
 TOGGLE = "midspan.toggle"
 DISMISSED = "midspan.dismissed"
 SNOOZE = "midspan.snooze"

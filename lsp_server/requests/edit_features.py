@@ -24,16 +24,11 @@ class EditFeatures:
         self.next_edits = NextEdits(session, self._worker)
         self.bulk_edits = BulkEdits(server, session, self._work)
         self.code_actions = CodeActions(protocol, session, actions, self.bulk_edits)
-
-    def changed(self, uri: str) -> None:
-        """Note that a document changed."""
-        self.next_edits.changed(uri)
-        self._rules.changed(uri)
-
-    def closed(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._rules.forget(uri)
-        self.next_edits.closed(uri)
+        session.on_change += self.next_edits.changed, self._rules.changed
+        session.on_close += self._rules.forget, self.next_edits.closed
+        for document in session.documents.all():
+            self.next_edits.changed(document.uri)
+            self._rules.changed(document.uri)
 
     async def close(self) -> None:
         """Cancel all work, and end the worker processes."""

@@ -4,21 +4,19 @@ from collections.abc import Callable
 from typing import get_args
 
 import attrs
-from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
 
 from engine.errors import MidspanError
 from engine.protocol.confidence import first_line_confidence
+from engine.protocol.editor_messages import FillParams, FillProgress, FillResult, FillTrace, HoleCut, Position, Range
 from engine.protocol.messages import Filled, Progress, RuleName
 from engine.protocol.price import FREE
+from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_at, position_at
-from lsp_server.hole.hole import normalize_newlines
-from lsp_server.messages import FillParams, FillProgress, FillResult
-from lsp_server.requests.refusal import refusal
+from lsp_server.protocol import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.verdict import judge
-from lsp_server.trace_messages import FillTrace, HoleCut
 
 
 async def fill_request(session: Session, params: FillParams, send: Callable[[FillProgress], None]) -> FillResult:
@@ -56,7 +54,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     if not session.documents.is_current(snapshot):
         raise _changed(uri)
     candidate, presented = filled.candidates[0], present(plan, filled)
-    cursor = position_at(snapshot, offset, session.encoding)
+    at = position_at(snapshot, offset, session.encoding)
+    cursor = Position(at.line, at.character)
     return FillResult(
         text=presented[0].text if presented else "",
         tokens=candidate.tokens,
@@ -68,7 +67,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         cached_tokens=filled.cached_tokens,
         ms=filled.ms,
         model=client.welcome.model.name,
-        range=types.Range(cursor, cursor),
+        range=Range(cursor, cursor),
         source=candidate.source,
         origins=presented[0].origins if presented else [],
         trace=_trace(session, plan, filled) if params.trace else None,
@@ -81,7 +80,8 @@ def _trace(session: Session, plan: Plan, filled: Filled) -> FillTrace:
     hidden = 0 if hole.suffix.startswith(normalize_newlines(hole.line_after)) else len(hole.line_after)
     first = max(0, hole.offset - len(hole.prefix))
     last = min(len(snapshot.text), hole.offset + hidden + len(hole.suffix))
-    read = types.Range(*(position_at(snapshot, offset, session.encoding) for offset in (first, last)))
+    positions = (position_at(snapshot, offset, session.encoding) for offset in (first, last))
+    read = Range(*(Position(position.line, position.character) for position in positions))
     settings = session.configuration.settings
     return FillTrace(
         HoleCut(read, hidden, hole.extent, hole.cursor_context), judge(attrs.evolve(plan, settings=settings), filled)

@@ -1,31 +1,26 @@
 """Bulk edits and the next edit are loaded once the server has started, so that the editor does not wait for them."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from lsp_server import bulk_messages as bulk
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.session import Session
+from lsp_server.wire import ApplyResult, BulkAction
 
 if TYPE_CHECKING:
     from lsp_server.requests.edit_features import EditFeatures
 
-ACTION_OPTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix], resolve_provider=True
-)
+_Answer = TypeVar("_Answer")
 
 
 class LateEdits:
-    """Loads EditFeatures in a thread, and hands their requests on."""
+    """Loads EditFeatures in a thread, and hands requests on to them."""
 
     def __init__(self, server: LanguageServer, protocol: MidspanProtocol, session: Session) -> None:
-        self._server = server
-        self._protocol = protocol
-        self._session = session
-        self._loaded: EditFeatures | None = None
+        self._server, self._protocol, self._session = server, protocol, session
         self._loading: asyncio.Task[EditFeatures] | None = None
 
     def begin(self) -> "asyncio.Task[EditFeatures]":
@@ -34,56 +29,32 @@ class LateEdits:
             self._loading = asyncio.create_task(self._load())
         return self._loading
 
-    async def features(self) -> "EditFeatures":
-        """Return the features once they are loaded."""
-        return await asyncio.shield(self.begin())
+    def asked(
+        self, method: "Callable[[EditFeatures], Callable[[Any], Awaitable[_Answer]]]"
+    ) -> Callable[[Any], Awaitable[_Answer]]:
+        """Return the handler of a request that `method` of the features answers, once they are loaded."""
 
-    def changed(self, uri: str) -> None:
-        """Note that a document changed."""
-        if self._loaded is not None:
-            self._loaded.changed(uri)
+        async def handle(params: Any) -> _Answer:
+            return await method(await asyncio.shield(self.begin()))(params)
 
-    def closed(self, uri: str) -> None:
-        """Drop a closed document."""
-        if self._loaded is not None:
-            self._loaded.closed(uri)
+        return handle
 
-    async def close(self) -> None:
-        """End all work."""
-        if self._loaded is not None:
-            await self._loaded.close()
-
-    async def offer_actions(self, params: types.CodeActionParams) -> list[types.Command | types.CodeAction]:
-        """Answer textDocument/codeAction."""
-        return await (await self.features()).code_actions.offer(params)
-
-    async def resolve_action(self, item: types.CodeAction) -> types.CodeAction:
-        """Answer codeAction/resolve."""
-        return await (await self.features()).code_actions.resolve(item)
-
-    async def show_bulk_edit(self, params: bulk.BulkEditParams) -> bulk.BulkEdit:
-        """Answer midspan/bulkEdit."""
-        return await (await self.features()).bulk_edits.show(params)
-
-    async def apply_bulk_edit(self, params: bulk.ApplyParams) -> bulk.ApplyResult:
-        """Answer midspan/applyBulkEdit."""
-        return await (await self.features()).bulk_edits.apply(params)
-
-    async def find_next_edit(self, params: bulk.NextEditParams) -> bulk.NextEditResult:
-        """Answer textDocument/copilotInlineEdit."""
-        return await (await self.features()).next_edits.find(params)
-
-    async def run_action(self, asked: bulk.BulkAction) -> bulk.ApplyResult:
+    async def run_action(self, asked: BulkAction) -> ApplyResult:
         """Do what a code action says, for editors that cannot ask for its edit."""
-        return await (await self.features()).bulk_edits.run(asked)
+        return await self.asked(lambda features: features.bulk_edits.run)(asked)
 
     async def next_edit_accepted(self, *_: Any) -> None:
         """Go on to the place after the one that the user took."""
-        (await self.features()).next_edits.accepted()
+        (await asyncio.shield(self.begin())).next_edits.accepted()
 
     async def next_edit_dismissed(self, *_: Any) -> None:
         """Offer no place of the rule again that is offered now."""
-        (await self.features()).next_edits.dismiss()
+        (await asyncio.shield(self.begin())).next_edits.dismiss()
+
+    async def close(self) -> None:
+        """End all work."""
+        if self._loading is not None and self._loading.done() and self._loading.exception() is None:
+            await self._loading.result().close()
 
     async def _load(self) -> "EditFeatures":
         def imported() -> "type[EditFeatures]":
@@ -91,7 +62,4 @@ class LateEdits:
 
             return EditFeatures
 
-        self._loaded = (await asyncio.to_thread(imported))(self._server, self._protocol, self._session)
-        for document in self._session.documents.all():
-            self._loaded.changed(document.uri)
-        return self._loaded
+        return (await asyncio.to_thread(imported))(self._server, self._protocol, self._session)

@@ -11,11 +11,9 @@ import attrs
 from lsprotocol import types
 
 from engine.errors import MidspanError
-from lsp_server.bulk_messages import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
-from lsp_server.documents.changed_part import changed_part
-from lsp_server.documents.columns import position_in
+from lsp_server.documents.edits import changed_part
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Snapshot, offset_at
+from lsp_server.documents.store import Snapshot, offset_at, position_in
 from lsp_server.log import describe
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.pending import PendingFile
@@ -24,6 +22,7 @@ from lsp_server.refactor.recent import RecentRules, is_in_progress, may_be_examp
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.next_file import FileSearch
 from lsp_server.requests.session import Session
+from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
 

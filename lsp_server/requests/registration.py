@@ -1,5 +1,6 @@
-"""What the server asks of the editor after initialize: reports of changed settings, and use of a late feature."""
+"""What the server asks of the editor after initialize: its settings, reports of changes, and use of a late feature."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,11 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
+from lsp_server.languages.registry import LANGUAGES
+from lsp_server.settings import SECTION
+
 _logger = logging.getLogger(__name__)
+_CONFIGURATION_TIMEOUT_S = 3.0
 
 
 class CompletionSwitch:
@@ -64,11 +69,63 @@ async def follow_configuration(server: LanguageServer) -> None:
     changes = workspace.did_change_configuration if workspace is not None else None
     if changes is None or not changes.dynamic_registration:
         return
-    options = types.DidChangeConfigurationRegistrationOptions(section="midspan")
+    options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
     try:
         await _register(server, types.WORKSPACE_DID_CHANGE_CONFIGURATION, options)
     except JsonRpcException as error:
         _logger.warning("the editor does not report changed settings (%d)", error.code)
+
+
+async def pulled_settings(server: LanguageServer) -> object:
+    """Ask the editor for the settings. None if it does not answer, or has none."""
+    params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+    pending = asyncio.ensure_future(server.workspace_configuration_async(params))
+    # An editor that never answers must not keep the engine from starting.
+    await asyncio.wait({pending}, timeout=_CONFIGURATION_TIMEOUT_S)
+    if not pending.done():
+        _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
+        return None
+    try:
+        answer = pending.result()
+    except JsonRpcException as error:
+        _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
+        return None
+    return answer[0] if answer else None
+
+
+def watchers() -> list[types.FileSystemWatcher]:
+    """Return what to watch: sources of all languages and .gitignore files, and the deletion of anything.
+
+    For a deleted folder an editor reports the folder only, not its files.
+    """
+    endings = ",".join(sorted({ending.lstrip(".") for language in LANGUAGES for ending in language.extensions}))
+    return [
+        types.FileSystemWatcher(f"**/*.{{{endings}}}"),
+        types.FileSystemWatcher("**/.gitignore"),
+        types.FileSystemWatcher("**/*", types.WatchKind.Delete),
+    ]
+
+
+class FileWatch:
+    """Registers workspace/didChangeWatchedFiles where the editor can. Without it only saved documents are followed."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._registered = False
+
+    async def follow(self, wanted: bool) -> None:
+        """Register when that is wanted for the first time. Later reports that nobody wants are ignored."""
+        workspace = self._server.client_capabilities.workspace
+        watched = workspace.did_change_watched_files if workspace is not None else None
+        if not wanted or self._registered or watched is None or not watched.dynamic_registration:
+            return
+        self._registered = True
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers())
+        try:
+            await _register(self._server, method, options)
+        except JsonRpcException as error:
+            _logger.warning("the editor does not report changed files (%d)", error.code)
 
 
 async def _register(server: LanguageServer, method: str, options: object) -> None:

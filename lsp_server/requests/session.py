@@ -1,28 +1,29 @@
-"""What the requests of one editor share: its settings, documents and engine."""
+"""One editor's session: its settings, its documents as the editor has them, and its engine. All requests share it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 import attrs
 from lsprotocol import types
 
+from engine.client.connection import EngineClient
 from engine.protocol.messages import ModelInfo, Snippet
-from lsp_server.configuration import Configuration
-from lsp_server.documents.background_parse import BackgroundParse
 from lsp_server.documents.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.documents.notebooks import Notebooks, as_script
+from lsp_server.documents.parsing import BackgroundParse
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
-from lsp_server.engine_link.snooze import Snooze
-from lsp_server.engine_link.status import StatusBoard, leaves_machine
+from lsp_server.engine_link.status import Snooze, StatusBoard, leaves_machine
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles
 from lsp_server.offers import Offers
-from lsp_server.settings import Settings
+from lsp_server.settings import Configuration, Settings
 from lsp_server.suggest.pipeline import Plan, plan
 from lsp_server.workspace.memory import WorkspaceMemory
 
+# All kinds of notebooks and all languages of cells, as with files; the settings decide which are served.
+NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 PARSE_PATIENCE_S = 3.0
 """Who asks for something waits so long for the syntax tree of a long file."""
 SHORT_PATIENCE_S = 0.04
@@ -31,7 +32,11 @@ SHORT_PATIENCE_S = 0.04
 
 @attrs.define
 class Session:
-    """`encoding` is how the editor counts columns."""
+    """`encoding` is how the editor counts columns. `window` has the other open files, for a model with room for them.
+
+    What is in `on_open`, `on_change` and `on_close` is called with the URI of a document after it was opened, changed
+    or closed.
+    """
 
     configuration: Configuration
     documents: Documents
@@ -41,21 +46,27 @@ class Session:
     offers: Offers
     memory: WorkspaceMemory
     notebooks: Notebooks = attrs.field(factory=Notebooks)
-    related: RelatedFiles = attrs.field(init=False)
+    window: RelatedFiles | None = None
     snooze: Snooze = attrs.field(init=False)
     encoding: types.PositionEncodingKind | str = types.PositionEncodingKind.Utf16
+    on_open: list[Callable[[str], None]] = attrs.field(factory=list)
+    on_change: list[Callable[[str], None]] = attrs.field(factory=list)
+    on_close: list[Callable[[str], None]] = attrs.field(factory=list)
     _language_ids: dict[str, str] = attrs.field(factory=dict)
     _unfit: dict[str, str] = attrs.field(factory=dict)
     _real_paths: dict[str, str] = attrs.field(factory=dict)
     """Where the links in a document's path lead, if it has any: a link to a secret file is a secret too."""
 
     def __attrs_post_init__(self) -> None:
-        self.related = RelatedFiles(self.documents)
         self.snooze = Snooze(self.board)
+        self.on_open.append(self.memory.opened)
+        self.on_change.append(self.memory.changed)
+        self.on_close.append(self.memory.closed)
+        self.link.on_connect(self._give_window)
 
     def open(self, document: types.TextDocumentItem) -> None:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
-        self.close(document.uri)
+        self._drop(document.uri)
         self._language_ids[document.uri] = document.language_id
         if is_file(document.uri):
             path = path_of(document.uri)
@@ -65,24 +76,73 @@ class Session:
             self._unfit[document.uri] = reason
         else:
             self.documents.open(document.uri, document.language_id, document.version, document.text)
-            self.related.recent.see(document.uri)
+            if self.window is not None:
+                self.window.opened(document.uri)
 
-    def change(self, params: types.DidChangeTextDocumentParams) -> None:
+    def opened(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Keep a document, and start the engine so that it is ready when it is first needed."""
+        uri = params.text_document.uri
+        self.open(params.text_document)
+        if self.served(uri) is not None:
+            self.link.wake()
+        for follow in self.on_open:
+            follow(uri)
+
+    def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply the editor's changes to a document."""
         document = params.text_document
         if document.uri not in self._unfit:
             self.documents.change(document.uri, document.version, params.content_changes, self.encoding)
-            for change in params.content_changes:
-                if isinstance(change, types.TextDocumentContentChangePartial):
-                    first, last = change.range.start.line, change.range.end.line
-                    self.related.recent.note(document.uri, first, last - first, change.text.count("\n"))
+            if self.window is not None:
+                self.window.changed(document.uri, params.content_changes)
+        for follow in self.on_change:
+            follow(document.uri)
 
-    def close(self, uri: str) -> None:
+    def saved(self, params: types.DidSaveTextDocumentParams) -> None:
+        """Have the memory learn the saved text."""
+        self.memory.saved(params.text_document.uri)
+
+    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Drop a document."""
+        self._drop(params.text_document.uri)
+        for follow in self.on_close:
+            follow(params.text_document.uri)
+
+    def notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        """Keep a notebook and its cells."""
+        self.notebooks.open(params.notebook_document)
+        for document in params.cell_text_documents:
+            self.opened(types.DidOpenTextDocumentParams(document))
+
+    def notebook_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        """Apply changes of cells: added, removed, moved, of another kind, or with another text."""
+        uri, cells = params.notebook_document.uri, params.change.cells
+        if cells is None:
+            return
+        if cells.structure is not None:
+            # A moved cell is in the change, but is neither opened nor closed.
+            self.notebooks.restructure(uri, cells.structure.array)
+            for identifier in cells.structure.did_close or []:
+                self.closed(types.DidCloseTextDocumentParams(identifier))
+            for document in cells.structure.did_open or []:
+                self.opened(types.DidOpenTextDocumentParams(document))
+        if cells.data:
+            self.notebooks.update_cells(uri, cells.data)
+        for text in cells.text_content or []:
+            self.changed(types.DidChangeTextDocumentParams(text.document, text.changes))
+
+    def notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        """Drop a notebook and its cells."""
+        self.notebooks.close(params.notebook_document.uri)
+        for document in params.cell_text_documents:
+            self.closed(types.DidCloseTextDocumentParams(document))
+
+    def _drop(self, uri: str) -> None:
         self._language_ids.pop(uri, None)
         self._unfit.pop(uri, None)
         self._real_paths.pop(uri, None)
-        self.related.forget(uri)
+        if self.window is not None:
+            self.window.forget(uri)
         self.documents.close(uri)
 
     def served(self, uri: str) -> Snapshot | None:
@@ -162,11 +222,16 @@ class Session:
             workspace=self.memory.workspace_of(snapshot.path, model),
         )
 
+    def _give_window(self, client: EngineClient) -> None:
+        """Follow which lines are edited, from now on, if the model has room for other files. Most have none."""
+        if context_budget_of(client.welcome.model).related and self.window is None:
+            self.window = RelatedFiles(self.documents)
+
     def _related_snippets(self, snapshot: Snapshot, model: ModelInfo, settings: Settings) -> Sequence[Snippet]:
         room, allowed = context_budget_of(model, settings.context_tokens).related, settings.related_files
-        if not room or allowed == "never" or (allowed == "local" and leaves_machine(model)):
+        if not room or self.window is None or allowed == "never" or (allowed == "local" and leaves_machine(model)):
             return []
-        return self.related.around(snapshot, room, self._related_path)
+        return self.window.around(snapshot, room, self._related_path)
 
     def _related_path(self, other: OpenDocument) -> str | None:
         """Return another file's path as the model sees it; None for a secret file or a cell of a notebook."""

@@ -6,7 +6,7 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -17,26 +17,88 @@ from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled
 from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.cursor import Cursor
+from lsp_server.hole.cursor import Cursor, Menus
 from lsp_server.log import describe
-from lsp_server.requests.ahead import Ahead
-from lsp_server.requests.read_ahead import ReadAhead
+from lsp_server.requests.ahead import Ahead, ReadAhead
 from lsp_server.requests.session import Session
-from lsp_server.requests.suggestion import Suggestion, SuggestionRequest, asked_for, tagged
 from lsp_server.requests.why import Why
+from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.menus import Menus
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.restraint import Restraint
-from lsp_server.suggest.reuse import Rest, Reuse, further, longer
+from lsp_server.suggest.reuse import Offer, Rest, Reuse, further, longer
+from lsp_server.wire import OfferTag
 
+MAX_SUGGESTIONS = 3
+_PLAUSIBLE = 0.02
+"""A further guess must be at least this many times as likely as the best one: drawn tokens may not fit together."""
 _logger = logging.getLogger(__name__)
-
 _Answer = TypeVar("_Answer")
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
 _STARTED_MS = 2000.0
 """What a suggestion may take that has waited for the start of the engine."""
+
+
+@attrs.frozen
+class Suggestion:
+    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
+
+    text: str
+    cursor: Cursor
+    tag: OfferTag
+
+
+@attrs.frozen
+class SuggestionRequest:
+    """A suggestion request. A newer one from the same asker cancels it.
+
+    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
+    gate, and the engine is asked again. What is on the screen stays the first, so that the editor goes on from there.
+    If there is nothing to show, the user is told why.
+
+    `waits`: an automatic request waits for an engine that starts, as long as nothing newer comes.
+    """
+
+    asker: str
+    uri: str
+    cursor: Callable[[Snapshot], Cursor]
+    candidates: int = 1
+    waits: bool = False
+
+    @property
+    def automatic(self) -> bool:
+        return self.candidates == 1
+
+
+def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
+    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides, the
+    likeliest first: the tokens that are the likeliest one by one are not always the likeliest line.
+
+    Of a guess there is the first line only: what is below it is hardly ever right.
+    """
+    sure = present(attrs.evolve(plan, settings=settings), filled)
+    ungated = sorted(present(plan, filled), key=lambda each: each.confidence, reverse=True)
+    least = _PLAUSIBLE * max((each.confidence for each in ungated), default=0.0)
+    guesses = [
+        attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least
+    ]
+    shown = dict[str, Presented]()
+    for each in (*sure, *guesses):
+        shown.setdefault(each.text, each)
+    shown.pop("", None)
+    return list(shown.values())[:MAX_SUGGESTIONS]
+
+
+def tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
+    """Return the suggestions of an offer at `cursor`, each with how sure it is; None where that is not known."""
+    start = cursor.offset - offer.offset
+    language = cursor.snapshot.language.id
+    tags = [
+        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
+        for text, confidence in zip(texts, confidences, strict=True)
+    ]
+    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
 
 
 class Suggestions:
@@ -55,6 +117,8 @@ class Suggestions:
         """The offer of each document that the user asked for last."""
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self.why = Why(session)
+        session.on_change.append(self.changed)
+        session.on_close.append(self.forget)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first, and count it as shown.
@@ -92,6 +156,11 @@ class Suggestions:
         self._ahead.forget(snapshot.uri)
         self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
+
+    def changed(self, uri: str) -> None:
+        """Cancel the requests for the text before an edit."""
+        self._reading.stop()
+        self.cancel(uri)
 
     def cancel(self, uri: str) -> None:
         """Cancel the running requests of this document; they return no suggestions."""

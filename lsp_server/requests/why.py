@@ -7,10 +7,10 @@ import attrs
 from engine.errors import MidspanError
 from engine.protocol.messages import Origin
 from engine.protocol.origin_text import origin_line, quoted, source_line
-from lsp_server.requests.refusal import refusal
+from lsp_server.protocol import refusal
 from lsp_server.requests.session import Session
 from lsp_server.suggest.pipeline import Plan, present
-from lsp_server.why_messages import WhyAnswer, WhyParams, WhyPlace
+from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _BUDGET_MS = 5000.0
 """Nobody types meanwhile, and a fill that ends at its deadline would give another text."""
@@ -57,13 +57,13 @@ class Why:
         places = [self._place(offer.plan, origin) for origin in found.origins]
         return WhyAnswer(source_line(offer.text, found.source, found.origins), places)
 
-    def _place(self, plan: Plan, origin: Origin) -> WhyPlace:
+    def _place(self, plan: Plan, origin: Origin) -> WhyOrigin:
         if origin.path != plan.fill.path:
             uri = Path(plan.fill.workspace, origin.path).as_uri()
-            return WhyPlace(origin_line(origin), uri, origin.line - 1)
+            return WhyOrigin(origin_line(origin), uri, origin.line - 1)
         # The lines below have moved if the user took several lines.
         uri, current = plan.snapshot.uri, self._session.documents.find(plan.snapshot.uri)
         if current is not None and origin.line > plan.fill.line:
             moved = current.text.count("\n") - plan.snapshot.text.count("\n")
             origin = attrs.evolve(origin, line=max(1, origin.line + moved))
-        return WhyPlace(origin_line(origin), uri, origin.line - 1)
+        return WhyOrigin(origin_line(origin), uri, origin.line - 1)

@@ -1,23 +1,27 @@
 """`midspan refactor stubs`, `annotate` and `docstrings`: fill the slots of files, from the command line."""
 
 import asyncio
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import attrs
+import cattrs
 import typer
+from cattrs.gen import make_dict_unstructure_fn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import wire_names
 from engine.protocol.plain_text import plain
 from lsp_server.refactor.command import FAILED, LEFT_OUT, check_form, leave, save_all, targets_of
 from lsp_server.refactor.file_edit import counted
-from lsp_server.refactor.report import as_diff, shown
+from lsp_server.refactor.report import as_diff, shown, shown_path
 from lsp_server.refactor.search import Caps, Found
 from lsp_server.settings import Settings
-from lsp_server.slots.files import Filled, Todo, fill_files, slots_of
-from lsp_server.slots.report import as_json, lines
+from lsp_server.slots.files import FilledFile, Todo, fill_files, slots_of
 from lsp_server.slots.slot import SlotKind
 
 _Paths = Annotated[list[Path], typer.Argument(help="Files, and folders whose files git tracks or does not ignore.")]
@@ -146,8 +150,97 @@ def _run(kind: SlotKind, paths: list[Path], output: _Output, model: str, caps: C
         raise typer.Exit(LEFT_OUT)
 
 
-def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[Filled]:
+def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[FilledFile]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("places"))
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("filling", total=todo.places)
         return asyncio.run(fill_files(kind, todo, model, caps, lambda: bar.advance(task)))
+
+
+@attrs.frozen
+class PlaceReport:
+    """A filled slot: `text` takes the place of the characters from `start` to `end`. `line` counts from 1."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+    reason: str
+    by_model: bool
+    doubtful: bool
+
+
+@attrs.frozen
+class OmissionReport:
+    """A slot that was left out."""
+
+    line: int
+    reason: str
+
+
+@attrs.frozen
+class FileReport:
+    """The slots of a file; `digest` is the SHA-256 of its text before."""
+
+    path: str
+    digest: str
+    places: list[PlaceReport]
+    left_out: list[OmissionReport]
+
+
+@attrs.frozen
+class Report:
+    """The JSON of a command. Its names are camelCase there."""
+
+    files: list[FileReport]
+    places: int
+    doubtful: int
+    left_out: int
+    reached: list[str]
+
+
+def as_json(filled: Sequence[FilledFile], reached: Sequence[str]) -> str:
+    """Return what was filled as JSON."""
+    files = [_file(one) for one in filled]
+    doubtful = sum(place.doubtful for file in files for place in file.places)
+    places, left_out = sum(len(file.places) for file in files), sum(len(file.left_out) for file in files)
+    return json.dumps(_converter().unstructure(Report(files, places, doubtful, left_out, list(reached))))
+
+
+def lines(filled: Sequence[FilledFile], *, with_doubtful: bool) -> Iterator[str]:
+    """Yield one line for each slot that was left out or is doubtful."""
+    for one in filled:
+        path = _path(one)
+        for place in one.edit.places:
+            if place.doubtful and not with_doubtful:
+                yield f"{path}:{place.span.line + 1}: doubtful: `{place.edit.text.strip(' :=>-')}`, {place.reason}"
+        for omission in one.edit.left_out:
+            yield f"{path}:{omission.span.line + 1}: left out: {omission.reason}"
+
+
+def _file(one: FilledFile) -> FileReport:
+    places = [
+        PlaceReport(
+            place.span.line + 1,
+            place.edit.start,
+            place.edit.end,
+            place.edit.text,
+            place.reason,
+            place.by_model,
+            place.doubtful,
+        )
+        for place in one.edit.places
+    ]
+    left_out = [OmissionReport(omission.span.line + 1, omission.reason) for omission in one.edit.left_out]
+    return FileReport(_path(one), one.edit.digest, places, left_out)
+
+
+def _path(one: FilledFile) -> str:
+    return shown_path(Found(one.target, one.edit.file_edit(with_doubtful=True)))
+
+
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter()
+    for cls in (PlaceReport, OmissionReport, FileReport, Report):
+        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **wire_names(cls)))
+    return converter

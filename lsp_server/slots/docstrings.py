@@ -7,7 +7,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.scope import indent_of
+from lsp_server.hole.hole import indent_of
 from lsp_server.slots.queries import is_inside, matches, text_of
 from lsp_server.slots.slot import Slot
 

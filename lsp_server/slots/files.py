@@ -11,15 +11,14 @@ from engine.client.launcher import connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
+from lsp_server.documents.credentials import context_text
 from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.context_text import context_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.generated import is_generated
 from lsp_server.refactor.search import Caps, Target
 from lsp_server.settings import Settings
-from lsp_server.slots.fill import NO_MODEL, fill_slots
-from lsp_server.slots.filler import TOGETHER, Filler, gathered, why_unable
+from lsp_server.slots.fill import NO_MODEL, TOGETHER, Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
 from lsp_server.suggest.pipeline import Plan, plan
@@ -58,7 +57,7 @@ class Todo:
 
 
 @attrs.frozen
-class Filled:
+class FilledFile:
     """The filled slots of a file."""
 
     target: Target
@@ -93,7 +92,9 @@ def slots_of(targets: Sequence[Target], kind: SlotKind, caps: Caps) -> Todo:
     return todo
 
 
-async def fill_files(kind: SlotKind, todo: Todo, model: str, caps: Caps, report: Callable[[], None]) -> list[Filled]:
+async def fill_files(
+    kind: SlotKind, todo: Todo, model: str, caps: Caps, report: Callable[[], None]
+) -> list[FilledFile]:
     """Fill the slots of all files, with the engine of `model`; "" asks no model. `report` is called after each slot.
 
     Raises MidspanError when the engine cannot be started, fails, or takes longer than the limit.
@@ -121,12 +122,12 @@ async def fill_files(kind: SlotKind, todo: Todo, model: str, caps: Caps, report:
 
 async def _fill(
     todo: Todo, engine: tuple[EngineClient, Settings] | None, why: str, report: Callable[[], None]
-) -> list[Filled]:
+) -> list[FilledFile]:
     room = asyncio.Semaphore(TOGETHER)
 
-    async def fill(file: FileTodo) -> Filled:
+    async def fill(file: FileTodo) -> FilledFile:
         filler = _filler(*engine, file.target, room) if engine is not None else None
-        return Filled(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
+        return FilledFile(file.target, await fill_slots(file.snapshot, file.slots, filler, report, why))
 
     return await gathered([fill(file) for file in todo.files])
 

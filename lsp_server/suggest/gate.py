@@ -9,8 +9,7 @@ from engine.protocol.confidence import confidence_between, first_line_confidence
 from engine.protocol.messages import Candidate, Origin, SourceName
 from engine.protocol.price import Price
 from lsp_server.hole.hole import Hole
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.language import Language
+from lsp_server.languages.language import Language, balance
 from lsp_server.settings import Settings
 from lsp_server.suggest.shape import without_what_follows
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.protocol.price import Price
-from lsp_server.documents.deletions import Lost
+from lsp_server.documents.edits import Lost
 from lsp_server.documents.store import Snapshot
 
 DOUBT = 1.5
@@ -66,14 +66,14 @@ class _Line:
 
 @attrs.frozen
 class _Past:
-    """A suggestion that the user typed past, in the document's text `text`. Until `place` they typed along it.
+    """A suggestion that the user typed past, in the document's text `text`. Up to `parted_at` they typed along it.
 
     It counts as ignored, unless the next edit deletes what was typed: that was a typo.
     """
 
     shown: _Shown
     text: str
-    place: int
+    parted_at: int
 
 
 class Restraint:
@@ -91,7 +91,7 @@ class Restraint:
         uri, text, number = snapshot.uri, snapshot.text, snapshot.source.lines.at(offset)
         line = self._lines.get(uri, _Line())
         # To delete what was typed past a suggestion takes that back.
-        wrong_at = tuple(place for place in line.wrong_at if place < offset) if line.number == number else ()
+        wrong_at = tuple(at for at in line.wrong_at if at < offset) if line.number == number else ()
         self._settle(snapshot, offset)
         if (shown := self._shown.pop(uri, None)) is not None:
             typed = shown.typed(text, offset)
@@ -101,10 +101,10 @@ class Restraint:
             elif shown.text.startswith(typed):
                 self._shown[uri] = shown
             elif not typed.startswith(shown.text):
-                place = shown.origin + shown.agreement(typed)
-                self._past[uri] = _Past(shown, text, place)
-                if snapshot.source.lines.at(place) == number:
-                    wrong_at = (*wrong_at, place)
+                parted_at = shown.origin + shown.agreement(typed)
+                self._past[uri] = _Past(shown, text, parted_at)
+                if snapshot.source.lines.at(parted_at) == number:
+                    wrong_at = (*wrong_at, parted_at)
         self._lines[uri] = _Line(number, wrong_at)
 
     def price(self, uri: str, price: Price) -> Price:
@@ -154,7 +154,7 @@ class Restraint:
         if past is None or past.text == snapshot.text:
             return
         del self._past[snapshot.uri]
-        if offset != past.place or not past.text.startswith(snapshot.text[:offset]):
+        if offset != past.parted_at or not past.text.startswith(snapshot.text[:offset]):
             self._ignore(past.shown)
 
     def _ignore(self, shown: _Shown) -> None:
@@ -221,8 +221,8 @@ class Dismissals:
             whole = snapshot.text[start:offset] + text
             # The text is compared first: the surroundings of each start would take most of a millisecond.
             if whole in texts:
-                place = _surroundings(snapshot, start, offset)
-                if whole in dismissed.get(place, ()) or ignored[place, whole] >= _OFTEN_IGNORED:
+                around = _surroundings(snapshot, start, offset)
+                if whole in dismissed.get(around, ()) or ignored[around, whole] >= _OFTEN_IGNORED:
                     return True
         return False
 

@@ -6,8 +6,7 @@ import attrs
 
 from engine.protocol.messages import SourceName
 from lsp_server.documents.store import Snapshot
-from lsp_server.languages.brackets import balance
-from lsp_server.languages.language import BRACKETS
+from lsp_server.languages.language import BRACKETS, balance
 from lsp_server.suggest.gate import Presented
 
 _MAX_OFFERS = 8

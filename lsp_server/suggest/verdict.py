@@ -1,11 +1,11 @@
 """Why a fill is shown or kept back: what shaping cut, what the gate said, and the number that decided."""
 
 from engine.protocol.confidence import first_line_confidence
+from engine.protocol.editor_messages import Verdict
 from engine.protocol.messages import Filled
 from lsp_server.suggest.gate import gated
 from lsp_server.suggest.pipeline import Plan
 from lsp_server.suggest.shape import shape
-from lsp_server.trace_messages import Verdict
 
 _LEAST_WORTH = -99.0
 """Keys. A text below the setting's least probability is worth minus infinity, which JSON cannot say."""

@@ -6,23 +6,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.memory_messages import Forget, Learn
-from lsp_server.hole.context_text import context_text
+from lsp_server.documents.credentials import context_text
+from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.log import describe
 from lsp_server.workspace.files import examine, learnable_files
-from lsp_server.workspace.folders import Place
-from lsp_server.workspace.pace import Pace
 from lsp_server.workspace.reading import is_learnable, read_text
 from lsp_server.workspace.rules import Rules
 
+TYPING_S = 2.0
+"""The user types until this long after a change."""
+_SHARE = 0.1
+"""The share of the time that reading takes while the user types."""
 _logger = logging.getLogger(__name__)
-
 _BATCH = 8
 """Files that the engine has to learn at the same time."""
 _PATHS_A_FRAME = 500
@@ -39,15 +41,35 @@ _CHECK_SLACK = 8
 """So many files may be missing: open documents are learned at the same time."""
 
 
-class Bar(Protocol):
-    """The editor's progress bar."""
+class Pace:
+    """How fast a workspace is read: gently while the user types, else as fast as the engine takes the files."""
+
+    def __init__(self) -> None:
+        self._typed_at = -TYPING_S
+
+    def note_typing(self) -> None:
+        """The user has just typed."""
+        self._typed_at = time.monotonic()
 
     @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled the work."""
-        ...
+    def is_gentle(self) -> bool:
+        return time.monotonic() - self._typed_at < TYPING_S
 
-    def report(self, message: str, percentage: int | None = None) -> None: ...
+    async def rest(self, worked_s: float) -> None:
+        """After `worked_s` seconds of work, wait as long as the share demands; not at all when nobody types."""
+        if self.is_gentle:
+            await asyncio.sleep(worked_s * (1 / _SHARE - 1))
+
+
+@attrs.frozen
+class WorkspaceFile:
+    """A file in a workspace. `workspace` is the folder's real path, `path` the path in it, with slashes.
+
+    The engine knows workspaces and their files by these names, in Learn as in Fill.
+    """
+
+    workspace: str
+    path: str
 
 
 @attrs.frozen
@@ -58,8 +80,8 @@ class Surroundings:
     """
 
     pace: Pace
-    buffer: Callable[[Place], str | None]
-    bar: Callable[[], AbstractContextManager[Bar]]
+    buffer: Callable[[WorkspaceFile], str | None]
+    bar: Callable[[], AbstractContextManager[CancellableBar]]
     learned: Callable[[], None]
 
 
@@ -98,7 +120,7 @@ class FolderLearner:
     def note_buffer(self, path: str) -> None:
         """Learn the current text of an open document at once, if the file is one that is learned."""
         if path in self._known:
-            self._start(self._send(path, self._around.buffer(Place(self.folder, path))))
+            self._start(self._send(path, self._around.buffer(WorkspaceFile(self.folder, path))))
         else:
             self.note_changes([path])
 
@@ -141,7 +163,7 @@ class FolderLearner:
         self._unread.extend(files)
         await self._read(self._around.bar())
 
-    async def _read(self, opened: AbstractContextManager[Bar | None]) -> None:
+    async def _read(self, opened: AbstractContextManager[CancellableBar | None]) -> None:
         """Learn all unread files, with changed ones first."""
         done, reported = 0, -_REPORT_S
         with opened as bar:
@@ -193,7 +215,7 @@ class FolderLearner:
 
     async def _learn(self, paths: list[str]) -> None:
         texts = await asyncio.to_thread(lambda: [read_text(self.folder, path) for path in paths])
-        places = [Place(self.folder, path) for path in paths]
+        places = [WorkspaceFile(self.folder, path) for path in paths]
         # Open documents count as they are now, also one that was opened while the disk was read.
         buffers = [self._around.buffer(place) for place in places]
         current = [text if buffer is None else buffer for text, buffer in zip(texts, buffers, strict=True)]

@@ -1,25 +1,75 @@
-"""What the engine's memory knows of the workspace: which folders are learned, and from when on."""
+"""The workspace folders of an editor, and what the engine's memory knows of them: which are learned, from when on."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import os
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from pathlib import PurePath
 from typing import Any
 
 from engine.client.connection import EngineClient
 from engine.errors import MidspanError
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
-from lsp_server.configuration import Configuration
 from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.hole.hole import context_budget_of
-from lsp_server.workspace.folders import Folders, Place
-from lsp_server.workspace.learner import Bar, FolderLearner, Surroundings
-from lsp_server.workspace.pace import Pace
+from lsp_server.settings import Configuration
+from lsp_server.workspace.learner import FolderLearner, Pace, Surroundings, WorkspaceFile
 from lsp_server.workspace.rules import Rules
 
 BUFFER_DELAY_S = 1.0
 """An open document is learned again when it has not changed for this long."""
+
+
+class Folders:
+    """The workspace folders. Paths are compared with all symlinks resolved."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._real: list[str] = []
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The folders as the editor names them."""
+        return self._names
+
+    @property
+    def workspaces(self) -> Sequence[str]:
+        """The real paths of the folders."""
+        return self._real
+
+    def use(self, names: Iterable[str]) -> None:
+        """Use these folders instead of the ones before."""
+        self._names = list(names)
+        self._real = [name for name in dict.fromkeys(map(os.path.realpath, self._names)) if _is_utf8(name)]
+
+    def place_of(self, path: str) -> WorkspaceFile | None:
+        """Return a file as one of the innermost folder that has it; None for a file outside all folders."""
+        return next(iter(self.places_of(path)), None)
+
+    def places_of(self, path: str) -> list[WorkspaceFile]:
+        """Return a file as one of each folder that has it, the innermost first."""
+        if not self._real or not PurePath(path).is_absolute():
+            return []
+        real = os.path.realpath(path)
+        if not _is_utf8(real):
+            return []
+        folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
+        return [
+            WorkspaceFile(folder, os.path.relpath(real, folder).replace(os.sep, "/"))
+            for folder in sorted(folders, key=len, reverse=True)
+        ]
+
+
+def _is_utf8(path: str) -> bool:
+    """Return whether a message can have a real path: a link may lead to a name that is not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class WorkspaceMemory:
@@ -33,7 +83,7 @@ class WorkspaceMemory:
         configuration: Configuration,
         documents: Documents,
         link: EngineLink,
-        bar: Callable[[], AbstractContextManager[Bar]],
+        bar: Callable[[], AbstractContextManager[CancellableBar]],
         know: Callable[[MemoryStatus], None],
     ) -> None:
         self.folders = Folders()
@@ -43,7 +93,7 @@ class WorkspaceMemory:
         self._around = Surroundings(Pace(), self._buffer, bar, lambda: self._start(self.count()))
         self._know = know
         self._learners: dict[str, FolderLearner] = {}
-        self._uris: dict[Place, str] = {}
+        self._uris: dict[WorkspaceFile, str] = {}
         self._delays: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         link.on_connect(self._connected)
@@ -137,7 +187,7 @@ class WorkspaceMemory:
     def _rules(self) -> Rules:
         return Rules.of(self._configuration.settings)
 
-    def _place(self, path: str, model: ModelInfo) -> Place | None:
+    def _place(self, path: str, model: ModelInfo) -> WorkspaceFile | None:
         return self.folders.place_of(path) if self._is_allowed(model) else None
 
     def _is_allowed(self, model: ModelInfo) -> bool:
@@ -153,9 +203,9 @@ class WorkspaceMemory:
         self._stop(list(learners.values()), forget=False)
         if self._is_allowed(client.welcome.model):
             for learner in learners.values():
-                self._learn(Place(learner.folder, learner.near), client)
+                self._learn(WorkspaceFile(learner.folder, learner.near), client)
 
-    def _learn(self, place: Place, client: EngineClient) -> None:
+    def _learn(self, place: WorkspaceFile, client: EngineClient) -> None:
         learner = FolderLearner(place.workspace, place.path, client, self._rules, self._around)
         self._learners[place.workspace] = learner
 
@@ -171,12 +221,12 @@ class WorkspaceMemory:
             if changed := [place.path for place in places if place.workspace == folder]:
                 learner.note_changes(changed)
 
-    def _buffer(self, place: Place) -> str | None:
+    def _buffer(self, place: WorkspaceFile) -> str | None:
         uri = self._uris.get(place)
         document = self._documents.find(uri) if uri is not None else None
         return document.text if document is not None else None
 
-    def _places(self, uri: str) -> list[Place]:
+    def _places(self, uri: str) -> list[WorkspaceFile]:
         return self.folders.places_of(path_of(uri)) if is_file(uri) else []
 
     def _cancel_delay(self, uri: str) -> None:

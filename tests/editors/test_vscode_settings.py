@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from lsp_server.messages import camel_case
+from engine.protocol.editor_messages import camel_case
 from lsp_server.setting_kinds import Kind
 from lsp_server.settings import GATES, SECTION, Settings, documented_default
 

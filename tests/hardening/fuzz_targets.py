@@ -18,11 +18,13 @@ from engine.library.resolve import EMBEDDED_FOLDER
 from engine.library.weights_header import read_safetensors
 from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import PROTOCOL_VERSION, Hello
-from hardening import fuzzed_bytes
+from hardening import fuzzed_bytes, http_clients
 from hardening.language_server import Broken, LanguageServer
 from hardening.model_reader import ModelReader
 
 _PATIENCE_S = 60.0
+_SILENCE_S = 0.3
+"""After so long a request counts as one that the server still waits for; an answer takes some milliseconds."""
 
 
 class Target(Protocol):
@@ -163,6 +165,30 @@ class _Messages:
         self._server.kill()
 
 
+class _Http:
+    """`midspan serve`, fed with whole requests; it answers another client after each, and no request is its mistake."""
+
+    name = "http"
+    inputs = fuzzed_bytes.HTTP
+
+    def __init__(self) -> None:
+        self._running = http_clients.server("--rate", "0")
+        self._service = self._running.__enter__()
+
+    def feed(self, data: bytes) -> None:
+        answer = http_clients.exchange(self._service.port, data, _SILENCE_S)
+        if wrong := http_clients.fault(answer):
+            raise Broken(wrong)
+        if b"200 OK" not in http_clients.exchange(self._service.port, http_clients.HEALTH):
+            raise Broken("the server does not answer any more")
+        if mistakes := [line for line in self._service.lines if "failed" in line or "Traceback" in line]:
+            self._service.lines.clear()
+            raise Broken(f"the server's log: {mistakes[0].strip()}")
+
+    def close(self) -> None:
+        self._running.__exit__(None, None, None)
+
+
 def targets(folder: Path) -> list[Target]:
     """Return all targets; those that need an engine start the one of the current runtime folder."""
     chosen = Path(os.environ["MIDSPAN_CONFIG_DIR"]) / "model.json"
@@ -172,6 +198,7 @@ def targets(folder: Path) -> list[Target]:
         _Messages(folder),
         _File("headers", fuzzed_bytes.HEADERS, folder / "model.safetensors", read_safetensors),
         _Configs(folder / "model"),
+        _Http(),
         _File("records", fuzzed_bytes.RECORDS, folder / "engine.lock", _read_record),
         _File("choices", fuzzed_bytes.RECORDS, chosen, lambda _: chosen_model()),
     ]

@@ -153,3 +153,61 @@ RECORDS = st.one_of(
     _DEEP_JSON,
 )
 CORPUS = Path(__file__).parent / "corpus"
+
+_BODIES: dict[str, dict[str, Any]] = {
+    "/infill": {
+        "input_prefix": "a = ",
+        "input_suffix": "\n",
+        "input_extra": [{"text": "b"}],
+        "n_predict": 1,
+        "stop": [],
+    },
+    "/v1/completions": {"prompt": "a = ", "suffix": "\n", "max_tokens": 1, "n": 1, "stream": False, "logprobs": 1},
+    "/v1/fim/completions": {"model": "codestral", "prompt": "a = ", "suffix": "\n", "max_tokens": 1},
+    "/api/generate": {"model": "midspan", "prompt": "a = ", "stream": True, "options": {"num_predict": 1}},
+    "/v1/events": {"type": "view"},
+}
+_TABBY = {"segments": {"prefix": "a = ", "suffix": "\n", "filepath": "a.py"}, "temperature": 0.1}
+_ZETA = (
+    "<[fim-suffix]>\n<[fim-prefix]><filename>edit_history\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+    "<filename>a.py\n<<<<<<< CURRENT\nb<|user_cursor|>\n=======\n<[fim-middle]>"
+)
+_HEADS = (
+    "Host: evil.example",
+    "Origin: null",
+    "Content-Length: 5",
+    "Transfer-Encoding: chunked",
+    "Expect: 100-continue",
+)
+
+
+@st.composite
+def _http_body(draw: st.DrawFn, path: str) -> bytes:
+    if path.startswith("/midspan"):
+        return draw(FRAMES)
+    good = draw(st.sampled_from((_BODIES.get(path, {}), _TABBY, {"prompt": _ZETA, "max_tokens": 1})))
+    body = dict(good)
+    for _ in range(draw(st.integers(0, 2)) if body else 0):
+        body[draw(st.sampled_from(sorted(body)))] = draw(VALUES)
+    encoded = json.dumps(body).encode()
+    return draw(st.just(encoded) | spoiled(encoded) | st.binary(max_size=30) | _DEEP_JSON)
+
+
+@st.composite
+def _http_request(draw: st.DrawFn) -> bytes:
+    path = draw(
+        st.sampled_from((*_BODIES, "/midspan/fill", "/midspan/memory", "/metrics", "/props", "/%00", "//", "*"))
+    )
+    body = draw(_http_body(path))
+    heads = [
+        f"{draw(st.sampled_from(('POST', 'POST', 'POST', 'GET', 'OPTIONS')))} {path} HTTP/1.1",
+        "Host: localhost",
+        "Connection: close",
+    ]
+    if draw(st.integers(0, 4)):
+        heads.append(f"Content-Length: {len(body)}")
+    heads += draw(st.lists(st.sampled_from(_HEADS), max_size=1)) if draw(st.integers(0, 4)) == 0 else []
+    return "\r\n".join((*heads, "", "")).encode() + body
+
+
+HTTP = st.one_of(_http_request(), _http_request().flatmap(spoiled), st.binary(max_size=60))

@@ -15,6 +15,7 @@ import attrs
 
 from hardening import (
     fuzz,
+    http_clients,
     kills,
     long_editing,
     memory,
@@ -43,9 +44,10 @@ class Planned:
 
 
 PLAN = (
-    Planned("editing", long_editing.soak, 22),
+    Planned("editing", long_editing.soak, 19),
     Planned("kills", kills.soak, 6),
     Planned("fuzz", fuzz.soak, 6),
+    Planned("http", http_clients.soak, 3),
     Planned("parsers", parsers.soak, 3),
     Planned("strangers", strangers.soak, 0.2),
     Planned("memory", memory.soak, 9),

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 _EXAMPLES = {"configs": 8}
 _MANY = 150
 _KEPT = sorted(path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*") if path.is_file())
-_TARGETS = ("frames", "engine", "messages", "headers", "configs", "records", "choices")
+_TARGETS = ("frames", "engine", "messages", "headers", "configs", "http", "records", "choices")
 _SEED = 1122
 
 

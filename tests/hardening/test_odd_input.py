@@ -18,7 +18,7 @@ from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
 from engine.protocol.plain_text import plain
 from hardening.language_server import LanguageServer
 from lsp_server.documents.store import path_of
-from lsp_server.workspace.folders import Folders
+from lsp_server.workspace.memory import Folders
 
 _HIDDEN = "a\x1b]52;c;aGk=\x07\x9b2J\x08\x7f\u202e\u2066\u200f\U000e0041b"
 

@@ -14,7 +14,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from support.lsp_editor import Editor, eventually
 
-from lsp_server import transport
+from lsp_server import protocol
 
 OFF = {"midspan": {"enabled": False}}
 
@@ -198,10 +198,10 @@ async def test_a_message_of_an_absurd_size_does_not_end_the_server(size: int) ->
 
 
 def test_what_comes_after_a_message_that_is_too_large_is_answered() -> None:
-    large = b" " * (transport.MOST_BYTES + 1)
+    large = b" " * (protocol.MOST_BYTES + 1)
     asked = b'{"jsonrpc": "2.0", "id": 1, "method": "midspan/none"}'
     sent = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in (large, asked))
-    stream = transport.BoundedInput(io.BytesIO(sent))
+    stream = protocol.BoundedInput(io.BytesIO(sent))
     bodies = []
     while line := stream.readline():
         if line.startswith(b"Content-Length"):

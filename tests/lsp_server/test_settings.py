@@ -4,10 +4,9 @@ import attrs
 import pytest
 
 from engine.protocol.price import FREE, Price
-from lsp_server.configuration import Configuration
 from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
 from lsp_server.secret_files import SECRET_FILES
-from lsp_server.settings import GATES, Settings, read_settings, setting_names
+from lsp_server.settings import GATES, Configuration, Settings, read_settings, setting_names
 
 
 @pytest.mark.parametrize("nothing", [(), (None,), ({},), ({"midspan": None},), ({"midspan": {}}, None)])

@@ -22,7 +22,8 @@ class Repository:
     """A repository. `large` files are listed by sha256 and served from another host, as with Git LFS.
 
     `damaged` files arrive with their last byte changed. Each number in `drops` cuts one connection after so many bytes
-    of the file; `stalls` stops sending after so many bytes, once. If `token` is set, every request needs it.
+    of the file; `stalls` stops sending after so many bytes, once. If `token` is set, every request needs it. `listing`
+    is sent instead of the list of files, with `listing_status`.
     """
 
     files: dict[str, bytes] = attrs.field(factory=dict)
@@ -34,6 +35,8 @@ class Repository:
     gated: bool = False
     token: str = ""
     ranges: bool = True
+    listing: bytes = b""
+    listing_status: int = 200
 
 
 @attrs.define
@@ -105,7 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif match[2] not in (None, "main", repository.commit):
             self._refuse(404, "RevisionNotFound")
         elif listing is not None:
-            self._send(200, json.dumps(_listing(match[1], repository)).encode(), {"Content-Type": "application/json"})
+            listed = repository.listing or json.dumps(_listing(match[1], repository)).encode()
+            self._send(repository.listing_status, listed, {"Content-Type": "application/json"})
         elif match[3] not in repository.files:
             self._refuse(404, "EntryNotFound")
         elif match[3] in repository.large and not is_cdn:

@@ -13,13 +13,21 @@ from engine.models.embedded.kernel_pass import kernel_paths
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass
 from engine.models.embedded.shape import GROUP, Floats, Shape
 from engine.models.embedded.slabs import SlabContext
-from engine.models.embedded.weights import SCALE, Weights, quantize_int4, quantize_int8, shapes_of
+from engine.models.embedded.weights import (
+    OFFSET,
+    SCALE,
+    Weights,
+    quantize_int4,
+    quantize_int8,
+    quantize_with_offsets,
+    shapes_of,
+)
 
 KERNELS = ("avx512-vnni", "avx-vnni", "avx2", "neon-dot", "plain")
 SAME_VECTORS = (("avx-vnni", "avx2"),)
 """Paths that differ in their products alone, whose groups sum up to whole numbers: they compute the same bits."""
-Storage = Literal["int4", "int8", "fp32"]
-STORAGES: tuple[Storage, ...] = ("int4", "int8", "fp32")
+Storage = Literal["int4", "offsets", "int8", "fp32"]
+STORAGES: tuple[Storage, ...] = ("int4", "offsets", "int8", "fp32")
 ODD = Shape(
     vocabulary=77,
     width=128,
@@ -58,14 +66,43 @@ SHARED = Shape(
     canvas_tokens=8,
 )
 """More heads share keys than attention computes at once."""
-SHAPES = {"odd": ODD, "equal": EQUAL, "shared": SHARED}
+QWEN2 = Shape(
+    vocabulary=130,
+    width=128,
+    layers=2,
+    heads=2,
+    key_heads=1,
+    head_width=64,
+    hidden=192,
+    context_tokens=192,
+    canvas_tokens=0,
+    biased=True,
+)
+"""Biases, and an embedding that is the head too."""
+QWEN3 = Shape(
+    vocabulary=77,
+    width=64,
+    layers=2,
+    heads=2,
+    key_heads=1,
+    head_width=128,
+    hidden=128,
+    context_tokens=192,
+    canvas_tokens=0,
+    rope_base=1e6,
+    norm_epsilon=1e-6,
+    head_norms=True,
+    tied=False,
+)
+"""Norms of queries and keys, wide heads that together are wider than a row, and a head of its own."""
+SHAPES = {"odd": ODD, "equal": EQUAL, "shared": SHARED, "qwen2": QWEN2, "qwen3": QWEN3}
 
 
 class RoundedPass(NumpyPass):
     """NumpyPass with what the kernel rounds: the rows of each product, and weights that are stored in fp32."""
 
     def _dense(self, weights: Weights, name: str) -> Floats:
-        return weights.dense(name) if "norm" in name else weights.packed(name).dense()
+        return weights.dense(name) if "norm" in name or "bias" in name else weights.packed(name).dense()
 
     def _multiply(self, name: str, rows: Floats) -> Floats:
         grouped = rows.reshape(len(rows), rows.shape[1] // GROUP, GROUP)
@@ -86,11 +123,15 @@ def random_weights(shape: Shape, storage: Storage = "int4", seed: int = 0) -> We
     stored: dict[str, NDArray[np.generic]] = {}
     for name, size in shapes_of(shape).items():
         if len(size) == 1:
-            stored[name] = rng.uniform(0.5, 1.5, size).astype(np.float32)
+            around = 0.0 if "bias" in name else 1.0
+            stored[name] = (rng.uniform(-0.5, 0.5, size) + around).astype(np.float32)
             continue
         dense = rng.normal(0, 1.5 / size[1] ** 0.5, size).astype(np.float32)
         if storage == "fp32":
             stored[name] = dense
+        elif storage == "offsets":
+            packed = quantize_with_offsets(dense)
+            stored[name], stored[name + SCALE], stored[name + OFFSET] = packed
         elif storage == "int4" and name != "embed.weight":
             stored[name], stored[name + SCALE] = quantize_int4(dense)
         else:

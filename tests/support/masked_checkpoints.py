@@ -168,7 +168,7 @@ def _network(family: str, changed: dict[str, object]) -> tuple[dict[str, Any], A
     for key in ("architectures", "auto_map", "model_type", "torch_dtype", "transformers_version"):
         stock.pop(key, None)
     if config["model_type"] == "a2d-qwen3":
-        return config, transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**stock, head_dim=16))
+        return config, transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**{**stock, "head_dim": 16}))
     return config, transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**stock))
 
 

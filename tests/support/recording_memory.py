@@ -31,7 +31,7 @@ class RecordingMemory:
     threads: set[str] = attrs.field(factory=set)
     to_settle: int = 0
 
-    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
+    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
         time.sleep(self.file_s)
         self.threads.add(threading.current_thread().name)
         self.learned.append((workspace, path))
@@ -39,6 +39,10 @@ class RecordingMemory:
         files[path] = "".join(chr(token) for token in tokens.tolist())
         if len(files) > self.max_files:
             del files[next(iter(files))]
+        return False
+
+    def go_on(self) -> bool:
+        return False
 
     def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
         files = self.texts.get(workspace, {})

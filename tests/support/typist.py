@@ -1,6 +1,6 @@
 """A user's changes of a text, noted as the server notes them."""
 
-from lsp_server.documents.recent_edits import RecentEdits
+from lsp_server.documents.edits import RecentEdits
 
 
 class Typist:

@@ -1,4 +1,4 @@
-/** The messages of bulk edits and of the next edit. The server's side is lsp_server/bulk_messages.py. */
+/** The messages of bulk edits and of the next edit. The server's side is lsp_server/wire.py. */
 
 export const BULK_EDIT = 'midspan/bulkEdit';
 export const APPLY_BULK_EDIT = 'midspan/applyBulkEdit';

@@ -1,4 +1,4 @@
-/** Our additions to standard LSP. The server's side is lsp_server/messages.py. */
+/** Our additions to standard LSP. The server's side is lsp_server/wire.py. */
 
 export const STATUS = 'midspan/status';
 export const CURSOR_MOVED = 'midspan/cursorMoved';

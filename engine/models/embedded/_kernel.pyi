@@ -7,7 +7,12 @@ def paths() -> list[str]: ...
 
 class Network:
     def __init__(
-        self, path: str, threads: int, epsilon: float, sizes: Sequence[int], arrays: Sequence[NDArray[np.generic]]
+        self,
+        path: str,
+        threads: int,
+        epsilon: float,
+        sizes: Sequence[int],
+        arrays: Sequence[NDArray[np.generic] | None],
     ) -> None: ...
     def run(
         self,

@@ -1,16 +1,17 @@
-"""A pass of the embedded model in the kernel (native/): numpy_pass.NumpyPass in C, several times faster.
+"""A pass of a Llama-shaped network in the kernel (native/): numpy_pass.NumpyPass in C, several times faster.
 
 docs/kernel.md explains the kernel. Where it was not built, `kernel_paths` is empty.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.embedded.numpy_pass import Hole, Ids
 from engine.models.embedded.shape import Floats, Shape, rope_angles
-from engine.models.embedded.weights import Weights
+from engine.models.embedded.weights import Packed, Weights
 
 try:
     from engine.models.embedded import _kernel
@@ -46,7 +47,9 @@ class KernelPass:
             shape.hidden,
             shape.positions,
         )
-        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, _arrays(weights, shape))
+        arrays = _Arrays(weights, shape)
+        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, arrays)
+        arrays.forget()
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
         vocabulary = self._shape.vocabulary
@@ -56,16 +59,58 @@ class KernelPass:
         return logits[:, :vocabulary]
 
 
-def _arrays(weights: Weights, shape: Shape) -> list[NDArray[np.generic]]:
-    """Return all weights in the order in which native/module.c takes them."""
-    matrices = ["embed"]
-    vectors = ["norm"]
-    for layer in range(shape.layers):
-        matrices += [f"blocks.{layer}.{part}" for part in ("qkv", "out", "gate_up", "down")]
-        vectors += [f"blocks.{layer}.{part}" for part in ("norm", "feed_norm")]
-    arrays: list[NDArray[np.generic]] = [*rope_angles(shape, shape.positions)]
-    arrays += [weights.dense(f"{name}.weight") for name in vectors]
-    for name in matrices:
-        packed = weights.packed(f"{name}.weight")
-        arrays += [packed.values, packed.scales]
-    return [np.ascontiguousarray(array) for array in arrays]
+class _Arrays(Sequence[NDArray[np.generic] | None]):
+    """All weights in the order in which native/module.c takes them; each array is made when it is taken."""
+
+    def __init__(self, weights: Weights, shape: Shape) -> None:
+        self._weights = weights
+        self._made = ("", Packed(np.zeros(0, np.uint8), np.zeros(0, np.float16)))
+        layers = [f"blocks.{layer}." for layer in range(shape.layers)]
+        tables = rope_angles(shape, shape.positions)
+        self._takes: list[Callable[[], NDArray[np.generic] | None]] = [lambda: tables[0], lambda: tables[1]]
+        for name in ("norm.weight", *(f"{layer}{norm}.weight" for layer in layers for norm in ("norm", "feed_norm"))):
+            self._add_vector(name)
+        self._add_matrix("embed.weight")
+        for layer in layers:
+            for matrix in ("qkv", "out", "gate_up", "down"):
+                self._add_matrix(f"{layer}{matrix}.weight")
+            self._add_vector(f"{layer}qkv.bias", shape.biased)
+            self._add_vector(f"{layer}query_norm.weight", shape.head_norms)
+            self._add_vector(f"{layer}key_norm.weight", shape.head_norms)
+        if shape.tied:
+            self._takes += [lambda: None, lambda: None]
+        else:
+            self._add_matrix("head.weight")
+
+    def _add_vector(self, name: str, there: bool = True) -> None:
+        self._takes.append(lambda: self._weights.dense(name) if there else None)
+
+    def _add_matrix(self, name: str) -> None:
+        self._takes.append(lambda: self._packed(name).values)
+        self._takes.append(lambda: self._packed(name).all_scales)
+
+    def _packed(self, name: str) -> Packed:
+        """Return a matrix. Its scales are taken right after its values, so it is made once."""
+        if self._made[0] != name:
+            self._made = ("", self._made[1])
+            self._made = (name, self._weights.packed(name))
+        return self._made[1]
+
+    def forget(self) -> None:
+        """Drop the weights, and with them the file that they are in."""
+        self._takes.clear()
+
+    def __len__(self) -> int:
+        return len(self._takes)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.generic] | None: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[np.generic] | None]: ...
+
+    def __getitem__(self, index: int | slice) -> NDArray[np.generic] | list[NDArray[np.generic] | None] | None:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        array = self._takes[index]()
+        return None if array is None else np.ascontiguousarray(array)

@@ -1,9 +1,10 @@
-"""The embedded model's network in torch: a Llama-shaped transformer that reads causally and denoises canvases.
+"""A Llama-shaped network in torch: the embedded model's, which reads causally and denoises canvases, and others'.
 
 Blocks of attention with grouped keys and values (arXiv 2305.13245) and SwiGLU (arXiv 2002.05202), RMSNorm before each,
-rotary positions, a head tied to the embedding, no biases: the blocks of SmolLM2. Two kinds of rows go through the same
-weights. Stream rows see the rows before them. Canvas rows see the stream up to their anchor, and their whole canvas.
-The caller decides which row sees which: it passes `attend`. Every row predicts the NEXT position's token.
+rotary positions: the blocks of SmolLM2, with the biases of Qwen2 and the norms of Qwen3 where the shape says so. Two
+kinds of rows go through the same weights. Stream rows see the rows before them. Canvas rows see the stream up to their
+anchor, and their whole canvas. The caller decides which row sees which: it passes `attend`. Every row predicts the NEXT
+position's token.
 """
 
 from collections.abc import Callable
@@ -47,7 +48,11 @@ class Block(nn.Module):
         self._heads = (shape.heads, shape.key_heads, shape.key_heads)
         self._head_width = shape.head_width
         self.norm = Norm(shape.width, shape.norm_epsilon)
-        self.qkv = nn.Linear(shape.width, sum(self._heads) * shape.head_width, bias=False)
+        self.qkv = nn.Linear(shape.width, sum(self._heads) * shape.head_width, bias=shape.biased)
+        self.head_norms = shape.head_norms
+        if shape.head_norms:
+            self.query_norm = Norm(shape.head_width, shape.norm_epsilon)
+            self.key_norm = Norm(shape.head_width, shape.norm_epsilon)
         self.out = nn.Linear(shape.heads * shape.head_width, shape.width, bias=False)
         self.feed_norm = Norm(shape.width, shape.norm_epsilon)
         self.gate_up = nn.Linear(shape.width, 2 * shape.hidden, bias=False)
@@ -56,8 +61,11 @@ class Block(nn.Module):
     def forward(self, layer: int, rows: Tensor, cosine: Tensor, sine: Tensor, attend: Attend) -> Tensor:
         """Return rows [..., width] after this layer."""
         split = self.qkv(self.norm(rows)).unflatten(-1, (-1, self._head_width)).split(self._heads, dim=-2)
-        query, key = (rotate(each, cosine.to(each.dtype), sine.to(each.dtype)) for each in split[:2])
-        rows = rows + self.out(attend(layer, query, key, split[2]).flatten(-2))
+        query, key, value = split
+        if self.head_norms:
+            query, key = self.query_norm(query), self.key_norm(key)
+        query, key = (rotate(each, cosine.to(each.dtype), sine.to(each.dtype)) for each in (query, key))
+        rows = rows + self.out(attend(layer, query, key, value).flatten(-2))
         gate, up = self.gate_up(self.feed_norm(rows)).chunk(2, dim=-1)
         added: Tensor = self.down(F.silu(gate) * up)
         return rows + added
@@ -72,6 +80,7 @@ class Network(nn.Module):
         self.embed = nn.Embedding(shape.vocabulary, shape.width)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.norm = Norm(shape.width, shape.norm_epsilon)
+        self.head = None if shape.tied else nn.Linear(shape.width, shape.vocabulary, bias=False)
         self.cosine: Tensor
         self.sine: Tensor
         self.register_buffer("cosine", None, persistent=False)
@@ -94,4 +103,4 @@ class Network(nn.Module):
 
     def logits(self, rows: Tensor) -> Tensor:
         """Return fp32 logits [N, vocabulary] of rows [N, width]."""
-        return F.linear(rows, self.embed.weight).float()
+        return F.linear(rows, self.embed.weight if self.head is None else self.head.weight).float()

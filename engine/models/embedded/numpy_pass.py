@@ -1,4 +1,4 @@
-"""A pass of the embedded model in NumPy, fp32: the kernel in readable form, and its stand-in where there is none.
+"""A pass of a Llama-shaped network in NumPy, fp32: the kernel in readable form, and its stand-in where there is none.
 
 The network is network.Network without torch, in fp32: unlike the kernel it does not round the rows of a product.
 """
@@ -64,11 +64,13 @@ class NumpyPass:
         for layer in range(self._shape.layers):
             block = f"blocks.{layer}"
             qkv = self._multiply(f"{block}.qkv", self._normalized(f"{block}.norm", rows))
+            if self._shape.biased:
+                qkv = qkv + self._weights[f"{block}.qkv.bias"]
             rows = rows + self._multiply(f"{block}.out", self._attention(layer, qkv, positions, holes))
             hidden = self._multiply(f"{block}.gate_up", self._normalized(f"{block}.feed_norm", rows))
             gate, up = np.split(hidden, 2, axis=1)
             rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
-        return self._multiply("embed", self._normalized("norm", rows[wanted]))
+        return self._multiply("embed" if self._shape.tied else "head", self._normalized("norm", rows[wanted]))
 
     def _dense(self, weights: Weights, name: str) -> Floats:
         return weights.dense(name)
@@ -90,6 +92,11 @@ class NumpyPass:
         queries, keys, values = (
             part.reshape(len(qkv), -1, shape.head_width) for part in np.split(qkv, bounds.tolist(), axis=1)
         )
+        if shape.head_norms:
+            queries, keys = (
+                self._normalized(f"blocks.{layer}.{name}_norm", part)
+                for name, part in (("query", queries), ("key", keys))
+            )
         cosine, sine = self._cosine[positions][:, None], self._sine[positions][:, None]
         queries, keys = _rotated(queries, cosine, sine), _rotated(keys, cosine, sine)
         mixed, first = np.empty((len(qkv), shape.heads * shape.head_width), np.float32), 0

@@ -1,4 +1,4 @@
-"""The sizes of the embedded model's network, and its rotary tables. Does not import torch."""
+"""The sizes of a network that the kernel runs, and its rotary tables. Does not import torch."""
 
 import attrs
 import numpy as np
@@ -27,7 +27,11 @@ _MAY_BE_0 = ("canvas_tokens",)
 
 @attrs.frozen
 class Shape:
-    """The sizes of a Llama-shaped network, as in config.json."""
+    """The sizes of a Llama-shaped network, as in config.json.
+
+    biased: queries, keys and values have a bias, as in Qwen2. head_norms: each head of a query or key is normalized, as
+    in Qwen3. tied: logits are products with the embedding; otherwise the network has a head of its own.
+    """
 
     vocabulary: int
     width: int
@@ -40,6 +44,9 @@ class Shape:
     canvas_tokens: int
     rope_base: float = 10_000.0
     norm_epsilon: float = 1e-5
+    biased: bool = False
+    head_norms: bool = False
+    tied: bool = True
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError for sizes that no network has: the kernel trusts them."""

@@ -1,4 +1,6 @@
-"""The embedded model's weights as they are on disk: int4 or int8 with a scale for each 64 inputs, or fp32.
+"""A network's weights as they are on disk: int4 or int8 with a scale for each 64 inputs, or fp32.
+
+Those of other people's files may be int4 with a scale and an offset for each 32 inputs.
 
 Does not import torch.
 """
@@ -13,11 +15,14 @@ from safetensors.numpy import load_file
 
 from engine.models.embedded.shape import GROUP, Floats, Shape
 
-SCALE = ".scale"
+SCALE, OFFSET = ".scale", ".offset"
+HALF = 32
+"""Weights of an output that share a scale and an offset, where there are offsets."""
 SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
 """Shares of the scale that holds a group's largest weight. A smaller scale clips it, and rounds the others finer."""
 _AT_ONCE = 1 << 15
 """Groups whose scales are searched at once: more would not fit in the cache."""
+_LARGEST = np.float32(np.finfo(np.float16).max)
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
 
 Scales = NDArray[np.float16]
@@ -27,22 +32,32 @@ Scales = NDArray[np.float16]
 class Packed:
     """A quantized matrix: int4 as uint8 [outputs, inputs / 2] or int8 [outputs, inputs], scales [outputs, inputs / 64].
 
-    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added.
+    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added. With `offsets` scales
+    and offsets are [outputs, inputs / 32], and a weight is its number from 0 to 15 times the scale, plus the offset.
     """
 
     values: NDArray[np.uint8] | NDArray[np.int8]
     scales: Scales
+    offsets: Scales | None = None
 
     def dense(self) -> Floats:
         """Return the matrix in fp32."""
-        return _dense(self.values, self.scales)
+        return _dense(self.values, self.scales, self.offsets)
+
+    @property
+    def all_scales(self) -> Scales:
+        """Scales as the kernel takes them: with offsets [outputs, inputs / 64, 4], two scales and then two offsets."""
+        if self.offsets is None:
+            return self.scales
+        pairs = [each.reshape(len(each), -1, 2) for each in (self.scales, self.offsets)]
+        return np.concatenate(pairs, 2)
 
 
 class Weights:
     """The weights of one network by their names (`shapes_of`).
 
-    `stored` has each matrix as int4 or int8 with its scales under the name + ".scale" (see Packed), or as fp32.
-    Vectors are fp32.
+    `stored` has each matrix as int4 or int8 with its scales under the name + ".scale", and offsets under the name +
+    ".offset" (see Packed), or as fp32. Vectors are fp32.
     """
 
     def __init__(self, stored: Mapping[str, NDArray[np.generic]]) -> None:
@@ -67,20 +82,25 @@ class Weights:
             held = (size[0], size[1] // 2) if stored.dtype == np.uint8 else size
             if stored.shape != held:
                 raise ValueError(f"{name} is {list(stored.shape)}, not {list(held)}")
+            offset = self._stored.get(name + OFFSET)
             if scale is not None:
-                groups = (size[0], size[-1] // GROUP)
+                groups = (size[0], size[-1] // (GROUP if offset is None else HALF))
+                fits = offset is None or (offset.shape == groups and offset.dtype == np.float16)
+                if offset is not None and not (fits and stored.dtype == np.uint8):
+                    raise ValueError(f"{name}{OFFSET} is {list(offset.shape)} in {offset.dtype}")
                 if not quantized or scale.shape != groups or scale.dtype != np.float16:
                     raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
-            if not np.isfinite(stored if scale is None else scale).all():
+            numbers = [each for each in (stored if scale is None else scale, offset) if each is not None]
+            if not all(np.isfinite(each).all() for each in numbers):
                 raise ValueError(f"{name} holds numbers that are not finite")
         for name in self._stored:
-            if name.endswith(SCALE) and name.removesuffix(SCALE) not in expected:
+            if name.endswith((SCALE, OFFSET)) and name.removesuffix(SCALE).removesuffix(OFFSET) not in expected:
                 raise ValueError(f"{name} is not known")
 
     @property
     def names(self) -> list[str]:
         """The names of the matrices and vectors."""
-        return [name for name in self._stored if not name.endswith(SCALE)]
+        return [name for name in self._stored if not name.endswith((SCALE, OFFSET))]
 
     @property
     def count(self) -> int:
@@ -98,12 +118,13 @@ class Weights:
 
     def dense(self, name: str) -> Floats:
         """Return a matrix or vector in fp32."""
-        return _dense(self._stored[name], self._stored.get(name + SCALE))
+        return _dense(self._stored[name], self._stored.get(name + SCALE), self._stored.get(name + OFFSET))
 
     def rows(self, name: str, indices: NDArray[np.int64] | int) -> Floats:
         """Return rows of a matrix in fp32, in the shape of `indices` with the matrix's width after it."""
-        scale = self._stored.get(name + SCALE)
-        return _dense(self._stored[name][indices], None if scale is None else scale[indices])
+        scale, offset = self._stored.get(name + SCALE), self._stored.get(name + OFFSET)
+        parts = (None if each is None else each[indices] for each in (scale, offset))
+        return _dense(self._stored[name][indices], *parts)
 
     def packed(self, name: str) -> Packed:
         """Return a matrix as the kernel takes it. One that is stored in fp32 is rounded to int8."""
@@ -113,21 +134,29 @@ class Weights:
         values: NDArray[np.uint8] | NDArray[np.int8] = (
             stored.astype(np.uint8, copy=False) if stored.dtype == np.uint8 else stored.astype(np.int8, copy=False)
         )
-        return Packed(values, scale.astype(np.float16, copy=False))
+        offset = self._stored.get(name + OFFSET)
+        offsets = None if offset is None else offset.astype(np.float16, copy=False)
+        return Packed(values, scale.astype(np.float16, copy=False), offsets)
 
 
 def shapes_of(shape: Shape) -> dict[str, tuple[int, ...]]:
-    """Return the size of each matrix [outputs, inputs] and vector [width] of a network."""
+    """Return the size of each matrix [outputs, inputs] and vector of a network."""
     width, mixed = shape.width, shape.heads * shape.head_width
     sizes: dict[str, tuple[int, ...]] = {"embed.weight": (shape.vocabulary, width), "norm.weight": (width,)}
     for layer in range(shape.layers):
         block = f"blocks.{layer}"
         sizes[f"{block}.norm.weight"] = (width,)
         sizes[f"{block}.qkv.weight"] = (mixed + 2 * shape.key_heads * shape.head_width, width)
+        if shape.biased:
+            sizes[f"{block}.qkv.bias"] = (mixed + 2 * shape.key_heads * shape.head_width,)
+        if shape.head_norms:
+            sizes[f"{block}.query_norm.weight"] = sizes[f"{block}.key_norm.weight"] = (shape.head_width,)
         sizes[f"{block}.out.weight"] = (width, mixed)
         sizes[f"{block}.feed_norm.weight"] = (width,)
         sizes[f"{block}.gate_up.weight"] = (2 * shape.hidden, width)
         sizes[f"{block}.down.weight"] = (width, shape.hidden)
+    if not shape.tied:
+        sizes["head.weight"] = (shape.vocabulary, width)
     return sizes
 
 
@@ -155,6 +184,26 @@ def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
     return packed, scales.reshape(len(dense), -1)
 
 
+def quantize_with_offsets(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
+    """Round a matrix to int4 with fp16 scales and offsets for each 32 inputs: see Packed.
+
+    The numbers of a group reach from its smallest weight to its largest one.
+    """
+    groups = dense.astype(np.float32, copy=False).reshape(len(dense), -1, HALF)
+    least = groups.min(-1)
+    offsets = least.clip(-_LARGEST, _LARGEST).astype(np.float16)
+    scales = _half((groups.max(-1) - least) / 15)
+    apart = groups - offsets.astype(np.float32)[..., None]
+    whole = np.rint(apart / scales.astype(np.float32)[..., None]).clip(0, 15).astype(np.uint8)
+    return packed_pairs(whole.reshape(dense.shape)), scales, offsets
+
+
+def packed_pairs(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return numbers from 0 to 15 [outputs, inputs] as Packed.values."""
+    packed: NDArray[np.uint8] = (whole[:, ::2] | whole[:, 1::2] << 4).astype(np.uint8, copy=False)
+    return packed
+
+
 def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
     """Return whole numbers [groups, 64] from 0 to 15, and scales [groups]."""
     largest = np.take_along_axis(groups, np.abs(groups).argmax(1)[:, None], 1)[:, 0]
@@ -180,19 +229,23 @@ def _groups(dense: Floats) -> Floats:
 
 def _half(scales: Floats) -> Scales:
     """Round scales to fp16. None becomes 0 or infinite, so that one can divide by it."""
-    bounded = np.clip(np.abs(scales), _SMALLEST, np.float32(np.finfo(np.float16).max))
+    bounded = np.clip(np.abs(scales), _SMALLEST, _LARGEST)
     signed: Floats = np.copysign(bounded, scales)
     return signed.astype(np.float16)
 
 
-def _dense(stored: NDArray[np.generic], scale: NDArray[np.generic] | None) -> Floats:
+def _dense(
+    stored: NDArray[np.generic], scale: NDArray[np.generic] | None, offset: NDArray[np.generic] | None = None
+) -> Floats:
     """Return numbers [..., inputs] in fp32."""
     if scale is None:
         return stored.astype(np.float32)
     if stored.dtype == np.uint8:
         packed = stored.astype(np.uint8, copy=False)
-        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32) - 8
+        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32) - (8 if offset is None else 0)
     else:
         whole = stored.astype(np.float32)
-    grouped = whole.reshape(*scale.shape, GROUP) * scale.astype(np.float32)[..., None]
+    grouped = whole.reshape(*scale.shape, GROUP if offset is None else HALF) * scale.astype(np.float32)[..., None]
+    if offset is not None:
+        grouped += offset.astype(np.float32)[..., None]
     return grouped.reshape(*stored.shape[:-1], -1)

@@ -1,19 +1,102 @@
 """Filling a hole in place: a middle of masks between prefix and suffix, committed in any order."""
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
+
+import attrs
+import numpy as np
 
 from engine.errors import ModelError
 from engine.fill.commit_rules import CommitRule, by_entropy, by_threshold, min_commits
 from engine.fill.filling import BaseFilling
-from engine.fill.interface import FillTask, Model
+from engine.fill.interface import HISTORY, FillTask, Model, RowMixture
 from engine.fill.predictions import PassResult, Predictions, Query
 from engine.fill.sampler import Proposal
-from engine.models.masked.expansion import START, Expansion
-from engine.models.masked.middle_memory import MiddleMemory
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.traits import MaskedTraits
+from engine.models.stock.family import MaskedTokens
 from engine.protocol.messages import Extent, Finish
+
+START = 8
+"""Masks at first. Half of all fills of one line have at most 7 tokens."""
+
+
+class Expansion:
+    """Grows and shrinks one middle.
+
+    A committed <expand> makes two masks of one. A committed end-of-text token deletes its position and all masks after
+    it: the middle needs no more tokens there (pad_eos_to_right of DreamOn's released evaluation). A middle never gets
+    longer than `longest`, and expands at most as often. So a fill ends even if it expands and deletes in turn.
+    """
+
+    def __init__(self, special: MaskedTokens, longest: int) -> None:
+        self._special, self._longest, self._expansions = special, longest, longest
+
+    def room(self, length: int) -> int:
+        """Return by how many masks a middle of `length` tokens may grow."""
+        return min(self._expansions, self._longest - length)
+
+    def apply(
+        self, tokens: list[int | None], confidence: list[float], committed: dict[int, tuple[int, float]]
+    ) -> tuple[list[int | None], list[float]]:
+        """Return the middle's tokens, None where masked, and their confidences once `committed` is.
+
+        committed: by position, a token and its confidence.
+        """
+        room = self.room(len(tokens))
+        grown: list[int | None] = []
+        grown_confidence: list[float] = []
+        deleted = False
+        for position, known in enumerate(zip(tokens, confidence, strict=True)):
+            token, confident = committed.get(position, known)
+            if token == self._special.end or (token is None and deleted):
+                deleted = True
+                continue
+            if token == self._special.expand and room > 0:
+                room -= 1
+                self._expansions -= 1
+                grown.append(None)
+                grown_confidence.append(0.0)
+            grown.append(None if token == self._special.expand else token)
+            grown_confidence.append(confident)
+        return grown, grown_confidence
+
+
+class MiddleMemory:
+    """Mixes the rows that predict a token whose left side is known: that of the first masked position.
+
+    What follows a mask is not known, so all other rows stay as they are.
+    """
+
+    def __init__(self, task: FillTask) -> None:
+        self._memory, self._above = task.memory, task.layout.above[-HISTORY:]
+        self._mixture: RowMixture | None = None
+        self._rows: list[int] = []
+
+    def query(self, query: Query, rows: int, firsts: Sequence[int], written: Sequence[int]) -> Query:
+        """Return `query`, about `rows` rows, with the tokens that the mixture needs.
+
+        firsts: which of the rows predict the first masked position, each in a middle of its own. written: the tokens of
+        the middle before it.
+        """
+        if self._memory is None or not firsts:
+            self._mixture = None
+            return query
+        history = [*self._above, *written][-HISTORY:]
+        self._rows = list(firsts)
+        self._mixture = self._memory.rows([history] * len(firsts), ())
+        known = self._mixture.named
+        named = np.zeros((rows, known.shape[1]), np.int64)
+        named[self._rows] = known
+        return attrs.evolve(query, named=named)
+
+    def mixed(self, predictions: Predictions) -> Predictions:
+        """Return the predictions of the last query's rows with the memory's share."""
+        if self._mixture is None:
+            return predictions
+        return predictions.with_rows(self._rows, self._mixture.mix(predictions.rows(self._rows)))
+
 
 LENGTHS: dict[Extent, tuple[int, ...]] = {"line": (8, 4, 16, 32), "lines": (16, 8, 32, 64)}
 """Lengths of the middles that are tried first. Prefix and suffix are read around the first one, the likeliest length:
@@ -42,7 +125,7 @@ def rule_of(name: str, model_name: str) -> CommitRule:
 class MaskedFilling(BaseFilling):
     """The masked-diffusion loop. A position of the middle is None while it is masked.
 
-    How long the middle is: a model with an <expand> token grows and shrinks it (expansion.py). Any other takes its
+    How long the middle is: a model with an <expand> token grows and shrinks it (Expansion). Any other takes its
     first step at several lengths at once and goes on with the one that fits best. Whatever ends the fill cuts the
     middle where it is committed: the suffix moves up to it."""
 

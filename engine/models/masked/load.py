@@ -3,23 +3,79 @@
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
+from engine.models.embedded.kernel_pass import kernel_paths
+from engine.models.embedded.runner import host_pass
+from engine.models.llama.load import KERNEL_PRECISIONS, folder_shape, folder_weights
 from engine.models.masked.filling import LENGTHS
+from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import family_of
-from engine.models.masked.special_tokens import special_tokens_of
 from engine.models.masked.traits import MaskedTraits
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.family import MaskedTokens, ModelFamily
 from engine.models.stock.memory_use import memory_use_of
 from engine.models.stock.network import stock_network
 from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
+
+
+def special_tokens_of(checkpoint: Checkpoint, family: ModelFamily, tokenizer: Tokenizer) -> MaskedTokens:
+    """Return the ids of a checkpoint's special tokens.
+
+    They come from midspan.json, else config.json or generation_config.json, else the names in the tokenizer, else the
+    family. Raises ModelError for an id that the tokenizer does not have.
+    """
+    notes, known = checkpoint.notes, family.special_tokens
+    ends = _configured_ids(checkpoint, "eos_token_id")
+    end = notes.end_id if notes.end_id is not None else next(iter(ends), known.end)
+    configured_mask = _configured_ids(checkpoint, "mask_token_id")
+    mask = _first(notes.mask_id, *configured_mask, _named_id(checkpoint, tokenizer, "mask_token"))
+    padding = {*ends, *_configured_ids(checkpoint, "pad_token_id"), *known.padding}
+    # DiffuCoder pads with its tokenizer's <|dlm_pad|>; its config.json names another token.
+    padding |= {number for number in [_named_id(checkpoint, tokenizer, "pad_token")] if number is not None}
+    begin = expand = None
+    if known.begin is not None:
+        # In Dream's releases config.json has a wrong bos_token_id (151643); the tokenizer has the right one.
+        begin = _first(notes.begin_id, _named_id(checkpoint, tokenizer, "bos_token"), known.begin)
+    if known.expand is not None:
+        configured_expand = _configured_ids(checkpoint, "expand_token_id")
+        expand = _first(notes.expand_id, *configured_expand, tokenizer.token_to_id("<|expand|>"), known.expand)
+    mask = known.mask if mask is None else mask
+    for name, number in {"mask": mask, "end": end, "begin": begin, "expand": expand}.items():
+        if number is not None and tokenizer.id_to_token(number) is None:
+            raise ModelError(
+                f"the {name} token {number} of the model in {checkpoint.folder} is unknown to its tokenizer; "
+                f'put the right one into midspan.json there as "{name}_id"'
+            )
+    present = tuple(sorted(number for number in padding - {end, mask} if tokenizer.id_to_token(number) is not None))
+    return MaskedTokens(mask, end, present, begin, expand)
+
+
+def _configured_ids(checkpoint: Checkpoint, key: str) -> list[int]:
+    """Return the ids that config.json, or else generation_config.json, has for `key`: none, one, or a list."""
+    ids = checkpoint.config.get(key)
+    ids = checkpoint.generation.get(key) if ids is None else ids
+    return [number for number in (ids if isinstance(ids, list) else [ids]) if type(number) is int]
+
+
+def _named_id(checkpoint: Checkpoint, tokenizer: Tokenizer, key: str) -> int | None:
+    """Return the id of a special token that tokenizer_config.json names by its text."""
+    text = checkpoint.tokenizer.get(key)
+    text = text.get("content") if isinstance(text, dict) else text
+    return tokenizer.token_to_id(text) if isinstance(text, str) else None
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)
+
 
 LEAST_WINDOW = 64
 READING_TOKENS = {"cuda": 2048, "cpu": 512}
@@ -35,12 +91,10 @@ def load(
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)
-    choice = choose(weight_files(folder), precision, device)
-    stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
-    network = MaskedNetwork(stock)
+    network, dtype = _network(checkpoint, family, threads, device, precision)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
-    window = min(stock.config.max_position_embeddings, notes.context_tokens or family.context_tokens or 1 << 30)
+    window = min(network.window, notes.context_tokens or family.context_tokens or 1 << 30)
     if window < LEAST_WINDOW:
         raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
     info = ModelInfo(
@@ -52,8 +106,25 @@ def load(
         canvas_tokens=max(LENGTHS["line"]),
         noise="absorbing",
         device=device.type,
-        dtype=choice.name,
+        dtype=dtype,
         reading_tokens=min(window, READING_TOKENS[device.type]),
     )
     traits = MaskedTraits(special_tokens, family.shifted, window)
     return MaskedModel(info, traits, network, tokenizer, token_bytes, threads, memory_use_of(checkpoint))
+
+
+def _network(
+    checkpoint: Checkpoint, family: ModelFamily, threads: int, device: torch.device, precision: PrecisionSetting
+) -> tuple[MaskedNetwork | KernelMaskedNetwork, str]:
+    """Return a checkpoint's network, and what it computes in: our kernel, on a processor and for a shape that it runs.
+
+    Raises ModelError.
+    """
+    in_kernel = device.type == "cpu" and precision in KERNEL_PRECISIONS and bool(kernel_paths())
+    if in_kernel and (shape := folder_shape(checkpoint)) is not None:
+        weights = folder_weights(checkpoint, shape, precision)
+        host = host_pass(weights, shape, threads)
+        return KernelMaskedNetwork(host, shape, weights.count), f"int{weights.bits}, {host.name}"
+    choice = choose(weight_files(checkpoint.folder), precision, device)
+    stock = stock_network(checkpoint, family, device, choice.dtype, choice.precision)
+    return MaskedNetwork(stock), choice.name

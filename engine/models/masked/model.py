@@ -12,6 +12,7 @@ from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layo
 from engine.fill.predictions import PassResult
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.filling import MaskedFilling
+from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.masked.traits import MaskedTraits
@@ -45,7 +46,7 @@ class MaskedModel:
         self,
         info: ModelInfo,
         traits: MaskedTraits,
-        network: MaskedNetwork,
+        network: MaskedNetwork | KernelMaskedNetwork,
         tokenizer: Tokenizer,
         token_bytes: TokenBytes,
         threads: int,
@@ -61,8 +62,10 @@ class MaskedModel:
         """Tokens that no fill may hold."""
         self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
         self._network, self.tokenizer, self._token_bytes = network, tokenizer, token_bytes
-        self.captured = CapturedMiddles(network) if network.device.type == "cuda" else None
+        self.captured: CapturedMiddles | None = None
         """Runs steps as CUDA graphs, where there is CUDA."""
+        if isinstance(network, MaskedNetwork) and network.device.type == "cuda":
+            self.captured = CapturedMiddles(network)
 
     def lay_out(self, fill: Fill) -> Layout:
         special = self.traits.special

@@ -32,6 +32,15 @@ def reads_left_to_right(checkpoint: Checkpoint) -> bool:
     return checkpoint.config.get("model_type") == "qwen2" and not _has_mask(checkpoint)
 
 
+def denoises(checkpoint: Checkpoint) -> bool:
+    """Return whether a checkpoint is a masked model by its catalog entry or its files. Raises ModelError if damaged."""
+    known = known_model(checkpoint.folder)
+    if name := checkpoint.notes.family or ("" if known is None else known.family):
+        return name != QWEN_FIM
+    masked_types = {each for family in MASKED_FAMILIES.values() for each in family.model_types}
+    return _has_mask(checkpoint) or checkpoint.config.get("model_type") in masked_types - {"qwen2"}
+
+
 def family_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily:
     """Return the family of a checkpoint. Raises ModelError if it is unknown, or contradicts config.json."""
     known = known_model(checkpoint.folder)

@@ -1,27 +1,61 @@
 """Loads a left-to-right model from the folder of a released checkpoint."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import torch
 
 from engine.errors import ModelError
+from engine.fill.interface import Model
+from engine.library.chosen_model import EMBEDDED
 from engine.library.precision_names import PrecisionSetting
-from engine.library.resolve import known_model
+from engine.library.resolve import folder_of, known_model
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.masked.model import MaskedModel
 from engine.models.masked.qwen import OPEN_DCODER
-from engine.models.masked.recognise import QWEN_FIM
+from engine.models.masked.recognise import QWEN_FIM, reads_left_to_right
 from engine.models.quantization.choice import choose
 from engine.models.qwen_fim.draft_length import LONGEST
-from engine.models.qwen_fim.drafters import LoadModel, drafter_of
+from engine.models.qwen_fim.drafter import Drafter
+from engine.models.qwen_fim.masked_drafter import MaskedDrafter
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.special_tokens import fim_tokens_of
-from engine.models.stock.checkpoint import Checkpoint
+from engine.models.qwen_fim.stream_drafter import StreamDrafter
+from engine.models.stock.checkpoint import NOTES, Checkpoint, read_object
 from engine.models.stock.memory_use import memory_use_of
 from engine.models.stock.network import stock_network
 from engine.models.stock.tensors import weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
+
+NONE = "none"
+LoadModel = Callable[[Path], Model]
+"""Loads the model in a folder."""
+
+
+def drafter_of(checkpoint: Checkpoint, load_model: LoadModel) -> Drafter | None:
+    """Load the drafter that midspan.json of the checkpoint names as "drafter"; by default the embedded model.
+
+    Raises ModelError if that is not a model, or is a model that does not denoise.
+    """
+    name = checkpoint.notes.drafter or EMBEDDED
+    if name == NONE:
+        return None
+    folder = folder_of(name)
+    # Checked before loading: a left-to-right model would load its own drafter, which may be this same model again.
+    if not reads_left_to_right(Checkpoint.of(folder, read_object(folder / "config.json"))):
+        model = load_model(folder)
+        if isinstance(model, EmbeddedModel):
+            return StreamDrafter(model)
+        if isinstance(model, MaskedModel):
+            return MaskedDrafter(model)
+    raise ModelError(
+        f"{checkpoint.folder / NOTES} names the drafter {name!r}, which cannot draft: "
+        f'take a masked diffusion model, "{EMBEDDED}" or "{NONE}"'
+    )
+
 
 READING_TOKENS = {"cuda": 4096, "cpu": 1024}
 """How much of a file is read. It takes time before the first fill, and memory for keys and values: 230 MB for 4,096

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from huggingface_hub import constants
 from support.hub_server import COMMIT
 from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
 
 from engine.errors import ModelError
 from engine.library.catalog import catalog
+from engine.library.hub import list_files
 from engine.library.resolve import folder_of
 from engine.library.store import RECORD, read_record
 from engine.models.load import load
@@ -177,6 +179,30 @@ def test_a_repository_without_safetensors_is_refused(models: ModelsCommand) -> N
     del models.repository.files[WEIGHTS]
     assert "no weights as safetensors" in models.fails("pull", NAME)
     assert not models.hub.sent
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+@pytest.mark.parametrize(
+    "answer",
+    [b"[" * 100_000, b'{"sha": "a", "siblings": ' + b"[" * 100_000, b'{"a":' * 100_000, b"[]", b'"a"', b"\xff"],
+    ids=["nested", "nested in a field", "nested objects", "a list", "a text", "no UTF-8"],
+)
+def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
+    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch, answer: bytes, status: int
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
+    models.repository.listing, models.repository.listing_status = answer, status
+    with pytest.raises(ModelError, match=r"does not answer as a hub does|answered with status|status 404") as raised:
+        list_files(catalog()[NAME], "main")
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 200
+
+
+def test_a_nested_answer_of_the_hub_ends_a_pull_in_a_line(models: ModelsCommand) -> None:
+    models.repository.listing = b"[" * 100_000
+    assert "does not answer as a hub does; is HF_ENDPOINT right?" in models.fails("pull", NAME)
+    models.repository.listing_status = 500
+    assert f"the hub answered with status 500 for {catalog()[NAME].hub}" in models.fails("pull", NAME)
 
 
 def test_a_model_that_is_missing_or_not_allowed_is_one_clear_line(models: ModelsCommand) -> None:

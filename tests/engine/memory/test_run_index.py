@@ -45,14 +45,16 @@ def occurrences(
 
 
 def changed(index: RunIndex, changes: list[tuple[int, list[int] | None]]) -> dict[int, list[int]]:
-    """Apply changes to an index. Return its files, the one added last at the end."""
+    """Apply changes to an index, each file in two steps. Return its files, the one added last at the end."""
     files: dict[int, list[int]] = {}
     for file, tokens in changes:
         files.pop(file, None)
         if tokens is None:
             index.remove(file)
         else:
-            index.add(file, array(tokens))
+            first = len(tokens) * (file + 1) // 6
+            index.add(file, array(tokens[:first]))
+            index.extend(file, array(tokens[first:]))
             files[file] = tokens
     return files
 
@@ -114,6 +116,16 @@ def test_many_rows_are_answered() -> None:
     found = index.followers_of_rows([[1, 2]] * 1000)
     assert found.rows == 1000
     assert {tuple(found.row(row)[1].tokens.tolist()) for row in range(1000)} == {(3, 4)}
+
+
+def test_only_the_file_that_was_added_last_grows() -> None:
+    index = RunIndex()
+    index.add(0, array([1, 2, 3]))
+    index.add(1, array([1, 2]))
+    with pytest.raises(ValueError, match="file 0 was not added last"):
+        index.extend(0, array([4]))
+    index.extend(1, array([5]))
+    assert [each.tokens.tolist() for each in index.followers([1, 2])] == [[3, 5], [3, 5]]
 
 
 def test_large_generations_answer_while_they_are_merged() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.memory.followers import FollowerCounts
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.row_memory import RowMemory
-from engine.memory.workspace import FILE_BYTES, WORKSPACE_BYTES, WorkspaceMemories
+from engine.memory.workspace import FILE_BYTES, STEP_TOKENS, WORKSPACE_BYTES, WorkspaceMemories
 from engine.protocol.memory_messages import MemoryStatus
 
 ROOM = 10_000_000
@@ -33,6 +33,18 @@ def memories() -> WorkspaceMemories:
 
 def known(memories: WorkspaceMemories, workspace: str, path: str = "new.py") -> dict[int, list[int]]:
     return followers_of(memories.rows(workspace, path, [], []).followers([10, 11]).workspace)
+
+
+def test_a_file_of_many_tokens_is_known_as_far_as_it_is_learned(memories: WorkspaceMemories) -> None:
+    long = [*CODE, *[7] * STEP_TOKENS, 10, 11, 77]
+    assert memories.begin("/a", "one.py", long)
+    assert known(memories, "/a") == {1: [12, 99], 2: [12, 99]}
+    assert not memories.go_on()
+    assert known(memories, "/a") == {1: [12, 77, 99], 2: [12, 77, 99]}
+    assert memories.begin("/a", "one.py", long)
+    memories.learn("/b", "two.py", [10, 11, 66])
+    assert known(memories, "/a") == {1: [12, 77, 99], 2: [12, 77, 99]}
+    assert known(memories, "/b") == {1: [55, 66], 2: [55, 66]}
 
 
 def test_a_row_is_answered_by_the_files_of_its_workspace(memories: WorkspaceMemories) -> None:

@@ -21,7 +21,7 @@ from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import Fill, Progress
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard
-from lsp_server.messages import StatusParams
+from lsp_server.wire import StatusParams
 
 MARKER = "s3cr3t_marker_of_the_user"
 HOLE = Fill(0, prefix=f"{MARKER} = ", suffix=f"\nprint({MARKER})\n", budget_ms=20_000)

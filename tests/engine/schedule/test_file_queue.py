@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pytest
 import pytest_asyncio
 from support.recording_memory import RecordingMemory, characters
 
 from engine.fill.interface import Model
+from engine.memory.workspace import STEP_TOKENS, WorkspaceMemories
 from engine.models.load import load
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Progress
@@ -118,9 +120,10 @@ async def test_a_file_that_cannot_be_learned_harms_no_other(model: Model, memory
 class SlowMemory(RecordingMemory):
     """Takes SLOW_FILE_S for each file."""
 
-    def learn(self, workspace: str, path: str, tokens: object) -> None:
+    def begin(self, workspace: str, path: str, tokens: object) -> bool:
         time.sleep(SLOW_FILE_S)
         self.learned.append((workspace, path))
+        return False
 
 
 async def test_a_hole_waits_for_one_file_at_most(model: Model) -> None:
@@ -206,3 +209,53 @@ async def test_a_newer_text_takes_the_place_of_one_that_is_half_read(memory: Rec
     queue.settle()
     await asyncio.gather(older, newer)
     assert memory.texts == {"/a": {"x.py": "new"}}
+
+
+async def test_a_file_that_is_forgotten_while_a_piece_of_it_is_read_never_enters(memory: RecordingMemory) -> None:
+    forgotten: list[asyncio.Future[None]] = []
+
+    def forget_and_tokenize(piece: str) -> Sequence[int]:
+        if not forgotten:
+            forgotten.append(queue.forget(Forget("/a", ["x.py"])))
+        return characters(piece)
+
+    queue = FileQueue(memory, forget_and_tokenize)
+    learned = queue.learn(Learn("/a", "x.py", "a b\n" * 10_000))
+    while queue.has_work:
+        queue.work(0.0, lambda: True)
+    queue.settle()
+    await asyncio.gather(learned, *forgotten)
+    assert memory.learned == []
+
+
+async def test_many_tokens_enter_the_memory_in_steps_and_a_newer_text_ends_them() -> None:
+    memories, entered = WorkspaceMemories(64 << 20), []
+    queue = FileQueue(memories, characters)
+    older = queue.learn(Learn("/a", "x.py", "".join(f"{number}\n" for number in range(9_000))))
+    while memories.status("/a").tokens < 2 * STEP_TOKENS:
+        entered.append(memories.status("/a").tokens)
+        queue.work(0.0, lambda: True)
+    assert entered == sorted(entered)
+    assert max(np.diff([*entered, memories.status("/a").tokens])) <= STEP_TOKENS
+    newer = queue.learn(Learn("/a", "x.py", "new"))
+    other = queue.learn(Learn("/a", "y.py", "other"))
+    while queue.has_work:
+        queue.work(0.0, lambda: True)
+    queue.settle()
+    await asyncio.gather(older, newer, other)
+    assert memories.status("/a").tokens == len("newother")
+
+
+async def test_a_file_that_is_forgotten_half_learned_is_gone() -> None:
+    memories = WorkspaceMemories(64 << 20)
+    queue = FileQueue(memories, characters)
+    learned = queue.learn(Learn("/a", "x.py", "x" * 7_000))
+    queue.work(0.0, lambda: True)
+    assert memories.status("/a").tokens == STEP_TOKENS
+    forgotten = queue.forget(Forget("/a"))
+    while queue.has_work:
+        queue.work(0.0, lambda: True)
+    queue.settle()
+    await asyncio.gather(learned, forgotten)
+    assert memories.status("/a") == MemoryStatus("/a", 0, 0, 0)
+    assert not memories.go_on()

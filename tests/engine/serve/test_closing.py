@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from engine_process import end
 from http_service import HttpService, http_service
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import read_record
+from engine.http import app, server
+from engine.http.engine_links import EngineLinks
 
 _LONG = {"max_tokens": 2048, "prompt": "x = ", "model": "midspan"}
 _REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -49,6 +53,13 @@ def _send(service: HttpService, path: str, body: dict[str, Any]) -> socket.socke
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     connection.sendall(head + content)
     return connection
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + 60
+    while not holds():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.05)
 
 
 def _at_work(service: HttpService) -> float:
@@ -111,3 +122,37 @@ def test_an_engine_that_dies_is_replaced_and_the_request_is_answered(
     connection.settimeout(60)
     with connection:
         assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+async def test_a_client_that_does_not_read_is_dropped_and_its_fill_ends(
+    running: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "BODY_S", 0.5)
+    connected = H11Protocol.connection_made
+
+    def connect(protocol: H11Protocol, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(high=512)  # so that a short text does not fit into it
+        connected(protocol, transport)
+
+    monkeypatch.setattr(H11Protocol, "connection_made", connect)
+    options = server.ServeOptions(port=0)
+    links = EngineLinks(running)
+    await links.start()
+    serving_app = app.App(links, server.rules_of(options))
+    with server.listen(options) as listening, socket.socket() as client:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        serving = uvicorn.Server(server.config_of(serving_app, options))
+        serve = asyncio.create_task(serving.serve(sockets=[listening]))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, listening.getsockname())
+        body = json.dumps({**_LONG, "stream": True}).encode()
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        await loop.sock_sendall(client, head.encode() + body)
+        await _until(lambda: "requests_total{" in serving_app.metrics.text(None))
+        assert 'status="499"' in serving_app.metrics.text(None), serving_app.metrics.text(None)
+        assert (await links.status())[0].active == 0
+        serving.should_exit = True
+        await serve
+    await links.close()

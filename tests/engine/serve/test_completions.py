@@ -13,6 +13,8 @@ _FIM = {
     "starcoder": f"<fim_prefix>{PREFIX}<fim_suffix>{SUFFIX}<fim_middle>",
     "codellama": f"<PRE> {PREFIX} <SUF>{SUFFIX} <MID>",
     "deepseek": f"<｜fim▁begin｜>{PREFIX}<｜fim▁hole｜>{SUFFIX}<｜fim▁end｜>",  # noqa: RUF001
+    "glm": f"<|code_prefix|>{PREFIX}<|code_suffix|>{SUFFIX}<|code_middle|>",
+    "seed": f"<[fim-suffix]>{SUFFIX}<[fim-prefix]>{PREFIX}<[fim-middle]>",
     "codestral": f"[SUFFIX]{SUFFIX}[PREFIX]{PREFIX}",
 }
 

@@ -1,5 +1,6 @@
 """A folder that the user names is learned, and requests look it up by their path."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,27 @@ def test_a_request_finds_the_workspace_of_its_path(tmp_path: Path) -> None:
     assert only.place_of("src/a.py") == Place(str(one), "src/a.py")
     assert only.place_of("/etc/passwd").workspace == ""
     assert Workspaces().place_of("a.py") == Place("", "a.py")
+
+
+def test_a_request_without_a_path_is_found_by_its_lines(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        (folder / ".hidden").mkdir(parents=True)
+        shared = "import everything_that_all_have\n" * 3
+        own = "".join(f"    value_{number} = {folder.name}_of_{number}(argument)\n" for number in range(9))
+        (folder / "code.py").write_text(shared + own)
+        (folder / ".hidden" / "code.py").write_text("".join(f"hidden_line_number_{n}\n" for n in range(9)))
+        os.mkfifo(folder / "pipe")
+    several = Workspaces([one, two])
+    above = "".join(f"    value_{number} = two_of_{number}(argument)\n" for number in range(5)) + "    val"
+    assert several.place_of("", above).workspace == "", "nothing is read yet"
+    several.read()
+    assert several.place_of("", above) == Place(str(two), "")
+    assert several.place_of("src/a.py", "", above) == Place(str(two), "src/a.py")
+    assert several.place_of("", "import everything_that_all_have\n" * 9).workspace == ""
+    assert several.place_of("", above + above.replace("two", "one")).workspace == "", "both have as many"
+    assert several.place_of("", "".join(f"hidden_line_number_{n}\n" for n in range(9))).workspace == ""
+    assert several.place_of("/etc/passwd", above).workspace == ""
 
 
 @pytest.mark.slow

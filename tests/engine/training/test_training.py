@@ -25,7 +25,6 @@ from engine.training.checkpoint import NEWEST, PARENT, progress_of, save
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.loader import special_tokens_of
-from engine.training.rounded import int4_scales, rounded, use_rounded
 from engine.training.train import train
 
 
@@ -110,20 +109,6 @@ def test_a_short_run_learns_resumes_and_loads_in_the_engine(config: Config, run_
     held_out = corpus.load(run_folder / "corpus", "held-out")
     rows = measure_held_out(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
     assert [summary.strategy for summary in summarize(rows)] == [strategy.name for strategy in STRATEGIES]
-
-
-def test_training_with_rounded_weights_computes_what_int4_will(tiny_model: Path) -> None:
-    network, batch = drawn_network(), drawn_batch(load_tokenizer(tiny_model / "tokenizer.json"), 2)
-    exact = objective.forward(network, batch).detach()
-    use_rounded(network)
-    coarse = objective.forward(network, batch)
-    assert not torch.equal(exact, coarse)
-    for name, weight in network.named_parameters():
-        if name.startswith("blocks.") and weight.dim() > 1:
-            weight.data = rounded(weight.data, int4_scales(weight.data))
-    torch.testing.assert_close(objective.forward(network, batch).detach(), coarse.detach(), atol=1e-4, rtol=1e-3)
-    torch.autograd.backward(coarse.square().mean())
-    assert all(weight.grad is not None for weight in network.parameters())
 
 
 def test_generated_vendored_and_minified_files_are_left_out() -> None:

@@ -8,14 +8,13 @@ from small_run import drawn_batch, drawn_network, small_config
 from torch import nn
 
 from engine.models.embedded.network import Network
-from engine.models.embedded.weights import Weights
+from engine.models.embedded.weights import Packed, Weights, quantize_int4
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.batch import Batch
 from engine.training.calibrated import round_to_int4
 from engine.training.export import export
 from engine.training.loader import special_tokens_of
 from engine.training.objective import forward
-from engine.training.rounded import int4_scales, rounded
 
 
 def test_rounding_by_rows_of_the_corpus_changes_other_rows_less_than_rounding_to_the_nearest(tiny_model: Path) -> None:
@@ -27,7 +26,7 @@ def test_rounding_by_rows_of_the_corpus_changes_other_rows_less_than_rounding_to
     with torch.no_grad():
         for module in nearest.blocks.modules():
             if isinstance(module, nn.Linear):
-                module.weight.copy_(rounded(module.weight, int4_scales(module.weight)))
+                module.weight.copy_(torch.from_numpy(Packed(*quantize_int4(module.weight.numpy())).dense()))
     matrices = round_to_int4(calibrated, batches[:5], pad)
     assert set(matrices) == {name for name, weight in exact.named_parameters() if "blocks" in name and weight.dim() > 1}
     assert _change(exact, calibrated, batches[5], pad) < 0.9 * _change(exact, nearest, batches[5], pad)

@@ -15,9 +15,8 @@ from lsp_server.bulk.draft import DraftFile
 from lsp_server.bulk.found_file import found_files
 from lsp_server.bulk.repeat import Narrowing
 from lsp_server.bulk.workspace_edit import EditForm
-from lsp_server.documents.columns import position_in
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Documents
+from lsp_server.documents.store import Documents, position_in
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit

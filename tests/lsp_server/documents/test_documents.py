@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lsp_server.documents.lines import Lines
+from lsp_server.documents.source import Lines
 from lsp_server.documents.store import Documents, Snapshot, offset_at, path_of, position_at
 
 URI = "file:///project/a.py"

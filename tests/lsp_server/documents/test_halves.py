@@ -2,7 +2,7 @@
 
 import pytest
 
-from lsp_server.documents.halves import with_halves_joined
+from lsp_server.documents.store import with_halves_joined
 
 HIGH, LOW, WHOLE = "\ud83d", "\ude00", "\U0001f600"
 

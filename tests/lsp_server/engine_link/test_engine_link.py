@@ -16,10 +16,10 @@ from engine.client import stopping
 from engine.client.launcher import EngineOptions
 from engine.errors import EngineUnavailable
 from engine.protocol.messages import Fill
-from lsp_server.engine_link import silence
+from lsp_server.engine_link import link as link_module
 from lsp_server.engine_link.link import FIRST_DELAY_S, LONGEST_DELAY_S, EngineLink
 from lsp_server.engine_link.status import StatusBoard
-from lsp_server.messages import StatusParams
+from lsp_server.wire import StatusParams
 
 HOLE = Fill(id=0, prefix="total = ", suffix="\n", budget_ms=2000)
 
@@ -155,7 +155,7 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
 async def test_a_suspended_engine_is_noticed_and_a_restart_ends_it(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((silence, "SILENT_S"), (silence, "ANSWER_S"), (stopping, "ANSWER_S")):
+    for module, name in ((link_module, "SILENT_S"), (link_module, "ANSWER_S"), (stopping, "ANSWER_S")):
         monkeypatch.setattr(module, name, 0.5)
     linked = new_link()
     linked.link.configure(options)

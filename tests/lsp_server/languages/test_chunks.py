@@ -5,8 +5,8 @@ import tracemalloc
 import pytest
 import tree_sitter
 
-from lsp_server.languages.chunks import reader
 from lsp_server.languages.language import Language
+from lsp_server.languages.parsing import reader
 from lsp_server.languages.registry import language_for
 
 LONG = "total = 'ä€🙂' + first.second(third)  # a comment\n" * 2000

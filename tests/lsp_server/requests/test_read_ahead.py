@@ -11,8 +11,8 @@ import pytest_asyncio
 from support.lsp_editor import Editor, eventually
 from support.recording_engine import RecordingEngine
 
-from lsp_server.messages import CURSOR_MOVED
-from lsp_server.requests.read_ahead import SLOW_PARAMETERS
+from lsp_server.requests.ahead import SLOW_PARAMETERS
+from lsp_server.wire import CURSOR_MOVED
 
 ABOVE = "".join(f"name_{number} = compute({number}, other)\n" for number in range(30))
 BELOW = "\n" + "print(name)\n" * 30

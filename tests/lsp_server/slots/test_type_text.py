@@ -3,7 +3,7 @@
 import pytest
 from support.slot_texts import snapshot_of
 
-from lsp_server.slots.type_text import is_type, leading_type, names_of_types
+from lsp_server.slots.judge import is_type, leading_type, names_of_types
 
 PYTHON = """
 import typing

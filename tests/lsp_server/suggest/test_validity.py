@@ -4,8 +4,8 @@ import pytest
 from support.marked import at_cursor, opened
 
 from lsp_server.hole.hole import cut_hole
-from lsp_server.languages.syntax_errors import errors
-from lsp_server.suggest.validity import SyntaxJudge
+from lsp_server.languages.parsing import errors
+from lsp_server.suggest.shape import SyntaxJudge
 
 
 def cleanest(marked: str, fill: str, language: str = "python") -> str | None:

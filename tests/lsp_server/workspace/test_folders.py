@@ -5,7 +5,8 @@ from pathlib import Path
 
 from support.git_folder import write
 
-from lsp_server.workspace.folders import Folders, Place
+from lsp_server.workspace.learner import WorkspaceFile
+from lsp_server.workspace.memory import Folders
 
 
 def folders_of(*paths: Path) -> Folders:
@@ -17,7 +18,7 @@ def folders_of(*paths: Path) -> Folders:
 def test_a_file_has_a_place_in_its_folder_and_none_outside(tmp_path: Path) -> None:
     write(tmp_path, {"a/x/f.py": "", "ab/f.py": ""})
     folders = folders_of(tmp_path / "a")
-    assert folders.place_of(str(tmp_path / "a/x/f.py")) == Place(os.path.realpath(tmp_path / "a"), "x/f.py")
+    assert folders.place_of(str(tmp_path / "a/x/f.py")) == WorkspaceFile(os.path.realpath(tmp_path / "a"), "x/f.py")
     assert folders.place_of(str(tmp_path / "ab/f.py")) is None
     assert folders.place_of(str(tmp_path / "a")) is None
     assert folders.place_of("Untitled-1") is None
@@ -36,7 +37,7 @@ def test_a_place_is_that_of_the_real_file(tmp_path: Path) -> None:
     (tmp_path / "real" / "alias.py").symlink_to(tmp_path / "real" / "f.py")
     (tmp_path / "real" / "out.py").symlink_to(tmp_path / "outside.py")
     folders = folders_of(tmp_path / "link")
-    expected = Place(os.path.realpath(tmp_path / "real"), "f.py")
+    expected = WorkspaceFile(os.path.realpath(tmp_path / "real"), "f.py")
     assert folders.place_of(str(tmp_path / "link" / "f.py")) == expected
     assert folders.place_of(str(tmp_path / "real" / "alias.py")) == expected
     assert folders.place_of(str(tmp_path / "link" / "out.py")) is None

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from lsp_server.workspace import pace as pace_module
-from lsp_server.workspace.pace import Pace
+from lsp_server.workspace import learner as pace_module
+from lsp_server.workspace.learner import Pace
 
 
 async def rested(pace: Pace, worked_s: float) -> float:

@@ -16,12 +16,31 @@ INLINE void NAME(rotate)(const Network *network, float *restrict head, size_t po
     }
 }
 
+/* Add a bias to what has `size` numbers. */
+INLINE void NAME(add_bias)(float *row, const float *bias, size_t size) {
+    for (size_t at = 0; at < size; at += LANES) NAME(store)(row + at, NAME(load)(row + at) + NAME(load)(bias + at));
+}
+
+/* Normalize each of some heads, in place. */
+FUNCTION void NAME(norm_heads)(const Network *network, float *head, size_t heads, const float *gains) {
+    size_t width = network->head_width;
+    for (size_t one = 0; one < heads; one++, head += width) {
+        floats factor = NAME(all)(NAME(norm_factor)(head, width, network->epsilon));
+        for (size_t at = 0; at < width; at += LANES)
+            NAME(store)(head + at, NAME(load)(head + at) * factor * NAME(load)(gains + at));
+    }
+}
+
 /* Rotate the queries and keys of one row of a hole, and write its keys and values. */
 FUNCTION void NAME(write_row)(const Network *network, const Batch *batch, const Hole *hole, size_t layer, size_t row,
                               float *own) {
     size_t head_width = network->head_width, at = hole->start + row - hole->first, place = at % BLOCK;
     size_t position = (size_t)batch->numbers[batch->rows + row];
     float *key = own + mixed_width(network), *value = key + network->key_heads * head_width;
+    const Layer *weights = &network->layer[layer];
+    if (weights->bias) NAME(add_bias)(own, weights->bias, qkv_width(network));
+    if (weights->query_norm) NAME(norm_heads)(network, own, network->heads, weights->query_norm);
+    if (weights->key_norm) NAME(norm_heads)(network, key, network->key_heads, weights->key_norm);
     for (size_t head = 0; head < network->heads; head++)
         NAME(rotate)(network, own + head * head_width, position, 1.0f / sqrtf((float)head_width));
     for (size_t head = 0; head < network->key_heads; head++, key += head_width, value += head_width) {

@@ -8,6 +8,9 @@
 
 #define BLOCK 64 /* outputs that are packed together; positions of a slab; what outputs are padded to */
 #define GROUP 64 /* inputs that share a scale: shape.py */
+#define HALF 32  /* inputs that share a scale and an offset, where there are offsets */
+#define WITH_OFFSETS 5  /* the bits of a weight of int4, its part of two scales and two offsets included */
+#define OFFSET_SCALES 4 /* numbers of a group: two scales, two offsets */
 
 static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
 
@@ -15,14 +18,24 @@ static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK *
    is fp16 scales [64], then words [64 / 8 or 64 / 4][64] of 32 bits, one for each output.
 
    A word of int8 is 4 inputs. A word of int4 is 8 inputs, each with 8 added: byte i has input i in its low half and
-   input i + 4 in its high one, so one mask gives 4 inputs in order. All paths read the same words. */
+   input i + 4 in its high one, so one mask gives 4 inputs in order. All paths read the same words.
+
+   WITH_OFFSETS a piece has int4 with fp16 scales [2][64] and offsets [2][64], a pair for each HALF of the inputs: a
+   weight is its number from 0 to 15 times the scale, plus the offset. So the files of others have it (gguf). */
 typedef struct {
     size_t outputs, inputs;
     int weight_bits;
     uint8_t *blocks;
 } Matrix;
 
-static inline size_t piece_bytes(int bits) { return BLOCK * sizeof(uint16_t) + BLOCK * GROUP / 8 * (size_t)bits; }
+/* Bytes of the scales of a piece, which come before its words. */
+static inline size_t scale_bytes(int bits) {
+    return BLOCK * sizeof(uint16_t) * (bits == WITH_OFFSETS ? OFFSET_SCALES : 1);
+}
+
+static inline int word_bits(int bits) { return bits == 8 ? 8 : 4; }
+
+static inline size_t piece_bytes(int bits) { return scale_bytes(bits) + BLOCK * GROUP / 8 * (size_t)word_bits(bits); }
 
 static void *aligned_zeros(size_t bytes) {
     void *memory = NULL;
@@ -46,18 +59,21 @@ static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
 }
 
 /* Return 0 if there is no memory. weights: int4 [outputs, inputs / 2] or int8 [outputs, inputs]. scales: fp16
-   [outputs, inputs / 64]. */
-static int pack(Matrix *matrix, const uint8_t *weights, const uint16_t *scales, size_t outputs, size_t inputs,
+   [outputs, inputs / 64], or [outputs, inputs / 64, OFFSET_SCALES], of any alignment. */
+static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, size_t outputs, size_t inputs,
                 int bits) {
-    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)bits;
+    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)word_bits(bits);
+    size_t numbers = bits == WITH_OFFSETS ? OFFSET_SCALES : 1;
     *matrix = (Matrix){outputs, inputs, bits, aligned_zeros(padded(outputs) / BLOCK * groups * bytes)};
     if (!matrix->blocks) return 0;
     for (size_t output = 0; output < outputs; output++)
         for (size_t group = 0; group < groups; group++) {
             uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * bytes;
-            ((uint16_t *)piece)[output % BLOCK] = scales[output * groups + group];
-            pack_group((uint32_t *)(piece + BLOCK * sizeof *scales) + output % BLOCK,
-                       weights + (output * groups + group) * wide, bits);
+            for (size_t at = 0; at < numbers; at++)
+                memcpy((uint16_t *)piece + at * BLOCK + output % BLOCK,
+                       scales + ((output * groups + group) * numbers + at) * sizeof(uint16_t), sizeof(uint16_t));
+            pack_group((uint32_t *)(piece + scale_bytes(bits)) + output % BLOCK,
+                       weights + (output * groups + group) * wide, word_bits(bits));
         }
     return 1;
 }
@@ -74,15 +90,18 @@ static inline float half_to_float(uint16_t half) {
 
 /* Write the weights of one output to `row` [inputs]. */
 static void look_up(const Matrix *matrix, size_t output, float *row) {
-    size_t groups = matrix->inputs / GROUP, bytes = piece_bytes(matrix->weight_bits), inputs = 32 / (size_t)matrix->weight_bits;
+    size_t groups = matrix->inputs / GROUP, bits = (size_t)matrix->weight_bits, inputs = bits == 8 ? 4 : 8;
     for (size_t group = 0; group < groups; group++, row += GROUP) {
-        const uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * bytes;
-        const uint32_t *words = (const uint32_t *)(piece + BLOCK * sizeof(uint16_t)) + output % BLOCK;
-        float scale = half_to_float(((const uint16_t *)piece)[output % BLOCK]);
+        const uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * piece_bytes((int)bits);
+        const uint32_t *words = (const uint32_t *)(piece + scale_bytes((int)bits)) + output % BLOCK;
+        const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
         for (size_t input = 0; input < GROUP; input++) {
             uint32_t word = words[input / inputs * BLOCK] >> input % 4 * 8;
-            int whole = inputs == 4 ? (int8_t)(word & 0xff) : (int)(word >> input % 8 / 4 * 4 & 15) - 8;
-            row[input] = (float)whole * scale;
+            int whole = inputs == 4 ? (int8_t)(word & 0xff) : (int)(word >> input % 8 / 4 * 4 & 15);
+            if (bits == WITH_OFFSETS)
+                row[input] = (float)whole * half_to_float(scales[input / HALF * BLOCK]) +
+                             half_to_float(scales[(2 + input / HALF) * BLOCK]);
+            else row[input] = (float)(inputs == 4 ? whole : whole - 8) * half_to_float(scales[0]);
         }
     }
 }

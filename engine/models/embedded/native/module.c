@@ -7,10 +7,11 @@
 #include "paths.h"
 
 #define MATRICES_A_LAYER 4 /* each weights and scales */
-#define NORMS_A_LAYER 2
-#define ARRAYS_BEFORE 3 /* cosines, sines, the last norm */
+#define VECTORS_A_LAYER 5 /* two norms; a bias and the norms of heads, or None */
+#define OTHER_ARRAYS 7    /* cosines, sines, the last norm; embedding; head, or None twice */
 #define SIZE_COUNT 8
 #define THREADS_FROM 8 /* rows of a pass that helpers are woken for: docs/kernel.md */
+#define CACHE_BYTES ((size_t)128 << 20) /* A larger network comes from memory, which two cores read faster than one. */
 
 typedef struct {
     PyObject_HEAD Network network;
@@ -24,17 +25,22 @@ typedef struct {
 static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
                                     "key_heads",  "head_width", "hidden", "positions"};
 
-/* Take the buffer of an item of a sequence, which must have `bytes` bytes. Return 0 with an exception set. */
-static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
+/* Take the buffer of an item of a sequence, which must have `bytes` bytes, or `or_bytes`. Return 0 with an exception
+   set. */
+static int buffer_of(PyObject *sequence, Py_ssize_t index, size_t bytes, size_t or_bytes, int flags, Py_buffer *view) {
     PyObject *item = PySequence_GetItem(sequence, index);
     if (!item) return 0;
     int failed = PyObject_GetBuffer(item, view, flags);
     Py_DECREF(item);
     if (failed) return 0;
-    if ((size_t)view->len == bytes) return 1;
+    if ((size_t)view->len == bytes || (size_t)view->len == or_bytes) return 1;
     PyErr_Format(PyExc_ValueError, "array %zd has %zd bytes; the sizes say %zu", index, view->len, bytes);
     PyBuffer_Release(view);
     return 0;
+}
+
+static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
+    return buffer_of(sequence, index, bytes, bytes, flags, view);
 }
 
 static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t item) {
@@ -47,20 +53,22 @@ static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t ite
     return copy;
 }
 
-/* Take weights and scales. Those of int4 have half as many bytes as those of int8. */
-static int take_matrix(PyObject *arrays, Py_ssize_t *next, Matrix *matrix, size_t outputs, size_t inputs) {
-    PyObject *item = PySequence_GetItem(arrays, *next);
-    Py_buffer view;
-    if (!item) return 0;
-    int failed = PyObject_GetBuffer(item, &view, PyBUF_C_CONTIGUOUS);
-    Py_DECREF(item);
-    if (failed) return 0;
-    int bits = (size_t)view.len == outputs * inputs / 2 ? 4 : 8, done = 0;
+/* Take weights and scales, and pack them. Weights of int4 have half as many bytes as those of int8, and with offsets
+   more scales. `arrays` may make an array when it is asked for, so no two matrices are there unpacked. */
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Matrix *matrix, size_t outputs,
+                       size_t inputs) {
+    Py_buffer view, scales;
+    size_t count = outputs * inputs, of_scales = count / GROUP * sizeof(uint16_t);
+    if (!buffer_of(arrays, (*next)++, count, count / 2, PyBUF_C_CONTIGUOUS, &view)) return 0;
+    int bits = (size_t)view.len == count ? 8 : 4, done = 0;
+    size_t or_scales = bits == 4 ? of_scales * OFFSET_SCALES : of_scales;
+    if (buffer_of(arrays, (*next)++, of_scales, or_scales, PyBUF_C_CONTIGUOUS, &scales)) {
+        if ((size_t)scales.len > of_scales) bits = WITH_OFFSETS, network->has_offsets = 1;
+        if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, bits))) PyErr_NoMemory();
+        network->bytes += padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(bits);
+        PyBuffer_Release(&scales);
+    }
     PyBuffer_Release(&view);
-    uint8_t *weights = copied(arrays, next, outputs * inputs / 8 * (size_t)bits, 1);
-    uint16_t *scales = weights ? copied(arrays, next, outputs * (inputs / GROUP), sizeof(uint16_t)) : NULL;
-    if (scales && !(done = pack(matrix, weights, scales, outputs, inputs, bits))) PyErr_NoMemory();
-    free(weights), free(scales);
     return done;
 }
 
@@ -68,11 +76,25 @@ static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_
     return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
 }
 
+/* Return whether the next array is None, and pass it by. */
+static int is_none(PyObject *arrays, Py_ssize_t *next) {
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    int none = item == Py_None;
+    if (!item) PyErr_Clear(); /* Who takes it raises the error again. */
+    Py_XDECREF(item);
+    *next += none;
+    return none;
+}
+
+static int take_optional(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
+    return is_none(arrays, next) || take_vector(arrays, next, vector, count);
+}
+
 /* Take all arrays in the order of kernel_pass.py. */
 static int take_arrays(PyObject *arrays, Network *network) {
     size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
-    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + NORMS_A_LAYER) * (Py_ssize_t)network->layers + 2;
-    expected += ARRAYS_BEFORE;
+    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + VECTORS_A_LAYER) * (Py_ssize_t)network->layers;
+    expected += OTHER_ARRAYS;
     if (PySequence_Size(arrays) != expected) {
         PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
         return 0;
@@ -86,14 +108,18 @@ static int take_arrays(PyObject *arrays, Network *network) {
         if (!take_vector(arrays, &next, &network->layer[at].norm, width)) return 0;
         if (!take_vector(arrays, &next, &network->layer[at].feed_norm, width)) return 0;
     }
-    if (!take_matrix(arrays, &next, &network->embed, network->vocabulary, width)) return 0;
+    if (!take_matrix(arrays, &next, network, &network->embed, network->vocabulary, width)) return 0;
     for (size_t at = 0; at < network->layers; at++) {
         Layer *layer = &network->layer[at];
-        if (!take_matrix(arrays, &next, &layer->qkv, qkv_width(network), width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->out, width, mixed_width(network))) return 0;
-        if (!take_matrix(arrays, &next, &layer->gate_up, 2 * hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, &layer->down, width, hidden)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->qkv, qkv_width(network), width)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->out, width, mixed_width(network))) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->gate_up, 2 * hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, network, &layer->down, width, hidden)) return 0;
+        if (!take_optional(arrays, &next, &layer->bias, qkv_width(network))) return 0;
+        if (!take_optional(arrays, &next, &layer->query_norm, network->head_width)) return 0;
+        if (!take_optional(arrays, &next, &layer->key_norm, network->head_width)) return 0;
     }
+    if (!is_none(arrays, &next)) return take_matrix(arrays, &next, network, &network->head, network->vocabulary, width);
     return 1;
 }
 
@@ -161,7 +187,8 @@ static void delete_network(KernelNetwork *self) {
 /* Return the threads for a pass, or NULL for none: it is small, or another pass has them. They start with the first
    pass that needs them. */
 static Team *borrow_team(KernelNetwork *self, const Batch *batch) {
-    if (self->threads < 2 || batch->rows < THREADS_FROM || self->team_is_taken) return NULL;
+    size_t from = self->network.bytes > CACHE_BYTES ? 1 : THREADS_FROM;
+    if (self->threads < 2 || batch->rows < from || self->team_is_taken) return NULL;
     if (!self->team) self->team = start_team(self->threads - 1);
     if (!self->team || !self->team->helpers) return NULL;
     self->team_is_taken = 1;

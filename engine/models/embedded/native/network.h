@@ -16,12 +16,18 @@
 typedef struct {
     Matrix qkv, out, gate_up, down;
     float *norm, *feed_norm; /* [width] */
+    /* What some networks have, or NULL: a bias of queries, keys and values, and norms of each query's and key's head. */
+    float *bias;                   /* [heads + 2 * key_heads, head_width] */
+    float *query_norm, *key_norm; /* [head_width] */
 } Layer;
 
 typedef struct {
     size_t vocabulary, width, layers, heads, key_heads, head_width, hidden, positions;
+    size_t bytes; /* of all matrices */
+    int has_offsets;
     float epsilon;
-    Matrix embed; /* what tokens enter with, and what logits are products with */
+    Matrix embed; /* what tokens enter with, and what logits are products with if there is no head */
+    Matrix head;  /* without blocks if there is none */
     Layer *layer;
     float *norm;          /* [width] */
     float *cosine, *sine; /* [positions, head_width / 2] */
@@ -53,6 +59,7 @@ typedef struct {
     float *scores;     /* [threads, MOST_TILE, positions] */
     float *scales;     /* [rows, groups]: see products.h */
     int32_t *sums;     /* [rows, groups] */
+    int32_t *first_sums; /* [rows, groups]: of the first half of each group; NULL where no matrix has offsets */
     int8_t *quantized; /* [rows, inputs] */
 } Scratch;
 
@@ -67,8 +74,9 @@ static void free_network(Network *network) {
         Layer *layer = &network->layer[i];
         free(layer->qkv.blocks), free(layer->out.blocks), free(layer->gate_up.blocks), free(layer->down.blocks);
         free(layer->norm), free(layer->feed_norm);
+        free(layer->bias), free(layer->query_norm), free(layer->key_norm);
     }
-    free(network->embed.blocks);
+    free(network->embed.blocks), free(network->head.blocks);
     free(network->layer), free(network->norm), free(network->cosine), free(network->sine);
     memset(network, 0, sizeof *network);
 }
@@ -83,9 +91,10 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch,
         positions = larger(positions, padded(batch->hole[i].start + batch->hole[i].rows));
     size_t rows = larger(batch->rows, batch->wanted), groups = padded(rows * inputs / GROUP);
     size_t floats[] = {padded(batch->rows * network->width), padded(batch->rows * wide), padded(batch->rows * mixed),
-                       threads * MOST_TILE * positions, groups, groups};
+                       threads * MOST_TILE * positions, groups, groups,
+                       network->has_offsets ? groups : 0};
     size_t total = rows * inputs;
-    for (int i = 0; i < 6; i++) total += floats[i] * sizeof(float);
+    for (int i = 0; i < 7; i++) total += floats[i] * sizeof(float);
     if (scratch->bytes < total) {
         free(scratch->memory);
         scratch->memory = aligned_zeros(total);
@@ -93,9 +102,11 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch,
         if (!scratch->memory) return 0;
     }
     float *next = scratch->memory, **parts[] = {&scratch->rows,   &scratch->wide,   &scratch->mixed,
-                                                &scratch->scores, &scratch->scales, (float **)&scratch->sums};
-    for (int i = 0; i < 6; i++) *parts[i] = next, next += floats[i];
+                                                &scratch->scores, &scratch->scales, (float **)&scratch->sums,
+                                                (float **)&scratch->first_sums};
+    for (int i = 0; i < 7; i++) *parts[i] = next, next += floats[i];
     scratch->quantized = (int8_t *)next;
+    if (!network->has_offsets) scratch->first_sums = NULL;
     scratch->positions = positions;
     return 1;
 }

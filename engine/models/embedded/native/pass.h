@@ -45,7 +45,8 @@ FUNCTION void NAME(quantize_task)(void *argument, size_t task, size_t thread) {
         const float *from = pass->from + (pass->chosen ? (size_t)pass->chosen[row] : row) * inputs;
         float factor = pass->gains ? NAME(norm_factor)(from, inputs, pass->network->epsilon) : 1.0f;
         NAME(quantize)(from, inputs, factor, pass->gains, scratch->quantized + row * inputs,
-                       scratch->scales + row * groups, scratch->sums + row * groups);
+                       scratch->scales + row * groups, scratch->sums + row * groups,
+                       scratch->first_sums ? scratch->first_sums + row * groups : NULL);
     }
 }
 
@@ -60,7 +61,8 @@ FUNCTION void NAME(activate_task)(void *argument, size_t task, size_t thread) {
         for (size_t at = 0; at < hidden; at += LANES)
             NAME(store)(gate + at, NAME(silu)(NAME(load)(gate + at)) * NAME(load)(up + at));
         NAME(quantize)(gate, hidden, 1.0f, NULL, scratch->quantized + row * hidden, scratch->scales + row * groups,
-                       scratch->sums + row * groups);
+                       scratch->sums + row * groups,
+                       scratch->first_sums ? scratch->first_sums + row * groups : NULL);
     }
 }
 
@@ -97,7 +99,8 @@ FUNCTION void NAME(attention)(NAME(Pass) *pass) {
 /* Multiply the rows that were quantized last. */
 FUNCTION void NAME(product)(const NAME(Pass) *pass, size_t rows, const Matrix *matrix, float *result, int add) {
     const Scratch *scratch = pass->scratch;
-    NAME(Product) product = {matrix, scratch->quantized, scratch->scales, scratch->sums, result, rows, CHUNK, add};
+    NAME(Product) product = {matrix, scratch->quantized, scratch->scales, scratch->sums,
+                             scratch->first_sums, result, rows, CHUNK, add};
     do_step(pass->team, NAME(product_task), &product,
             (rows + CHUNK - 1) / CHUNK * (padded(matrix->outputs) / BLOCK));
 }
@@ -128,6 +131,6 @@ FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratc
     pass.from = scratch->rows, pass.inputs = network->width, pass.gains = network->norm;
     pass.chosen = batch->wanted_rows;
     NAME(over_rows)(&pass, NAME(quantize_task), batch->wanted);
-    NAME(product)(&pass, batch->wanted, &network->embed, batch->logits, 0);
+    NAME(product)(&pass, batch->wanted, network->head.blocks ? &network->head : &network->embed, batch->logits, 0);
 }
 #undef EACH_ROW

@@ -4,12 +4,13 @@
    times the scale of the weights and the scale of the row. So a row's result depends on that row alone. */
 
 /* Rows as products take them: numbers int8 [rows, inputs]; for each group of a row its scale and the sum of its numbers,
-   [rows, inputs / 64]. Weights that have a number added to them are corrected by that sum. */
+   [rows, inputs / 64]. Weights that have a number added to them are corrected by that sum. Where weights have offsets,
+   the sum of the first half of each group is there too. */
 typedef struct {
     const Matrix *matrix;
     const int8_t *quantized;
     const float *scales;
-    const int32_t *sums;
+    const int32_t *sums, *first_sums;
     float *result; /* [rows, padded outputs] */
     size_t rows, chunk;
     int add; /* to what `result` has */
@@ -17,7 +18,7 @@ typedef struct {
 
 /* Quantize a row, normalized by `factor` and with the gains of its norm [inputs], or as it is if they are NULL. */
 INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const float *gains, int8_t *quantized,
-                           float *scales, int32_t *sums) {
+                           float *scales, int32_t *sums, int32_t *first_sums) {
     for (size_t group = 0; group < inputs / GROUP; group++, row += GROUP, quantized += GROUP) {
         floats value[GROUP / LANES], largest = NAME(all)(1e-30f);
 #pragma GCC unroll 16
@@ -27,15 +28,17 @@ INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const 
             largest = NAME(maximum)(largest, NAME(absolute)(value[vector]));
         }
         float most = NAME(largest_of)(largest), finer = 127.0f / most;
-        bits sum = {0};
+        bits sum = {0}, first = {0};
 #pragma GCC unroll 16
         for (int vector = 0; vector < GROUP / LANES; vector++) {
             ints whole = NAME(rounded)(value[vector] * finer);
             sum += (bits)whole;
+            if (vector == HALF / LANES - 1) first = sum;
             NARROW(quantized + vector * LANES, whole);
         }
         scales[group] = most * (1.0f / 127.0f);
         sums[group] = NAME(whole_sum_of)((ints)sum);
+        if (first_sums) first_sums[group] = NAME(whole_sum_of)((ints)first);
     }
 }
 
@@ -119,6 +122,17 @@ INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *w
     NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, first, rows, vectors, width);
 }
 
+INLINE void NAME(store_tile)(const NAME(Product) *product, size_t row, size_t output, size_t stride,
+                             floats values[TILE_ROWS][MOST_VECTORS], const int rows, const int vectors) {
+#pragma GCC unroll 6
+    for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) {
+            float *to = product->result + (row + one) * stride + output + vector * LANES;
+            NAME(store)(to, product->add ? values[one][vector] + NAME(load)(to) : values[one][vector]);
+        }
+}
+
 /* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. The last three are constants where this is
    inlined. */
 INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors,
@@ -150,19 +164,60 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
                                                    NAME(all)(row_scales[one * groups + group]), values[one][vector]);
         }
     }
+    NAME(store_tile)(product, row, output, stride, values, rows, vectors);
+}
+
+/* The same for weights of int4 WITH_OFFSETS: each half of a group is summed by itself. */
+INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t output, const int rows,
+                              const int vectors) {
+    size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
+    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(WITH_OFFSETS);
+    const int8_t *quantized = product->quantized + row * inputs;
+    floats values[TILE_ROWS][MOST_VECTORS];
 #pragma GCC unroll 6
     for (int one = 0; one < rows; one++)
 #pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) {
-            float *to = product->result + (row + one) * stride + output + vector * LANES;
-            NAME(store)(to, product->add ? values[one][vector] + NAME(load)(to) : values[one][vector]);
+        for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
+    __asm__ volatile("" : : "r"(values) : "memory"); /* as in `tile` */
+    for (size_t group = 0; group < groups; group++, piece += piece_bytes(WITH_OFFSETS)) {
+        const uint8_t *words = piece + scale_bytes(WITH_OFFSETS) + output % BLOCK * 4;
+        for (int half = 0; half < 2; half++) {
+            const uint16_t *scales = (const uint16_t *)piece + half * BLOCK + output % BLOCK;
+            ints sums[TILE_ROWS][MOST_VECTORS];
+#pragma GCC unroll 6
+            for (int one = 0; one < rows; one++)
+#pragma GCC unroll 8
+                for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints){0};
+            NAME(add_inputs)(sums, words, quantized + group * GROUP, inputs, half * HALF, half * HALF + HALF,
+                             output % BLOCK == 0, rows, vectors, 4);
+#pragma GCC unroll 8
+            for (int vector = 0; vector < vectors; vector++) {
+                floats scale = NAME(load_half)(scales + vector * LANES);
+                floats offset = NAME(load_half)(scales + 2 * BLOCK + vector * LANES);
+#pragma GCC unroll 6
+                for (int one = 0; one < rows; one++) {
+#ifdef WIDEN
+                    ints whole = WIDEN(sums[one][vector]);
+#else
+                    ints whole = sums[one][vector];
+#endif
+                    size_t at = (row + one) * groups + group;
+                    int32_t first = product->first_sums[at];
+                    floats row_sum = NAME(all)((float)(half ? product->sums[at] - first : first));
+                    floats sum = MULTIPLY_ADD(__builtin_convertvector(whole, floats), scale, offset * row_sum);
+                    values[one][vector] = MULTIPLY_ADD(sum, NAME(all)(product->scales[at]), values[one][vector]);
+                }
+            }
         }
+    }
+    NAME(store_tile)(product, row, output, stride, values, rows, vectors);
 }
 
-#define TILES(rows, vectors, width)                                    \
-    case rows:                                                         \
-        for (size_t next = 0; next < BLOCK; next += (vectors) * LANES) \
-            NAME(tile)(product, row, output + next, rows, vectors, width); \
+#define TILES(rows, vectors, width)                                                                      \
+    case rows:                                                                                           \
+        for (size_t next = 0; next < BLOCK; next += (vectors) * LANES)                                   \
+            if ((width) == WITH_OFFSETS) NAME(offset_tile)(product, row, output + next, rows, vectors); \
+            else NAME(tile)(product, row, output + next, rows, vectors, width);                         \
         break
 
 #if TILE_ROWS > 4
@@ -190,6 +245,7 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
 
 MULTIPLY(multiply_int4, 4)
 MULTIPLY(multiply_int8, 8)
+MULTIPLY(multiply_offset, WITH_OFFSETS)
 
 /* A task is a block of outputs of a chunk of rows. */
 FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
@@ -197,6 +253,8 @@ FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
     size_t blocks = padded(product->matrix->outputs) / BLOCK, row = task / blocks * product->chunk;
     size_t end = row + product->chunk < product->rows ? row + product->chunk : product->rows;
     (void)thread;
-    if (product->matrix->weight_bits == 4) NAME(multiply_int4)(product, task % blocks * BLOCK, row, end);
-    else NAME(multiply_int8)(product, task % blocks * BLOCK, row, end);
+    size_t output = task % blocks * BLOCK;
+    if (product->matrix->weight_bits == 4) NAME(multiply_int4)(product, output, row, end);
+    else if (product->matrix->weight_bits == 8) NAME(multiply_int8)(product, output, row, end);
+    else NAME(multiply_offset)(product, output, row, end);
 }

@@ -24,6 +24,7 @@ from engine.models.embedded.cuda_graph import CapturedStreams
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.model import MaskedModel
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.stock.key_values import KeyValues
 from engine.protocol.messages import Fill, RuleName
@@ -109,6 +110,7 @@ async def test_the_embedded_model_fills_the_same_in_fixed_memory(embedded: Embed
 @torch.inference_mode()
 def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedModel) -> None:
     network, mask = masked._network, masked.traits.special.mask
+    assert isinstance(network, MaskedNetwork)
     canvases = [begin(masked) for _ in range(3)]
     shown = [[mask, 70, mask], [71] * 9, [mask] * 12]
     for canvas, middle in zip(canvases, shown, strict=True):
@@ -129,6 +131,7 @@ def test_the_masked_step_in_fixed_memory_gives_the_plain_logits(masked: MaskedMo
 async def test_a_masked_model_fills_the_same_in_fixed_memory(masked: MaskedModel) -> None:
     asked = holes(3, "threshold")
     expected = await fills(masked, asked)
+    assert isinstance(masked._network, MaskedNetwork)
     masked.captured = CapturedMiddles(masked._network)
     try:
         assert await fills(masked, asked) == expected

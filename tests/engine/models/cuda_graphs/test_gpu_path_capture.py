@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 import torch
+from support.counted import Counted
 from support.embedded_models import torch_runner_of
 from tiny_gemma import VOCABULARY, save_tiny_gemma, stock_model
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.models.cuda_graphs.graphs import Captured, Graphs, RowBucket
 from engine.models.cuda_graphs.slots import Slots, SlotShape
-from engine.models.diffusion_gemma import layer as gemma_layer
+from engine.models.diffusion_gemma import layers as gemma_layer
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.canvas import AcceptRule
 from engine.models.diffusion_gemma.canvas_step import CanvasBucket, CanvasStep
@@ -26,6 +26,7 @@ from engine.models.embedded.cuda_graph import StreamStep
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.cuda_graph import MiddleStep
 from engine.models.masked.model import MaskedModel
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.stock import layer as masked_layer
 
 CPU = torch.device("cpu")
@@ -38,23 +39,18 @@ UNCAPTURABLE = {
 }
 
 
-class Watch(TorchDispatchMode):
-    """Watches all operations: the bytes of the largest new tensor, and the operations that no graph may hold."""
+class Watch(Counted):  # type: ignore[no-untyped-call]
+    """Counts as Counted does, and keeps the operations that no graph may hold."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.largest = 0
+        super().__init__()
         self.uncapturable: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
         name = func._schema.name
         if name in UNCAPTURABLE or (name.startswith("aten::index") and _has_mask(args)):
             self.uncapturable.append(name)
-        for part in result if isinstance(result, tuple) else (result,):
-            if isinstance(part, Tensor) and not func.is_view:
-                self.largest = max(self.largest, part.numel() * part.element_size())
-        return result
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 def _has_mask(args: Any) -> bool:
@@ -77,6 +73,7 @@ def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
 
 
 def middle_step(masked: MaskedModel) -> Callable[[], Tensor]:
+    assert isinstance(masked._network, MaskedNetwork)
     slots = Slots(masked._network.slot_shapes, 2, 64, torch.float32, CPU)
     return MiddleStep(masked._network, slots, RowBucket(2, 8, 64, 8)).compute
 

@@ -14,6 +14,7 @@ from engine.fill.interface import Layout
 from engine.models.load import load
 from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.model import MaskedModel, cut_to_room
+from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import RuleName
 
@@ -115,6 +116,7 @@ def test_each_position_is_predicted_by_the_right_row(tmp_path: Path, name: str) 
     checkpoint = save_checkpoint(name, tmp_path / name, tie_word_embeddings=False, weight_tying=False)
     model = load(str(checkpoint.folder), threads=1, device="cpu")
     assert isinstance(model, MaskedModel)
+    assert isinstance(model._network, MaskedNetwork)
     trunk, head = model._network._trunk, model._network._head
     codes = torch.linalg.qr(torch.randn(VOCABULARY, 32))[0] * 20
     trunk.embed_tokens.weight.copy_(codes)

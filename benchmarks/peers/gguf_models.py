@@ -1,0 +1,123 @@
+"""GGUF files in our kernel beside llama.cpp: random weights of true shapes, the same tokens, in one run.
+
+    python benchmarks/peers/gguf_models.py
+
+The rows: 600 tokens of context read for the first time; the next key, of which two tokens are read and 32 written one
+by one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified. llama.cpp has the first
+two; `make llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import asyncio
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from typing import Annotated
+
+import numpy as np
+import psutil
+import typer
+
+from benchmarks.peers.peer import TOKENS
+from benchmarks.peers.peer_llamacpp import LlamaCppPeer
+from benchmarks.peers.random_gguf import QWEN, QWEN_SMALL, Llama, write_random_gguf
+from engine.errors import MidspanError
+from engine.fill.causal import MOST_REMEMBERED
+from engine.fill.stream import StreamPass
+from engine.models.llama.load import load_gguf
+from engine.models.llama.model import LeftToRightModel
+
+SHAPES = {"0.5": QWEN_SMALL, "1.5": QWEN}
+KINDS = ("Q8_0", "Q4_0")
+READ, PIECE, KEY = 600, 64, 2
+_PROMPT = [60 + at * 7 % 180 for at in range(READ)]
+Times = dict[str, float]
+
+app = typer.Typer()
+
+
+@app.command()
+def main(
+    sizes: Annotated[list[str] | None, typer.Option("--size", help="0.5 or 1.5; by default both.")] = None,
+    threads: Annotated[int, typer.Option(help="Threads of each.")] = 2,
+    turns: Annotated[int, typer.Option(help="Turns, of which the median counts.")] = 5,
+) -> None:
+    """Print a line for each model, type and program: milliseconds and megabytes."""
+    with tempfile.TemporaryDirectory(prefix="midspan-gguf-") as folder:
+        for size in sizes or SHAPES:
+            for kind in KINDS:
+                path = Path(folder) / f"own-{kind}.gguf"
+                write_random_gguf(path, SHAPES[size], kind)
+                command = [sys.executable, __file__, "own", str(path), str(threads), str(turns)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                _show(f"Midspan, {SHAPES[size].name}, {kind}", json.loads(done.stdout))
+                path.unlink()
+                try:
+                    name = f"llama.cpp, {SHAPES[size].name}, {kind}"
+                    _show(name, asyncio.run(_llamacpp(SHAPES[size], kind, Path(folder), threads, turns)))
+                except MidspanError as error:
+                    print(f"without {name}: {error}")
+
+
+@app.command()
+def own(path: Path, threads: int, turns: int) -> None:
+    """Measure our kernel with one file, and print JSON."""
+    started = time.perf_counter()
+    model = load_gguf(path, threads)
+    loading = (time.perf_counter() - started) * 1000
+    taken = [_own_turn(model) for _ in range(turns + 1)][1:]
+    times = {name: statistics.median(turn[name] for turn in taken) for name in taken[0]}
+    megabytes = psutil.Process().memory_info().rss / 1e6
+    print(json.dumps({"load": loading, **times, "MB": megabytes}))
+
+
+def _own_turn(model: LeftToRightModel) -> Times:
+    context, begun = model.new_context(), time.perf_counter()
+    for first in range(0, READ, PIECE):
+        model.run([model.read(context, _PROMPT[first : first + PIECE])])
+    times = {"first read": (time.perf_counter() - begun) * 1000}
+    begun, token = time.perf_counter(), 60
+    model.run([model.read(context, _PROMPT[: KEY - 1])])
+    for _ in range(TOKENS):
+        (result,) = model.run([StreamPass(context, [token], [], [0])])
+        token = int(result.predictions.tokens[0, 0])
+    times["next key"] = (time.perf_counter() - begun) * 1000
+    context.truncate(READ)
+    begun, left = time.perf_counter(), TOKENS
+    model.run([model.read(context, _PROMPT[: KEY - 1])])
+    while left > 0:
+        rows = min(left, MOST_REMEMBERED + 1)
+        model.run([StreamPass(context, _PROMPT[:rows], [], range(rows))])
+        left -= rows
+    times["next key, drafted"] = (time.perf_counter() - begun) * 1000
+    return times
+
+
+async def _llamacpp(shape: Llama, kind: str, folder: Path, threads: int, turns: int) -> Times:
+    peer = await LlamaCppPeer.start(shape, folder, threads, kind)
+    try:
+        first, following = [], []
+        for turn in range(turns + 1):
+            # Another first token each time, so that nothing of the prompt is in the server's cache.
+            prompt = [60 + turn, *_PROMPT[1:]]
+            read = await peer.complete(prompt, 1)
+            following.append((await peer.complete([*prompt, *_PROMPT[:KEY]], TOKENS)).ms)
+            first.append(read.prompt_ms)
+        times = {"first read": statistics.median(first[1:]), "next key": statistics.median(following[1:])}
+        return {**times, "MB": psutil.Process(peer.pid).memory_info().rss / 1e6}
+    finally:
+        await peer.close()
+
+
+def _show(name: str, times: Times) -> None:
+    print(f"{name:40}", "  ".join(f"{what} {np.round(value):.0f}" for what, value in times.items()), flush=True)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,141 @@
+"""A replica: an engine core in a process that Ray keeps. It takes and gives the bodies of frames."""
+
+import asyncio
+import itertools
+import logging
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from engine import __version__
+from engine.backends import Core, local_backend
+from engine.errors import MidspanError
+from engine.protocol.framing import pack, unpack
+from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest, MemoryUpdated
+from engine.protocol.messages import Failed, Fill, Message, Progress, Status
+from engine.schedule.backend import Backend, Ticket
+
+Answer = tuple[str, bytes]
+"""The replica's name, and the body of a frame. A replica that starts again has another name, and an empty memory."""
+_Grown = asyncio.Queue[Progress | None]
+_LENGTH_BYTES = 4
+_log = logging.getLogger(__name__)
+
+
+def body_of(message: Message) -> bytes:
+    """Return the body of a message's frame."""
+    return pack(message)[_LENGTH_BYTES:]
+
+
+class Replica:
+    """Ray Serve constructs it in the replica's event loop. An error is answered as Failed: Ray would log its text."""
+
+    async def __init__(self, core: Core) -> None:  # type: ignore[misc]  # Ray awaits it
+        """Load the model and warm it up. Raises MidspanError."""
+        self._name = uuid.uuid4().hex
+        self._started = time.monotonic()
+        info, make_backend = await asyncio.to_thread(local_backend, core)
+        self._info = info
+        self._backend: Backend = make_backend()
+        await self._backend.start()
+        self._numbers: dict[str, int] = {}
+        self._count = itertools.count(1)
+
+    async def fill(self, owner: str, body: bytes) -> Answer:
+        """Fill a hole for an owner. A cancelled call drops the hole at its next step."""
+        ticket = self._submit(owner, body)
+        return self._name, body_of(ticket if isinstance(ticket, Failed) else await self._settled(ticket))
+
+    async def fill_growing(self, owner: str, body: bytes) -> AsyncIterator[Answer]:
+        """Fill a hole, and give each of its canvases before the answer."""
+        grown: _Grown = asyncio.Queue()
+        ticket = self._submit(owner, body, grown)
+        if isinstance(ticket, Failed):
+            yield self._name, body_of(ticket)
+            return
+        ticket.result.add_done_callback(lambda _: grown.put_nowait(None))
+        try:
+            while (progress := await grown.get()) is not None:
+                yield self._name, body_of(progress)
+        finally:
+            if not ticket.result.done():
+                self._backend.cancel(ticket)
+        yield self._name, body_of(await self._settled(ticket))
+
+    async def remember(self, bodies: Sequence[bytes]) -> tuple[str, list[bytes]]:
+        """Change or count the memory of a workspace, in this order."""
+        begun = [self._remember(unpack(body)) for body in bodies]
+        return self._name, [body_of(await answer) for answer in begun]
+
+    async def status(self) -> Answer:
+        """Return the state of this engine, as Status and MemoryStatus of all workspaces."""
+        report: dict[str, Any] = attrs.asdict(self._backend.report())
+        rest: dict[str, Any] = {
+            "version": __version__,
+            "pid": os.getpid(),
+            "uptime_s": time.monotonic() - self._started,
+        }
+        return self._name, body_of(Status(**report, **rest, model=self._info, clients=0))
+
+    async def memory(self) -> Answer:
+        """Return how much is known of all workspaces together."""
+        return self._name, body_of(await self._backend.memory_status(""))
+
+    def _submit(
+        self, owner: str, body: bytes, grown: "asyncio.Queue[Progress | None] | None" = None
+    ) -> Ticket | Failed:
+        try:
+            fill = unpack(body)
+            if not isinstance(fill, Fill):
+                return Failed("unexpected", f"a replica cannot fill {type(fill).__name__}; send Fill")
+            number = self._numbers.setdefault(owner, next(self._count))
+            return self._backend.submit(fill, grown.put_nowait if grown is not None else None, number)
+        except MidspanError as error:
+            return Failed(error.code, str(error))
+
+    async def _settled(self, ticket: Ticket) -> Message:
+        try:
+            return await asyncio.shield(ticket.result)
+        except asyncio.CancelledError:
+            self._backend.cancel(ticket)
+            raise
+        except MidspanError as error:
+            return Failed(error.code, str(error), ticket.fill.id)
+        except Exception as error:
+            return _internal(error, ticket.fill.id)
+
+    def _remember(self, request: Message) -> "asyncio.Future[Message]":
+        """Begin a request at once, so that the requests of a call keep their order."""
+        if isinstance(request, MemoryStatusRequest):
+            return asyncio.ensure_future(self._counted(request))
+        if isinstance(request, Learn | Forget):
+            done = self._backend.learn(request) if isinstance(request, Learn) else self._backend.forget(request)
+            return asyncio.ensure_future(self._updated(done, request.id))
+        raise TypeError(type(request).__name__)
+
+    async def _counted(self, request: MemoryStatusRequest) -> Message:
+        return attrs.evolve(await self._backend.memory_status(request.workspace), id=request.id)
+
+    async def _updated(self, done: asyncio.Future[None], request: int) -> Message:
+        try:
+            await done
+        except MidspanError as error:
+            return Failed(error.code, str(error), request)
+        except Exception as error:
+            return _internal(error, request)
+        return MemoryUpdated(request)
+
+
+def _internal(error: Exception, request: int) -> Failed:
+    """Return our own mistake without its text, which may hold code; a traceback's last place is logged."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
+    _log.error("a request failed: %s%s", type(error).__name__, place)
+    return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", request)

@@ -1,0 +1,74 @@
+"""A client's connection: its request's body, and whether it is still there."""
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+
+from starlette.types import Receive, Scope
+
+from engine.http.problem import ClientGone, Problem
+
+MOST_BODY_BYTES = 4 * 1024 * 1024
+"""More than a Fill can have."""
+_MOST_READ_BYTES = 4 * MOST_BODY_BYTES
+"""A longer body is not read to its end; the client of a shorter one reads why it is refused."""
+BODY_S = 30.0
+"""Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
+
+
+class WhileThere:
+    """Runs its body while the client is there. If the client closes, the body is cancelled and ClientGone raised.
+
+    Send the end of the answer after it: then uvicorn reports the connection as closed too.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._gone = False
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watcher.cancel()
+        if not self._gone:
+            return
+        assert self._task is not None
+        if kind is not asyncio.CancelledError:  # the body ended before it saw the cancel, which is still under way
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        self._task.uncancel()
+        raise ClientGone from None
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        assert self._task is not None
+        self._task.cancel()
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return a request's body. Raises Problem for one that is too long or too slow, ClientGone for half a one."""
+    announced = int(dict(scope["headers"]).get(b"content-length", b"0"))
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(BODY_S):
+            more = True
+            while more and max(size, announced) <= _MOST_READ_BYTES:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                piece = message.get("body", b"")
+                size += len(piece)
+                if size <= MOST_BODY_BYTES:
+                    body += piece
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise Problem(408, f"the body did not come within {BODY_S:.0f} s; send it whole") from None
+    if more or size > MOST_BODY_BYTES:
+        raise Problem(413, f"the body is too long; at most {MOST_BODY_BYTES} bytes are allowed")
+    return bytes(body)

@@ -1,0 +1,83 @@
+"""What a user's own language server asks a server of its team: fills and the memory, in the frames of our protocol.
+
+The workspaces of different tokens are apart: their names begin with the token's owner, whatever a client sends.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+
+import attrs
+
+from engine.http.access import LOCAL
+from engine.http.engine_links import Links
+from engine.http.problem import Problem
+from engine.protocol.framing import pack, unpack_all
+from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryStatusRequest
+from engine.protocol.messages import Fill, Filled, Message
+from engine.remote.team import MOST_REQUESTS
+from engine.server.limits import limit_error, memory_limit_error
+
+
+def scope_of(owner: str) -> str:
+    """Return what keeps an owner's contexts and workspaces apart from all others; "" where no token is asked for."""
+    return "" if owner == LOCAL else hashlib.sha256(owner.encode()).hexdigest()[:32]
+
+
+class Team:
+    """Reads the frames of a request, and writes those of its answer. The mind of an answer names its memory."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+
+    async def fill(self, owner: str, body: bytes, ask: Callable[[Fill], Awaitable[Filled]]) -> tuple[str, bytes]:
+        """Return the mind and the frame of Filled. Raises MidspanError."""
+        messages = _messages(body)
+        fill = messages[0]
+        if len(messages) != 1 or not isinstance(fill, Fill):
+            raise Problem(400, "the body is not one Fill; send one")
+        if (wrong := limit_error(fill)) is not None:
+            raise Problem(400, wrong)
+        asked = attrs.evolve(fill, workspace=_own(owner, fill.workspace), progress=False)
+        filled = await ask(asked)
+        return self._links.mind_of(owner, asked.workspace), pack(attrs.evolve(filled, id=fill.id))
+
+    async def remember(self, owner: str, body: bytes) -> tuple[str, bytes]:
+        """Return the mind and the frames of the answers, in the order of the requests. Raises MidspanError."""
+        requests = [_scoped(owner, message) for message in _messages(body)]
+        workspace = requests[0].workspace
+        if len(requests) > MOST_REQUESTS or any(request.workspace != workspace for request in requests):
+            raise Problem(400, f"the body has too many requests, or of two workspaces; at most {MOST_REQUESTS} of one")
+        answers = await self._links.remember(owner, requests)
+        return self._links.mind_of(owner, workspace), b"".join(map(pack, map(_unscoped, answers)))
+
+
+def _messages(body: bytes) -> list[Message]:
+    """Return the messages of a body, at least one. Raises ProtocolError, Problem."""
+    messages = unpack_all(body)
+    if not messages:
+        raise Problem(400, "the body is empty; send frames of Midspan's protocol")
+    return messages
+
+
+def _scoped(owner: str, message: Message) -> MemoryRequest:
+    if not isinstance(message, Learn | Forget | MemoryStatusRequest):
+        raise Problem(400, "the body has another message than Learn, Forget or MemoryStatusRequest; send these here")
+    if not message.workspace:
+        raise Problem(400, "workspace is empty; name it")
+    request: MemoryRequest = attrs.evolve(message, workspace=_own(owner, message.workspace))
+    if (wrong := memory_limit_error(request)) is not None:
+        raise Problem(400, wrong)
+    return request
+
+
+def _own(owner: str, workspace: str) -> str:
+    """Return the name that a client's workspace has here; "" stays "", which is no workspace.
+
+    It is no path, so it is none of the folders that the server's user named.
+    """
+    return f"{scope_of(owner)}:{workspace}" if workspace else ""
+
+
+def _unscoped(answer: Message) -> Message:
+    """Return an answer without our name of the workspace."""
+    return attrs.evolve(answer, workspace="") if isinstance(answer, MemoryStatus) else answer

@@ -1,0 +1,235 @@
+"""Loads a model that others trained into our kernel: a GGUF, or a folder of safetensors of a shape that it runs.
+
+Torch is imported for a GPU only, or where fp32 or bf16 is asked for.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.library.device_memory import gigabytes, machine_memory
+from engine.library.gguf_file import GgufHeader, read_header
+from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
+from engine.library.resolve import known_model
+from engine.models.embedded.runner import HostRunner, Runner, host_pass
+from engine.models.embedded.shape import Shape
+from engine.models.embedded.weights import Weights
+from engine.models.llama.family import family_of_config, family_of_header, shape_of_config, shape_of_header
+from engine.models.llama.file_weights import FileWeights
+from engine.models.llama.fim import Specials, specials_of
+from engine.models.llama.gguf_tokenizer import tokenizer_of_header
+from engine.models.llama.model import FAMILY, LeftToRightModel
+from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
+from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.token_bytes import TokenBytes
+from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
+from engine.protocol.messages import ModelInfo
+
+CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
+"""The most tokens of a context, and how many of them are read while somebody types: each costs time on a CPU."""
+KERNEL_PRECISIONS: dict[str, bool | None] = {"auto": None, "int4": True, "int8": False}
+"""What the kernel runs in, and FileWeights.in_four_bits for it."""
+_OTHER_BYTES = 200_000_000
+"""What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
+
+
+def load_gguf(
+    path: Path,
+    threads: int,
+    device: str = "cpu",
+    precision: PrecisionSetting = "auto",
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> LeftToRightModel:
+    """Load the model in a GGUF for device "cpu" or "cuda". Raises ModelError with one line."""
+    header = read_header(path)
+    shape, family = shape_of_header(header, CONTEXT_TOKENS), family_of_header(header)
+    tokenizer = tokenizer_of_header(header)
+    specials = gguf_specials(header, tokenizer)
+    in_torch = _Way(threads, device, precision).in_torch
+    if not in_torch and precision not in KERNEL_PRECISIONS:
+        raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
+
+    def on_share(share: float) -> None:
+        on_stage(f"Loading {path.name}, {share:.0%}")
+
+    weights = FileWeights(
+        GgufTensors(header),
+        shape,
+        lambda names: names.gguf,
+        family.pairs_halves,
+        KERNEL_PRECISIONS.get(precision),
+        on_share,
+    )
+    try:
+        weights.check(shape)
+        if not in_torch:
+            _check_memory(path, weights.bytes)
+        vocabulary = tokenizer.get_vocab()
+        if max(vocabulary.values()) >= shape.vocabulary:
+            raise ModelError(f"it has {len(vocabulary)} tokens, and its network {shape.vocabulary}")
+        token_bytes = TokenBytes(tokenizer)
+    except ModelError as error:
+        raise ModelError(f"{path} cannot be run: {error}") from None
+    except KeyError:
+        raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
+    licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
+    return _model(weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
+
+
+@attrs.frozen
+class _Way:
+    """What runs a network."""
+
+    threads: int
+    device: str
+    precision: PrecisionSetting
+
+    @property
+    def in_torch(self) -> bool:
+        return self.device == "cuda" or self.precision in TORCH_PRECISIONS
+
+
+def _model(
+    weights: FileWeights,
+    shape: Shape,
+    tokenizer: Tokenizer,
+    token_bytes: TokenBytes,
+    specials: Specials,
+    name: str,
+    licence: str,
+    way: _Way,
+) -> LeftToRightModel:
+    nothing = set(range(shape.vocabulary)).difference(tokenizer.get_vocab().values())
+    special = set(tokenizer.get_added_tokens_decoder())
+    never = sorted((special | nothing).difference(specials.ends))
+    runner = _runner(weights, shape, way, never, token_bytes.continuing_words())
+    info = ModelInfo(
+        name=name,
+        family=FAMILY,
+        licence=licence,
+        parameters=weights.count,
+        context_tokens=shape.context_tokens,
+        canvas_tokens=0,
+        noise="none",
+        device=runner.device,
+        dtype=runner.dtype,
+        reading_tokens=min(READING_TOKENS, shape.context_tokens),
+    )
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions)
+
+
+def folder_shape(checkpoint: Checkpoint) -> Shape | None:
+    """Return the shape of a folder's network; None if the kernel does not run it."""
+    if family_of_config(checkpoint.config) is None or not list(checkpoint.folder.glob("*.safetensors")):
+        return None
+    try:
+        shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
+    except ModelError:
+        return None
+    # Some files have a head of their own where config.json says that it is the embedding.
+    return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
+
+
+def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting) -> FileWeights:
+    """Return the weights of a folder, of which the headers are checked, and the memory. Raises ModelError."""
+    in_four_bits = KERNEL_PRECISIONS[precision]
+    weights = FileWeights(_tensors(checkpoint), shape, lambda names: names.safetensors, in_four_bits=in_four_bits)
+    try:
+        weights.check(shape)
+    except ModelError as error:
+        raise ModelError(f"the model in {checkpoint.folder} cannot be run: {error}; install it again") from None
+    _check_memory(checkpoint.folder, weights.bytes)
+    return weights
+
+
+def _tensors(checkpoint: Checkpoint) -> SafetensorsFolder:
+    return SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
+
+
+def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting) -> LeftToRightModel:
+    """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
+    tokenizer = tokenizer_of(checkpoint)
+    token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
+    named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
+    end = named[0] if isinstance(named, list) and named else named
+    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
+    if specials is None:
+        raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
+    known, notes = known_model(checkpoint.folder), checkpoint.notes
+    return _model(
+        folder_weights(checkpoint, shape, precision),
+        attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
+        tokenizer,
+        token_bytes,
+        specials,
+        notes.name or (checkpoint.folder.name if known is None else known.name),
+        notes.licence or ("unknown" if known is None else known.licence),
+        _Way(threads, "cpu", precision),
+    )
+
+
+@attrs.frozen
+class GgufFacts:
+    """What the header of a GGUF tells of the model that it becomes here. bytes_needed: of memory, with all else."""
+
+    name: str
+    parameters: int
+    bits: int
+    bytes_needed: int
+    reads_suffix: bool
+    context_tokens: int
+
+
+def gguf_facts(header: GgufHeader) -> GgufFacts:
+    """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
+    shape, tokenizer = shape_of_header(header, CONTEXT_TOKENS), tokenizer_of_header(header)
+    weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf)
+    weights.check(shape)
+    return GgufFacts(
+        name=_name(header),
+        parameters=weights.count,
+        bits=weights.bits,
+        bytes_needed=weights.bytes + _OTHER_BYTES,
+        reads_suffix=gguf_specials(header, tokenizer).fim is not None,
+        context_tokens=shape.context_tokens,
+    )
+
+
+def _name(header: GgufHeader) -> str:
+    return header.text("general.name", header.path.stem) or header.path.stem
+
+
+def gguf_specials(header: GgufHeader, tokenizer: Tokenizer) -> Specials:
+    """Return the special tokens of a GGUF. Raises ModelError if nothing ends a fill."""
+    end = header.fields.get("tokenizer.ggml.eos_token_id")
+    begin = header.fields.get("tokenizer.ggml.bos_token_id")
+    added = header.fields.get("tokenizer.ggml.add_bos_token") is True
+    is_token = type(begin) is int and tokenizer.id_to_token(begin) is not None if _fits(begin) else False
+    specials = specials_of(tokenizer, end if _fits(end) else None, begin if added and is_token else None)
+    if specials is None:
+        raise ModelError(f"{header.path} has no token that ends a text")
+    return specials
+
+
+def _fits(token: object) -> bool:
+    return type(token) is int and 0 <= token < 1 << 31
+
+
+def _runner(weights: Weights, shape: Shape, way: _Way, never: list[int], continuing: list[int]) -> Runner:
+    if way.in_torch:
+        from engine.models.embedded.torch_runner import TorchRunner
+
+        return TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
+    return HostRunner(host_pass(weights, shape, way.threads), weights, shape, never, continuing)
+
+
+def _check_memory(path: Path, needed: int) -> None:
+    memory = machine_memory()
+    if memory is not None and (most := needed + _OTHER_BYTES) > memory.free:
+        raise ModelError(
+            f"{path.name} needs {gigabytes(most)} of memory, and {gigabytes(memory.free)} are free; "
+            "close other programs, or choose a smaller model"
+        )

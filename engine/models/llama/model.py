@@ -1,0 +1,205 @@
+"""A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
+
+import copy
+from collections.abc import Iterable, Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.fill.draft_planner import DraftPlanner
+from engine.fill.interface import (
+    Context,
+    Filling,
+    FillMemory,
+    FillStrategy,
+    FillTask,
+    Layout,
+    MemoryUse,
+    Pass,
+    RowMixture,
+    expect_type,
+)
+from engine.fill.predictions import PassResult, Predictions
+from engine.fill.strategies import start_stream_fill
+from engine.fill.stream import StreamPass
+from engine.fill.token_source import SOURCES, RowSources
+from engine.models.embedded.runner import Runner
+from engine.models.embedded.token_healing import LONGEST, CompatibleTokens
+from engine.models.llama.fim import Specials
+from engine.models.qwen_fim.prompt import FimPrompt
+from engine.models.stock.token_bytes import TokenBytes
+from engine.protocol.left_edge import left_edge
+from engine.protocol.messages import Fill, ModelInfo, RuleName
+
+FAMILY = "left-to-right"
+_RULES: tuple[RuleName, ...] = ("verify", "left-to-right")
+_WINDOW = 256
+"""Characters before the cursor in which its last piece is looked for."""
+_TOKEN_CHARACTERS = 8
+_LEAST = np.float32(1e-30)
+
+
+@attrs.frozen(kw_only=True)
+class TextLayout(Layout):
+    """A laid-out hole; `anchor` is the token after the context, which every pass reads."""
+
+    anchor: int
+
+
+class LeftToRightModel:
+    """Implements fill.stream.StreamModel, but for canvases: it has no mask.
+
+    A model with tokens for filling in the middle reads the suffix before <middle>. Any other reads what is above alone,
+    and what is below helps through the memory. Nothing of the memory is mixed in: its mixing network was trained with
+    another model's predictions. It drafts, and the text is that of left to right.
+    """
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        runner: Runner,
+        tokenizer: Tokenizer,
+        token_bytes: TokenBytes,
+        specials: Specials,
+        threads: int,
+        capacity: int,
+    ) -> None:
+        """capacity: the most positions of a context with its fill."""
+        self.info, self.runner, self.threads, self.tokenizer = info, runner, threads, tokenizer
+        self.specials, self._capacity = specials, capacity
+        self.end = self.mask = specials.ends[0]
+        self.middle = self.end if specials.fim is None else specials.fim.middle
+        self.default, self.drafts = FillStrategy("verify"), DraftPlanner(0)
+        self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
+        self._ends = np.array(specials.ends, np.int64)
+        self._token_bytes = token_bytes
+        self._compatible = CompatibleTokens(token_bytes.bytes)
+        self._prompt = (
+            None
+            if specials.fim is None
+            else FimPrompt(self._encode, token_bytes.breaks_line, specials.fim, info.reading_tokens)
+        )
+
+    def lay_out(self, fill: Fill) -> TextLayout:
+        self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
+        prefix = fill.prefix.replace("\r\n", "\n")
+        typed = unfinished(self.tokenizer, prefix)
+        above = prefix[: len(prefix) - len(typed)]
+        if self._prompt is not None:
+            laid = self._prompt.lay_out(attrs.evolve(fill, prefix=above))
+            begin = [] if self.specials.begin is None else [self.specials.begin]
+            return TextLayout(
+                context=[*begin, *laid.context], typed=typed, above=laid.above, below=laid.below, anchor=self.middle
+            )
+        room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
+        reach = room * _TOKEN_CHARACTERS
+        tokens = self._encode(above[left_edge(len(above), 2 * reach, reach) :])
+        tokens = tokens[left_edge(len(tokens), room, room // 4) :]
+        below = self._encode(fill.suffix[:reach].replace("\r\n", "\n"))
+        first = [self.end if self.specials.begin is None else self.specials.begin]
+        context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
+        return TextLayout(context=context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1])
+
+    def _check(self, rule: RuleName) -> None:
+        if rule not in ("default", *_RULES):
+            raise ModelError(
+                f'the rule "{rule}" needs a model that denoises, which {self.info.name} does not; '
+                f"it has {', '.join(_RULES)}"
+            )
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def new_context(self) -> Context:
+        return self.runner.new_context()
+
+    def read(self, context: Context, tokens: list[int]) -> StreamPass:
+        return StreamPass(context, tokens, [], [])
+
+    def start_fill(self, task: FillTask) -> Filling:
+        self._check(task.strategy.rule)
+        own = copy.copy(self)
+        own.middle = expect_type(task.layout, TextLayout).anchor
+        memory = None if task.memory is None else DraftingMemory(task.memory)
+        return start_stream_fill(own, attrs.evolve(task, memory=memory))
+
+    def run(self, passes: Sequence[Pass]) -> list[PassResult]:
+        own = [expect_type(item, StreamPass) for item in passes]
+        for item in own:
+            if (needed := len(item.context.tokens) + item.rows) > self._capacity:
+                raise ModelError(f"a hole needs {needed} positions; the model has {self._capacity}")
+        predicted = self.runner.predict(own)
+        for item in own:
+            item.context.tokens += item.append
+        return [PassResult(self._with_one_end(each)) for each in predicted]
+
+    def _with_one_end(self, predictions: Predictions) -> Predictions:
+        """Return predictions in which each token that ends a fill is `end`."""
+        ended = np.isin(predictions.tokens, self._ends)
+        return attrs.evolve(predictions, tokens=np.where(ended, self.end, predictions.tokens))
+
+    def compatible_tokens(self, typed: bytes) -> list[int]:
+        return self._compatible.of(typed)
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._token_bytes.bytes[token]
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        return self._token_bytes.texts_of(tokens)
+
+    def breaks_line(self, token: int) -> bool:
+        return self._token_bytes.breaks_line(token)
+
+
+def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
+    """Return the end of a prefix that the next token may begin with: its last piece, or "".
+
+    See embedded/token_healing.py. Here a piece may hold a newline with what is around it. Such a piece is finished, but
+    for a last space: a word's token has the space before it.
+    """
+    window = prefix[-_WINDOW:]
+    if not window or tokenizer.pre_tokenizer is None:
+        return ""
+    piece = window[tokenizer.pre_tokenizer.pre_tokenize_str(window)[-1][1][0] :]
+    if "\n" in piece:
+        return " " if piece.endswith(" ") else ""
+    return "" if len(piece) > LONGEST else piece
+
+
+class DraftingMemory:
+    """Implements interface.FillMemory: drafts as `memory` does, and leaves all predictions as they are."""
+
+    def __init__(self, memory: FillMemory) -> None:
+        self._memory = memory
+
+    def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> RowMixture:
+        return _Unmixed(len(histories))
+
+    def continuation(
+        self, history: Sequence[int], most: int, compatible: Sequence[int] = ()
+    ) -> Iterable[tuple[int, float]]:
+        return self._memory.continuation(history, most, compatible)
+
+
+class _Unmixed:
+    """Implements interface.RowMixture for rows of which nothing is known."""
+
+    def __init__(self, rows: int) -> None:
+        self.named: NDArray[np.int64] = np.zeros((rows, 0), np.int64)
+
+    def weights(self, predictions: Predictions) -> NDArray[np.float32]:
+        return np.ones((len(predictions), 1), np.float32)
+
+    def mix(self, predictions: Predictions, weights: NDArray[np.float32] | None = None) -> Predictions:
+        return predictions
+
+    def sources(self, predictions: Predictions, weights: NDArray[np.float32], tokens: Sequence[int]) -> RowSources:
+        rows = len(tokens)
+        chosen = predictions.tokens[:rows] == np.asarray(tokens, np.int64)[:, None]
+        alone = np.maximum((chosen * predictions.probabilities[:rows]).sum(1), _LEAST)
+        shares = np.zeros((rows, len(SOURCES)), np.float32)
+        shares[:, 0] = 1
+        return RowSources(alone, shares)

@@ -1,0 +1,185 @@
+"""Edits of a document: the part that changed, the user's last edits, and what was deleted."""
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import tree_sitter
+
+from lsp_server.documents.source import Source
+
+_MAX_EDITS = 8
+_MAX_CHARS = 1_000_000
+"""An edit keeps the text before and after it, so the edits of long texts are not kept."""
+_MAX_DELETIONS = 4
+
+
+def changed_part(before: str, after: str) -> tuple[int, int, int]:
+    """Return the part that differs: its start in both texts, its end in `before` and its end in `after`."""
+    shorter = min(len(before), len(after))
+    start = _common(before, after, shorter)
+    tail = _common(before[::-1], after[::-1], shorter - start)
+    return start, len(before) - tail, len(after) - tail
+
+
+def _common(one: str, other: str, most: int) -> int:
+    """Return the length of the start that both texts share."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+@attrs.frozen
+class SourceEdit:
+    """An edit as tree-sitter notes it in a tree: where the text differs, in bytes, and in rows and columns."""
+
+    start: int
+    old_end: int
+    new_end: int
+    start_point: tree_sitter.Point
+    old_end_point: tree_sitter.Point
+    new_end_point: tree_sitter.Point
+
+    @classmethod
+    def between(cls, old: Source, new: Source, start: int, old_end: int, new_end: int) -> "SourceEdit":
+        """Return the edit of the characters `old[start:old_end]` to `new[start:new_end]`."""
+        return cls(
+            old.byte_at(start),
+            old.byte_at(old_end),
+            new.byte_at(new_end),
+            old.point_at(start),
+            old.point_at(old_end),
+            new.point_at(new_end),
+        )
+
+    def note_in(self, tree: tree_sitter.Tree) -> None:
+        """Note the edit in a tree, which changes it; nothing is parsed."""
+        points = self.start_point, self.old_end_point, self.new_end_point
+        tree.edit(self.start, self.old_end, self.new_end, *points)
+
+
+@attrs.frozen
+class RecentEdit:
+    """What the user did at one place: the whole text before and after it, and the part that it touched.
+
+    `start` and `end` are characters of `after`; `start` and `old_end` those of `before`. Outside of them both are
+    equal. `serial` counts the edits of a document, and stays the same while an edit goes on. `changes` counts the
+    editor's changes: a key makes one, and what is pasted too.
+    """
+
+    before: str
+    after: str
+    start: int
+    old_end: int
+    end: int
+    serial: int
+    changes: int = 1
+
+    @property
+    def undone(self) -> bool:
+        """Whether the edit left everything as it was."""
+        return self.before[self.start : self.old_end] == self.after[self.start : self.end]
+
+
+@attrs.frozen
+class RecentEdits:
+    """The last edits of a document, the newest last.
+
+    A change on the lines of the newest edit, or on the line next to them, goes on with it. Any other change begins an
+    edit of its own.
+    """
+
+    _edits: tuple[RecentEdit, ...] = ()
+    _serial: int = 0
+
+    @property
+    def all(self) -> Sequence[RecentEdit]:
+        """The edits that changed something, the newest last."""
+        return [edit for edit in self._edits if not edit.undone]
+
+    @property
+    def newest(self) -> RecentEdit | None:
+        """The newest edit, also if it left everything as it was."""
+        return self._edits[-1] if self._edits else None
+
+    def changed(self, before: str, start: int, end: int, after: str, new_end: int) -> "RecentEdits":
+        """Return the edits after `before[start:end]` became `after[start:new_end]`."""
+        if len(before) > _MAX_CHARS or len(after) > _MAX_CHARS:
+            return RecentEdits((), self._serial)
+        last = self._edits[-1] if self._edits else None
+        if last is None or not _is_near(last, start, end):
+            edit = RecentEdit(before, after, start, end, new_end, self._serial + 1)
+            return RecentEdits((*self._edits, edit)[-_MAX_EDITS:], self._serial + 1)
+        # What lies outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
+        growth = last.end - last.old_end
+        edit = RecentEdit(
+            last.before,
+            after,
+            min(last.start, start),
+            max(last.old_end, end - growth),
+            max(last.end, end) + (new_end - end),
+            last.serial,
+            last.changes + 1,
+        )
+        return RecentEdits((*self._edits[:-1], edit), self._serial)
+
+
+def _is_near(edit: RecentEdit, start: int, end: int) -> bool:
+    """Return whether `edit.after[start:end]` is on the lines of an edit, or next to them."""
+    text = edit.after
+    if end < edit.start:
+        return text.count("\n", end, edit.start) <= 1
+    return start <= edit.end or text.count("\n", edit.end, start) <= 1
+
+
+@attrs.frozen
+class Deletion:
+    """A run of deletions at one place: the document's text before it, and the offset where it ended."""
+
+    text: str
+    offset: int
+
+
+@attrs.frozen
+class Lost:
+    """The text that a deletion took away at the cursor. `retyped` is the start of it that the user typed again."""
+
+    text: str
+    retyped: str
+
+
+@attrs.frozen
+class Deletions:
+    """The last runs of deletions of a document, the newest last.
+
+    They need no end: after an edit elsewhere the earlier text no longer fits around the cursor, and nothing is lost
+    there.
+    """
+
+    _runs: tuple[Deletion, ...] = ()
+    _under_way: bool = False
+
+    def edited(self, text: str, start: int, end: int, new: str) -> "Deletions":
+        """Return the deletions after `new` took the place of `text[start:end]`."""
+        if start == end:
+            return Deletions(self._runs) if self._under_way else self
+        continues = self._under_way and self._runs[-1].offset in (start, end)
+        before = self._runs[-1].text if continues else text
+        older = self._runs[:-1] if continues else self._runs
+        return Deletions((*older, Deletion(before, start))[-_MAX_DELETIONS:], not new)
+
+    def replaced(self, old: str, new: str, start: int) -> "Deletions":
+        """Return the deletions after `new` took the place of the whole text; both are equal up to `start`.
+
+        Only a shorter text counts as a deletion.
+        """
+        return self.edited(old, start, start + max(len(old) - len(new), 0), "")
+
+    def lost_at(self, text: str, offset: int) -> Iterator[Lost]:
+        """Yield what insertions at `offset` would have to be to undo a deletion, for each deletion that they can."""
+        for run in self._runs:
+            fits = run.text.startswith(text[:offset]) and run.text.endswith(text[offset:])
+            end = len(run.text) - (len(text) - offset)
+            if fits and end > offset:
+                yield Lost(run.text[offset:end], text[run.offset : offset])

@@ -1,0 +1,99 @@
+"""The editor's progress bar ($/progress) while the engine starts, the workspace is read, or an edit is searched."""
+
+import asyncio
+import uuid
+from types import TracebackType
+from typing import Protocol
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+
+class Bar(Protocol):
+    """A progress bar, as its users see it."""
+
+    def report(self, message: str) -> None: ...
+
+
+class CancellableBar(Protocol):
+    """A progress bar with which the user may cancel the work."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the work."""
+        ...
+
+    def report(self, message: str, percentage: int | None = None) -> None: ...
+
+
+class ProgressBar:
+    """A context manager around work that takes a while. The work never waits for the editor's answer.
+
+    `token` is the editor's own if its request has one; then the bar need not be created.
+    """
+
+    def __init__(
+        self, server: LanguageServer, title: str, *, cancellable: bool = False, token: str | int | None = None
+    ) -> None:
+        self._server = server
+        self._title = title
+        self._cancellable = cancellable
+        self._is_editors = token is not None
+        self._token: str | int = f"midspan-{uuid.uuid4()}" if token is None else token
+        self._message: str | None = None
+        self._percentage: int | None = None
+        self._shown = False
+        self._ended = False
+        self._creating: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        window = self._server.client_capabilities.window
+        if self._is_editors:
+            self._begin()
+        elif window is not None and window.work_done_progress:
+            self._creating = asyncio.create_task(self._create())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        if self._shown:
+            self._end()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the work."""
+        token = self._server.work_done_progress.tokens.get(self._token)
+        return token is not None and token.cancelled()
+
+    def report(self, message: str, percentage: int | None = None) -> None:
+        """Show `message` on the bar, now or as soon as the editor has created it."""
+        self._message, self._percentage = message, percentage
+        if self._shown and not self._ended:
+            report = types.WorkDoneProgressReport(
+                cancellable=self._cancellable or None, message=message, percentage=percentage
+            )
+            self._server.work_done_progress.report(self._token, report)
+
+    async def _create(self) -> None:
+        try:
+            await self._server.work_done_progress.create_async(self._token)
+        except JsonRpcException:
+            return
+        self._begin()
+        if self._ended:
+            # Helix shows a bar from its creation until its end, so one without an end would turn forever.
+            self._end()
+
+    def _begin(self) -> None:
+        self._shown = True
+        begin = types.WorkDoneProgressBegin(
+            title=self._title, cancellable=self._cancellable, message=self._message, percentage=self._percentage
+        )
+        self._server.work_done_progress.begin(self._token, begin)
+
+    def _end(self) -> None:
+        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
+        self._server.work_done_progress.tokens.pop(self._token, None)
