@@ -87,9 +87,9 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
 
-editors: editors-neovim editors-vscode
+editors: editors-neovim editors-vscode editors-play
 
 bench: setup
 	$(BIN)/python benchmarks/latency/latency.py

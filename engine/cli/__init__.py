@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from engine import __version__
-from engine.cli import demo, doctor, fill, serve, stats
+from engine.cli import demo, doctor, fill, play, serve, stats
 from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
 from engine.cli import refactor as refactor_command
@@ -27,6 +27,7 @@ app.command("setup")(setup)
 app.command("doctor")(doctor.doctor)
 app.command("stats")(stats.stats)
 app.command("serve")(serve.serve)
+app.command("play")(play.play)
 app.add_typer(engine_commands.app, name="engine")
 app.add_typer(models_commands.app, name="models")
 

@@ -72,6 +72,11 @@ class JsonRpc:
             raise LanguageServerError(f"cannot start the language server {command[0]}: {error.strerror}") from None
         return cls(process)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone, so that each request fails."""
+        return self._ended
+
     def listen(self, method: str, params: type[_T], callback: Callable[[_T], None]) -> None:
         """Call `callback` with the params of each notification of `method`, in order."""
         self._listeners[method] = (params, callback)

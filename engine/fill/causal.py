@@ -7,6 +7,7 @@ from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
+from engine.protocol.cells import Cell, CellState
 
 MOST_REMEMBERED = 12
 """Tokens that the memory guesses in a row at most. Each is a lookup of a sixth of a millisecond."""
@@ -48,6 +49,8 @@ class DraftAndVerify(BaseFilling):
         self._model, self._stream, self._context = model, Stream(model, task), task.context
         self._canvas, self._remembered = Draft(), Draft()
         """What canvas and memory guessed after the tokens committed so far."""
+        self._refused, self._refused_at = Draft(), 0
+        """What the last pass threw away of its draft, and where that began."""
         first = Draft(list(task.draft), [1.0] * len(task.draft))
         if first.tokens and self._writes_typed(first.tokens[0]):
             self._plan = model.drafts.plan([first], self._room)
@@ -74,6 +77,10 @@ class DraftAndVerify(BaseFilling):
         proposal = self.task.sampler.propose(predictions.part(0, verified), range(position, position + verified))
         anchored = len(self._context.tokens) - len(draft)
         accepted = self.verify(draft, proposal)
+        self._verified.update(range(position, position + accepted))
+        # The token after what was accepted is refused, unless the fill ended with it.
+        kept = accepted + (proposal.tokens[accepted : accepted + 1] == draft[accepted : accepted + 1])
+        self._refused, self._refused_at = self._plan.draft.after(kept), position + kept
         self.sources += self._stream.sources(self.tokens[position:], self.confidence[position:])
         self._context.truncate(anchored + accepted)
         self._model.drafts.learn(self._canvas, self._remembered, self.tokens[position:])
@@ -134,6 +141,23 @@ class DraftAndVerify(BaseFilling):
             tokens.append(token)
             probabilities.append(probability)
         return Draft(tokens, probabilities)
+
+    def cells(self) -> list[Cell]:
+        """Return what is committed, what the last pass refused, the draft of the next one, and its canvas."""
+        cells = [cell for cell in super().cells() if cell.state != "mask"]
+        written = len(cells)
+        typed = len(self.tokens) - written
+        cells += self._cells_of(self._refused, self._refused_at - typed, "refused")
+        if self.finish is None:
+            cells += self._cells_of(self._plan.draft, written, "draft")
+            after = written + len(self._plan.draft.tokens)
+            cells += [Cell(at, "mask") for at in range(after, after + self._plan.masks)]
+        return cells
+
+    def _cells_of(self, draft: Draft, begin: int, state: CellState) -> list[Cell]:
+        texts = self.vocabulary.texts_of(draft.tokens)
+        pairs = zip(texts, draft.probabilities, strict=True)
+        return [Cell(at, state, text, round(known, 4)) for at, (text, known) in enumerate(pairs, begin) if at >= 0]
 
     def canvas(self) -> list[str | None]:
         drafted = len(self._plan.draft.tokens) if self.finish is None else 0

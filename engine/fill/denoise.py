@@ -5,6 +5,7 @@ from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
+from engine.protocol.cells import Cell
 from engine.protocol.messages import Finish
 
 FIRST_MASKS, MOST_MASKS = 4, 8
@@ -34,6 +35,8 @@ class Denoising(BaseFilling):
         self._denoised = 0
         self._canvas: list[int | None] = []
         self._confidence: list[float] = []
+        self._guesses: dict[int, tuple[int, float]] = {}
+        """The tokens that the last step was not sure enough of, with their probabilities, by their position."""
         self._slide()
 
     def _slide(self) -> None:
@@ -85,6 +88,7 @@ class Denoising(BaseFilling):
         # The first position is committed in any case, and counts towards the least number of commits. Else every step
         # would commit one more token, one that it does not believe in.
         others = self._rule(proposal.part(1, stop), min_commits(stop, steps_left) - 1)
+        self._guesses = dict(zip(positions, zip(proposal.tokens, proposal.confidence, strict=True), strict=True))
         for rank in (0, *(other + 1 for other in others)):
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._confidence[masked[rank]] = proposal.confidence[rank]
@@ -100,3 +104,18 @@ class Denoising(BaseFilling):
         if self.finish is None:
             shown += [None if token is None else self.vocabulary.texts_of([token])[0] for token in self._canvas]
         return shown
+
+    def cells(self) -> list[Cell]:
+        """Return what is committed, and the canvas: its own tokens, and what the last step guessed for the others."""
+        cells = [cell for cell in super().cells() if cell.probability is not None]
+        if self.finish is not None:
+            return cells
+        typed = len(self.tokens) - len(cells)
+        for at, token in enumerate(self._canvas, len(self.tokens)):
+            guess, probability = self._guesses.get(at, (None, None))
+            if token is not None:
+                guess, probability = token, self._confidence[at - len(self.tokens)]
+            text = "" if guess is None else self.vocabulary.texts_of([guess])[0]
+            known = None if probability is None else round(probability, 4)
+            cells.append(Cell(at - typed, "mask" if token is None else "written", text, known))
+        return cells

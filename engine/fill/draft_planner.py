@@ -44,6 +44,10 @@ class Draft:
             return self
         return Draft(self.tokens[:length], self.probabilities[:length])
 
+    def after(self, length: int) -> "Draft":
+        """Return what comes after the first `length` tokens."""
+        return Draft(self.tokens[length:], self.probabilities[length:], self.end)
+
     def followed_by(self, other: "Draft") -> "Draft":
         """Return the tokens of both, one after the other."""
         return Draft([*self.tokens, *other.tokens], [*self.probabilities, *other.probabilities], other.end)

@@ -6,6 +6,7 @@ from engine.fill.interface import Committed, FillTask, Pass, Vocabulary
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Branch, Proposal
 from engine.fill.token_source import TokenSource, main_source
+from engine.protocol.cells import Cell
 from engine.protocol.confidence import GrowingLine
 from engine.protocol.messages import Candidate, Finish
 
@@ -31,6 +32,8 @@ class BaseFilling(ABC):
         self._others: list[list[tuple[int, float]]] = []
         self._end_confidence, self._end_continues = 1.0, 0.0
         self._first_line = GrowingLine()
+        self._verified: set[int] = set()
+        """Which committed tokens a draft had too."""
 
     def ends(self, token: int) -> bool:
         """Return whether `token` ends the fill: the end token does, and a newline where the hole is in one line."""
@@ -131,6 +134,26 @@ class BaseFilling(ABC):
     def canvas(self) -> list[str | None]:
         """Return the canvas for a viewer: one text a position, None where it is masked."""
         return [text for text, _ in self._untyped()]
+
+    def cells(self) -> list[Cell]:
+        """Return what is committed, then what `canvas` has after it."""
+        written = self._untyped()
+        first = len(self.tokens) - len(written)
+        cells = [
+            Cell(
+                at,
+                "verified" if first + at in self._verified else "written",
+                text,
+                round(probability, 4),
+                [round(share, 4) for share in self.sources[first + at].shares]
+                if first + at < len(self.sources)
+                else [],
+            )
+            for at, (text, probability) in enumerate(written)
+        ]
+        for at, text in enumerate(self.canvas()[len(written) :], len(written)):
+            cells.append(Cell(at, "mask") if text is None else Cell(at, "written", text))
+        return cells
 
     def _untyped(self) -> list[tuple[str, float]]:
         """Return the committed tokens' texts and confidences, minus the text that is already typed.

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from engine.fill.predictions import PassResult, Predictions
 from engine.fill.sampler import Branch, Sampler
 from engine.fill.token_source import RowSources, TokenSource
+from engine.protocol.cells import Cell
 from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo, RuleName
 
 Kind = TypeVar("Kind")
@@ -205,6 +206,10 @@ class Filling(Protocol):
 
     def canvas(self) -> list[str | None]:
         """Return the canvas for a viewer: one text a position, None where it is masked."""
+        ...
+
+    def cells(self) -> list[Cell]:
+        """Return the canvas for a traced fill: what is known of each position, in their order."""
         ...
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.client.address import is_loopback
@@ -88,12 +89,7 @@ async def serve(
         reading = asyncio.create_task(asyncio.to_thread(rules.workspaces.read))
         learning.add(reading)
         reading.add_done_callback(learning.discard)
-        address = listening.getsockname()
-        host = f"[{address[0]}]" if ":" in address[0] else address[0]
-        url = f"{'https' if options.certificate else 'http'}://{host}:{address[1]}"
-        await _Server(config_of(App(links, rules, next_edit), options), lambda: ready(url, model)).serve(
-            sockets=[listening]
-        )
+        await serve_app(App(links, rules, next_edit), options, listening, lambda url: ready(url, model))
     finally:
         listening.close()
         ending = list(learning)
@@ -101,6 +97,16 @@ async def serve(
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
         await links.close()
+
+
+async def serve_app(
+    app: ASGIApp, options: ServeOptions, listening: socket.socket, ready: Callable[[str], None]
+) -> None:
+    """Serve an application on a socket until a signal ends the process. `ready` is called with the URL."""
+    address = listening.getsockname()
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    url = f"{'https' if options.certificate else 'http'}://{host}:{address[1]}"
+    await _Server(config_of(app, options), lambda: ready(url)).serve(sockets=[listening])
 
 
 async def _learn(learn: Callable[[Path], Coroutine[Any, Any, None]], folder: Path) -> None:
@@ -122,7 +128,7 @@ def listen(options: ServeOptions) -> socket.socket:
         ) from None
 
 
-def config_of(app: App, options: ServeOptions) -> uvicorn.Config:
+def config_of(app: ASGIApp, options: ServeOptions) -> uvicorn.Config:
     """Return uvicorn's configuration. Raises ModelError for a certificate that it cannot use."""
     config = uvicorn.Config(
         app,

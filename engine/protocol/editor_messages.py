@@ -9,7 +9,8 @@ from typing import Any, Literal
 import attrs
 from cattrs.gen import override
 
-from engine.protocol.messages import Finish, Origin, RuleName, SourceName, Status, Timings
+from engine.protocol.cells import Cell
+from engine.protocol.messages import Extent, Finish, Origin, RuleName, SourceName, Status, Timings
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
@@ -47,7 +48,8 @@ class Range:
 class FillParams:
     """Fill the hole at `position`. None means the value of the settings. Progress is sent only with a token.
 
-    `explain` asks for the origins of the text, and waits until the workspace is read.
+    `explain` asks for the origins of the text, and waits until the workspace is read. `trace` asks for the origins too,
+    for the cells of each step, and for a FillTrace; it waits for nothing.
     """
 
     text_document: Document
@@ -57,6 +59,48 @@ class FillParams:
     budget_ms: float | None = None
     progress_token: str | int | None = None
     explain: bool = False
+    trace: bool = False
+
+
+@attrs.frozen
+class HoleCut:
+    """How the hole was cut out of the document.
+
+    `read` is what the model was given of it, at most. `hidden` are the characters after the cursor that it was not
+    given, because they only close what is open before the cursor. `cursor_context` is the kind of code at the cursor.
+    """
+
+    read: Range
+    hidden: int
+    extent: Extent
+    cursor_context: Literal["rest of line", "statement", "body", "string", "comment"]
+
+
+@attrs.frozen
+class Verdict:
+    """What an editor would have shown of a fill, and the number that decided.
+
+    `written` is the model's own text, `shaped` what is left after shaping, and `shown` what the gate shows of that, ""
+    for nothing. `confidence` is how likely the first line of `shown` is right, or of `shaped` where nothing is shown.
+    It is shown if it is worth more than it costs: `worth`, in keys, is above 0. That is so from a confidence of
+    `needed` on, for a text of this length; a short text may need more than 1.
+    """
+
+    written: str
+    shaped: str
+    shown: str
+    is_start: bool
+    confidence: float
+    needed: float
+    worth: float
+
+
+@attrs.frozen
+class FillTrace:
+    """The trace of a fill."""
+
+    hole: HoleCut
+    verdict: Verdict
 
 
 @attrs.frozen
@@ -79,15 +123,18 @@ class FillResult:
     range: Range
     source: SourceName = "model"
     origins: list[Origin] = attrs.field(factory=list)
+    trace: FillTrace | None = None
 
 
 @attrs.frozen
 class FillProgress:
-    """The canvas after a denoising step, one token a position; None is a mask."""
+    """The canvas after a denoising step, one token a position; None is a mask. `cells` and `ms` as in Progress."""
 
     token: str | int
     step: int
     canvas: list[str | None]
+    cells: list[Cell] = attrs.field(factory=list)
+    ms: float = 0.0
 
 
 @attrs.frozen

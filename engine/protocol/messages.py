@@ -4,10 +4,11 @@ from typing import Literal
 
 import attrs
 
+from engine.protocol.cells import Cell
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 from engine.protocol.plain_text import plain, plain_all
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -76,7 +77,8 @@ class Fill:
     reads the frame. `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the
     number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
     in `steps`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
-    because the client would not show such a line. `progress` asks for a Progress message after each step.
+    because the client would not show such a line. `progress` asks for a Progress message after each step, and `trace`
+    for the cells of the canvas in each.
 
     The first candidate is always the greedy one. With `temperature` 0 the others are the likeliest texts that begin as
     it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not
@@ -120,6 +122,7 @@ class Fill:
     ahead: bool = False
     only_read: bool = False
     scope: str = ""
+    trace: bool = False
 
 
 def _plain_canvas(canvas: list[str | None]) -> list[str | None]:
@@ -128,11 +131,16 @@ def _plain_canvas(canvas: list[str | None]) -> list[str | None]:
 
 @attrs.frozen
 class Progress:
-    """The canvas after a denoising step: one text for each position, None for a mask."""
+    """The canvas after a denoising step: one text for each position, None for a mask.
+
+    `cells` say more about the positions if the fill asks for a trace. `ms` is the time since the fill was submitted.
+    """
 
     id: int
     step: int
     canvas: list[str | None] = attrs.field(converter=_plain_canvas)
+    cells: list[Cell] = attrs.field(factory=list)
+    ms: float = 0.0
 
 
 @attrs.frozen

@@ -191,8 +191,11 @@ class Job:
 
     def progress(self) -> Progress:
         """Return the canvas of the first candidate."""
-        first = self._fillings[0] if self._fillings else None
-        return Progress(self.fill.id, first.steps if first else 0, first.canvas() if first else [])
+        ms = round((time.perf_counter() - self._submitted) * 1000, 3)
+        if not self._fillings:
+            return Progress(self.fill.id, 0, [], ms=ms)
+        first = self._fillings[0]
+        return Progress(self.fill.id, first.steps, first.canvas(), first.cells() if self.fill.trace else [], ms)
 
     def filled(self) -> Filled:
         """Return the answer: the greedy candidate, then the others, the likeliest first. Equal texts are given once."""

@@ -8,13 +8,15 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcIn
 
 from engine.errors import MidspanError
 from engine.protocol.confidence import first_line_confidence
-from engine.protocol.editor_messages import FillParams, FillProgress, FillResult, Position, Range
-from engine.protocol.messages import Progress, RuleName
+from engine.protocol.editor_messages import FillParams, FillProgress, FillResult, FillTrace, HoleCut, Position, Range
+from engine.protocol.messages import Filled, Progress, RuleName
 from engine.protocol.price import FREE
+from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_at, position_at
 from lsp_server.protocol import refusal
 from lsp_server.requests.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present
+from lsp_server.suggest.verdict import judge
 
 
 async def fill_request(session: Session, params: FillParams, send: Callable[[FillProgress], None]) -> FillResult:
@@ -42,7 +44,8 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
 
     def on_progress(progress: Progress) -> None:
         if params.progress_token is not None:
-            send(FillProgress(params.progress_token, progress.step, progress.canvas))
+            token = params.progress_token
+            send(FillProgress(token, progress.step, progress.canvas, progress.cells, progress.ms))
 
     try:
         filled = await session.link.fill(client, plan.fill, on_progress)
@@ -67,6 +70,21 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         range=Range(cursor, cursor),
         source=candidate.source,
         origins=presented[0].origins if presented else [],
+        trace=_trace(session, plan, filled) if params.trace else None,
+    )
+
+
+def _trace(session: Session, plan: Plan, filled: Filled) -> FillTrace:
+    """Return how the hole was cut, and what an editor with the user's own settings would show."""
+    hole, snapshot = plan.hole, plan.snapshot
+    hidden = 0 if hole.suffix.startswith(normalize_newlines(hole.line_after)) else len(hole.line_after)
+    first = max(0, hole.offset - len(hole.prefix))
+    last = min(len(snapshot.text), hole.offset + hidden + len(hole.suffix))
+    positions = (position_at(snapshot, offset, session.encoding) for offset in (first, last))
+    read = Range(*(Position(position.line, position.character) for position in positions))
+    settings = session.configuration.settings
+    return FillTrace(
+        HoleCut(read, hidden, hole.extent, hole.cursor_context), judge(attrs.evolve(plan, settings=settings), filled)
     )
 
 
@@ -104,7 +122,8 @@ def _with_params(plan: Plan, params: FillParams, rule: RuleName | None) -> Plan:
         steps=plan.fill.steps if params.steps is None else params.steps,
         budget_ms=params.budget_ms or plan.fill.budget_ms,
         progress=params.progress_token is not None,
-        explain=params.explain,
+        explain=params.explain or params.trace,
+        trace=params.trace,
     )
     return attrs.evolve(plan, fill=fill)
 

@@ -1,0 +1,23 @@
+// Bundles the page into one script and one style, and puts them where the wheel takes them from. `--out DIR` puts them
+// elsewhere: a test builds them again and compares.
+import { copyFile, mkdir } from 'node:fs/promises';
+import { build } from 'esbuild';
+
+const at = process.argv.indexOf('--out');
+const outdir = at > 0 ? process.argv[at + 1] : '../../engine/play/page';
+
+await mkdir(outdir, { recursive: true });
+await build({
+  entryPoints: { page: 'src/main.ts' },
+  outdir,
+  bundle: true,
+  minify: true,
+  legalComments: 'none',
+  charset: 'utf8',
+  logLevel: 'warning',
+  platform: 'browser',
+  format: 'esm',
+  target: ['chrome110', 'firefox115', 'safari16.4'],
+});
+await build({ entryPoints: { page: 'src/page.css' }, outdir, bundle: true, minify: true, logLevel: 'warning' });
+await copyFile('src/index.html', `${outdir}/index.html`);

@@ -1,0 +1,92 @@
+// The same hole, filled three ways: passes, milliseconds and text side by side; a card shows its way on the canvas.
+import type { Rule, Trace } from './api.ts';
+import { counted, make, milliseconds, say, the } from './dom.ts';
+
+export const WAYS: { rule: Rule; name: string; about: string }[] = [
+  { rule: 'left-to-right', name: 'Left to right', about: 'one token a pass' },
+  { rule: 'threshold', name: 'Denoising', about: 'all that is sure, in any order' },
+  { rule: 'verify', name: 'Draft and verify', about: 'left to right’s text in fewer passes' },
+];
+
+interface Card {
+  root: HTMLButtonElement;
+  passes: HTMLElement;
+  bar: HTMLElement;
+  ms: HTMLElement;
+  text: HTMLElement;
+  trace: Trace | null;
+}
+
+export class Ways {
+  private readonly cards = new Map<Rule, Card>();
+  chosen: Rule = 'verify';
+
+  constructor(private readonly show: (trace: Trace) => void) {
+    for (const { rule, name, about } of WAYS) {
+      const passes = make('strong', { class: 'passes' }, '–');
+      const ms = make('span', { class: 'ms' });
+      const bar = make('span', { class: 'bar-fill' });
+      const text = make('code', { class: 'text' });
+      const root = make('button', { type: 'button', role: 'radio', class: 'card' });
+      root.append(
+        make('span', { class: 'name' }, name),
+        make('span', { class: 'about' }, about),
+        make('span', { class: 'numbers' }, passes, ms),
+        make('span', { class: 'bar-track', 'aria-hidden': 'true' }, bar),
+        text,
+      );
+      root.addEventListener('click', () => this.choose(rule));
+      root.addEventListener('keydown', event => this.arrow(event, rule));
+      this.cards.set(rule, { root, passes, bar, ms, text, trace: null });
+      the('cards').append(root);
+    }
+    this.mark();
+  }
+
+  put(rule: Rule, trace: Trace): void {
+    const card = this.cards.get(rule);
+    if (!card) return;
+    card.trace = trace;
+    say(card.passes, counted(trace.steps, 'pass', 'passes'));
+    say(card.ms, milliseconds(trace.ms.denoise));
+    say(card.text, trace.verdict.written || '(nothing)');
+    card.root.classList.remove('failed');
+    const most = Math.max(1, ...[...this.cards.values()].map(each => each.trace?.steps ?? 0));
+    for (const each of this.cards.values()) each.bar.style.width = `${(100 * (each.trace?.steps ?? 0)) / most}%`;
+  }
+
+  fail(rule: Rule, reason: string): void {
+    const card = this.cards.get(rule);
+    if (!card) return;
+    card.trace = null;
+    say(card.passes, '–');
+    say(card.ms, '');
+    say(card.text, reason);
+    card.root.classList.add('failed');
+  }
+
+  private choose(rule: Rule): void {
+    this.chosen = rule;
+    this.mark();
+    const trace = this.cards.get(rule)?.trace;
+    if (trace) this.show(trace);
+  }
+
+  private mark(): void {
+    for (const [rule, card] of this.cards) {
+      card.root.setAttribute('aria-checked', String(rule === this.chosen));
+      card.root.tabIndex = rule === this.chosen ? 0 : -1;
+    }
+  }
+
+  private arrow(event: KeyboardEvent, rule: Rule): void {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const at = WAYS.findIndex(way => way.rule === rule);
+    const next = WAYS[(at + by + WAYS.length) % WAYS.length];
+    if (!next) return;
+    this.choose(next.rule);
+    this.cards.get(next.rule)?.root.focus();
+  }
+}

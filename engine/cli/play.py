@@ -1,0 +1,69 @@
+"""`midspan play`: a page in the browser that shows how a hole is filled."""
+
+import asyncio
+import logging
+import sys
+import webbrowser
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.cli.console import FAILED, leave
+from engine.cli.lsp_client import LspSession
+from engine.cli.options import OptionalModel, OptionalPrecision
+from engine.errors import MidspanError, ModelError
+
+if TYPE_CHECKING:
+    from engine.play.editor import Connect
+    from engine.play.lsp_messages import FillProgress, LanguageServer
+
+
+def play(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="A folder whose files the page may open, and whose code the fills may look up."),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")] = 0,
+    browser: Annotated[
+        bool, typer.Option(help="Open the page in the browser; without it only its address is said.")
+    ] = True,
+    model: OptionalModel = None,
+    precision: OptionalPrecision = None,
+) -> None:
+    """Watch a model fill holes, on a page in the browser: docs/play.md."""
+    # The server's packages load only here.
+    from engine.play.lsp_messages import FillProgress
+    from engine.play.server import serve
+
+    def ready(address: str) -> None:
+        typer.echo(f"midspan play: {address}\nCtrl+C ends it; nothing that is typed there is kept", err=True)
+        if browser:
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
+
+    async def run() -> None:
+        async with AsyncExitStack() as sessions:
+
+            def connector(workspace: Path) -> "Connect":
+                async def connect(on_progress: "Callable[[FillProgress], None]") -> "LanguageServer":
+                    session = await sessions.enter_async_context(LspSession(model, precision, workspace))
+                    session.rpc.listen("midspan/fillProgress", FillProgress, on_progress)
+                    return session.rpc
+
+                return connect
+
+            await serve(None if folder is None else folder.resolve(), port, connector, ready)
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logging.getLogger("engine.play").addHandler(handler)
+    try:
+        if folder is not None and not folder.is_dir():
+            raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
+        asyncio.run(run())
+    except MidspanError as error:
+        leave(error, FAILED)
+    except KeyboardInterrupt:
+        pass  # how a person ends it

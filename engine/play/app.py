@@ -1,0 +1,200 @@
+"""The page and what it asks for. The page's own files need no token; everything else does."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, get_args
+
+import attrs
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from engine import __version__
+from engine.errors import MidspanError
+from engine.http.access import Hosts, Tokens
+from engine.http.completion import json_object
+from engine.http.connection import read_body
+from engine.http.exchange import to_json
+from engine.http.problem import ClientGone, Problem, problem_of
+from engine.play.editor import PageEditor, Place, Traced
+from engine.play.folder import Folder
+from engine.play.lsp_messages import Command
+from engine.protocol.messages import RuleName
+
+PAGE = Path(__file__).parent / "page"
+_FILES = {"": "index.html", "/page.js": "page.js", "/page.css": "page.css"}
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+}
+_HEADERS = {
+    # Nothing comes from elsewhere, and nothing goes there. The editor writes its style into the page.
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+MOST_TEXT = 1024 * 1024
+"""Characters of a text on the page."""
+_log = logging.getLogger(__name__)
+
+_Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
+
+
+class PlayApp:
+    """An ASGI application: the page at /play, and its questions below /play/api."""
+
+    def __init__(self, editor: PageEditor, folder: Folder | None, tokens: Tokens, hosts: Hosts) -> None:
+        self._editor, self._folder, self._tokens, self._hosts = editor, folder, tokens, hosts
+        answers: dict[str, _Answerer] = {
+            "hello": self._hello,
+            "files": self._files,
+            "read": self._read,
+            "suggest": self._suggest,
+            "trace": self._trace,
+            "accepted": self._accepted,
+            "engine": self._engine,
+            "leave": self._leave,
+        }
+        routes = [Route(f"/play{path}", _page_file(PAGE / name), methods=["GET"]) for path, name in _FILES.items()]
+        routes += [
+            Route(f"/play/api/{name}", self._question(answer), methods=["POST"]) for name, answer in answers.items()
+        ]
+        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _not_here})
+        self._starlette.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request. One of another site's page, and one without the token, gets 403 and nothing else."""
+        if scope["type"] != "http":
+            return
+        headers = dict(scope["headers"])
+        try:
+            self._hosts.check(headers)
+            if scope["path"] not in {f"/play{path}" for path in _FILES}:
+                self._tokens.owner_of(headers)
+        except Problem:
+            await Response(status_code=403)(scope, receive, send)
+            return
+        with suppress(ClientGone):  # nobody reads an answer
+            await self._starlette(scope, receive, send)
+
+    def _question(self, answer: _Answerer) -> Callable[[Request], Awaitable[Response]]:
+        async def respond(request: Request) -> Response:
+            try:
+                fields = json_object(await read_body(request.scope, request.receive))
+                value = await answer(fields)
+            except MidspanError as error:
+                problem = problem_of(error)
+                return Response(to_json({"problem": str(problem)}), problem.status, _HEADERS, "application/json")
+            except Exception as error:  # our own mistake must not show code, neither on the page nor in a log
+                _log.error("a question of the page failed: %s", _place_of(error))
+                failed = {"problem": "midspan play failed on this; its terminal says where"}
+                return Response(to_json(failed), 500, _HEADERS, "application/json")
+            return Response(to_json(value), 200, _HEADERS, "application/json")
+
+        return respond
+
+    async def _hello(self, fields: Mapping[str, Any]) -> object:
+        folder = None if self._folder is None else self._folder.path.name or str(self._folder.path)
+        return {"version": __version__, "folder": folder}
+
+    async def _files(self, fields: Mapping[str, Any]) -> object:
+        return await asyncio.to_thread(self._named.files)
+
+    async def _read(self, fields: Mapping[str, Any]) -> object:
+        return {"text": await asyncio.to_thread(self._named.read, _string(fields, "path"))}
+
+    @property
+    def _named(self) -> Folder:
+        if self._folder is None:
+            raise Problem(404, "no folder was named; start it as `midspan play FOLDER` to open files")
+        return self._folder
+
+    async def _suggest(self, fields: Mapping[str, Any]) -> object:
+        ghost = await self._editor.suggest(_place(fields))
+        return {"text": ghost.text, "tag": None if ghost.tag is None else ghost.tag.arguments[:1]}
+
+    async def _trace(self, fields: Mapping[str, Any]) -> object:
+        rule = fields.get("rule")
+        if rule is not None and rule not in get_args(RuleName):
+            raise Problem(400, "no such rule; reload the page")
+        return _trace_fields(await self._editor.trace(_place(fields), rule))
+
+    async def _accepted(self, fields: Mapping[str, Any]) -> object:
+        tag = fields.get("tag")
+        if isinstance(tag, list):
+            await self._editor.accepted(Command("", tag))
+        return {}
+
+    async def _engine(self, fields: Mapping[str, Any]) -> object:
+        return await self._editor.status()
+
+    async def _leave(self, fields: Mapping[str, Any]) -> object:
+        await self._editor.leave(_string(fields, "page"))
+        return {}
+
+
+def _trace_fields(traced: Traced) -> object:
+    answer = traced.answer
+    return {
+        **{name: value for name, value in attrs.asdict(answer).items() if name not in ("trace", "range")},
+        "verdict": answer.trace.verdict,
+        "hole": {
+            "read": traced.read,
+            "hidden": traced.hidden,
+            "extent": answer.trace.hole.extent,
+            "context": answer.trace.hole.cursor_context,
+        },
+        "passes": [{"step": step.step, "ms": step.ms, "cells": step.cells} for step in traced.steps],
+    }
+
+
+def _place(fields: Mapping[str, Any]) -> Place:
+    """Return the cursor of a question. Raises Problem for a text that is too long."""
+    text, at = _string(fields, "text"), fields.get("at")
+    if not isinstance(at, int) or isinstance(at, bool) or at < 0:
+        raise Problem(400, "`at` is not a place in the text; reload the page")
+    if len(text) > MOST_TEXT:
+        raise Problem(413, "the text has more than 1 MB; take a part of it")
+    if "\0" in text:
+        raise Problem(415, "the text is binary: it has NUL bytes; paste text")
+    return Place(_string(fields, "page"), _string(fields, "path"), text, at)
+
+
+def _string(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise Problem(400, f"`{name}` is missing; reload the page")
+    return value.encode("utf-8", "replace").decode()
+
+
+def _page_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(request: Request) -> Response:
+        try:
+            content = await asyncio.to_thread(path.read_bytes)
+        except OSError:
+            return Response("the page is not here; `make play-page` builds it", 404, _HEADERS, "text/plain")
+        return Response(content, 200, {**_HEADERS, "content-type": _TYPES[path.suffix]})
+
+    return respond
+
+
+async def _not_here(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return Response(to_json({"problem": "nothing is here; the page is at /play"}), error.status_code, _HEADERS)
+
+
+def _place_of(error: Exception) -> str:
+    """Return the type of an error and where it was raised, without its message, which may hold code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

@@ -1,0 +1,217 @@
+"""The page as an editor: its texts are documents of a language server, which is started when it is needed."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import attrs
+
+from engine.http.problem import Problem
+from engine.play import lsp_messages as lsp
+from engine.play.text_units import TextUnits
+from engine.protocol.messages import RuleName
+
+PATIENCE_MS = 60_000.0
+"""Of a traced fill. Nobody types meanwhile, and a slow model shall show all of its steps."""
+MOST_PAGES = 16
+"""Documents that are open at once. The one that was used least recently is closed for another."""
+STATUS = "midspan.status"
+ACCEPTED = "midspan.accepted"
+_AUTOMATIC = 2
+
+Connect = Callable[[Callable[[lsp.FillProgress], None]], Awaitable[lsp.LanguageServer]]
+"""Starts a language server. Its progress goes to the argument."""
+
+
+@attrs.frozen
+class Place:
+    """A cursor in a text of a page. `page` is a name that the page made up, `at` is in UTF-16 units."""
+
+    page: str
+    path: str
+    text: str
+    at: int
+
+
+@attrs.frozen
+class Ghost:
+    """What an editor shows after the cursor, "" for nothing. `tag` says to the language server that it was taken."""
+
+    text: str
+    tag: lsp.Command | None
+
+
+@attrs.frozen
+class Traced:
+    """A fill with its steps. `read` and `hidden` are offsets in UTF-16 units, see HoleCut."""
+
+    answer: lsp.FillAnswer
+    steps: list[lsp.FillProgress]
+    read: tuple[int, int]
+    hidden: tuple[int, int]
+
+
+@attrs.define
+class _Document:
+    """A document as the language server has it."""
+
+    uri: str
+    text: str
+    version: int = 1
+
+
+class PageEditor:
+    """The documents of all pages. `folder` is where they seem to be; a page's own text is at no other one's path."""
+
+    def __init__(self, folder: Path, connect: Connect) -> None:
+        self._folder, self._connect = folder, connect
+        self._server: asyncio.Future[lsp.LanguageServer] | None = None
+        self._documents: dict[str, _Document] = {}
+        self._steps: dict[str, list[lsp.FillProgress]] = {}
+        self._numbers = itertools.count(1)
+
+    async def suggest(self, place: Place) -> Ghost:
+        """Return what an editor would show at a cursor. A newer request of the same page ends this one with nothing."""
+        document, units = await self._show(place)
+        at = units.to_points(place.at)
+        params = lsp.InlineCompletion(lsp.Document(document.uri), units.position(at), lsp.InlineContext(_AUTOMATIC))
+        found = await self._ask("textDocument/inlineCompletion", params, lsp.InlineList)
+        if not found.items:
+            return Ghost("", None)
+        item = found.items[0]
+        typed = place.text[units.offset(item.range.start) : at]
+        return Ghost(item.insert_text.removeprefix(typed), item.command)
+
+    async def trace(self, place: Place, rule: RuleName | None) -> Traced:
+        """Fill the hole at a cursor and return every step. Raises MidspanError with one line."""
+        document, units = await self._show(place)
+        at, token = units.to_points(place.at), f"play-{next(self._numbers)}"
+        steps = self._steps[token] = []
+        try:
+            params = lsp.FillRequest(
+                lsp.Document(document.uri), units.position(at), rule, PATIENCE_MS, token, trace=True
+            )
+            answer = await self._ask("midspan/fill", params, lsp.FillAnswer)
+        finally:
+            del self._steps[token]
+        hole = answer.trace.hole
+        read = (units.to_units(units.offset(hole.read.start)), units.to_units(units.offset(hole.read.end)))
+        return Traced(answer, _one_of_each(steps), read, (place.at, units.to_units(at + hole.hidden)))
+
+    async def status(self) -> lsp.StatusReport:
+        """Return the state of the engine. Starts none."""
+        return await self._ask("workspace/executeCommand", lsp.Command(STATUS), lsp.StatusReport)
+
+    async def accepted(self, tag: lsp.Command) -> None:
+        """Tell the language server that a ghost was taken."""
+        await self._ask("workspace/executeCommand", lsp.Command(ACCEPTED, tag.arguments[:1]), object)
+
+    async def leave(self, page: str) -> None:
+        """Close a page's document."""
+        document = self._documents.pop(page, None)
+        if document is not None and self._server is not None and not _is_lost(self._server):
+            await (await self._server).notify("textDocument/didClose", lsp.DidClose(lsp.Document(document.uri)))
+
+    def heard(self, progress: lsp.FillProgress) -> None:
+        """Take a step of a fill."""
+        if (steps := self._steps.get(progress.token)) is not None:
+            steps.append(progress)
+
+    def begin(self) -> None:
+        """Have the language server start, before anything is asked."""
+        self._server = asyncio.ensure_future(self._connect(self.heard))
+        self._server.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def start(self) -> lsp.LanguageServer:
+        """Return the language server, started if need be. Raises MidspanError."""
+        if self._server is None or _is_lost(self._server):
+            self._documents.clear()
+            self.begin()
+        assert self._server is not None
+        return await asyncio.shield(self._server)  # a page that leaves does not end a start that others wait for
+
+    async def _ask(self, method: str, params: object, answer_class: type[lsp.Answer]) -> lsp.Answer:
+        return await (await self.start()).request(method, params, answer_class)
+
+    async def _show(self, place: Place) -> tuple[_Document, TextUnits]:
+        """Have the language server know the page's text as it is now."""
+        server = await self.start()
+        uri = self._uri_of(place)
+        document = self._documents.pop(place.page, None)
+        if document is not None and document.uri != uri:
+            await server.notify("textDocument/didClose", lsp.DidClose(lsp.Document(document.uri)))
+            document = None
+        if document is None:
+            document = _Document(uri, place.text)
+            self._documents[place.page] = document
+            item = lsp.DocumentItem(uri, "", 1, place.text)
+            await self._close_one_too_many(server)
+            await server.notify("textDocument/didOpen", lsp.DidOpen(item))
+        else:
+            self._documents[place.page] = document  # the last one is the one that was used last
+            await self._change(server, document, place.text)
+        return document, TextUnits(place.text)
+
+    async def _change(self, server: lsp.LanguageServer, document: _Document, text: str) -> None:
+        if document.text == text:
+            return
+        change = _change_of(document.text, text)
+        document.text, document.version = text, document.version + 1
+        params = lsp.DidChange(lsp.VersionedDocument(document.uri, document.version), [change])
+        await server.notify("textDocument/didChange", params)
+
+    async def _close_one_too_many(self, server: lsp.LanguageServer) -> None:
+        if len(self._documents) > MOST_PAGES:
+            oldest = self._documents.pop(next(iter(self._documents)))
+            await server.notify("textDocument/didClose", lsp.DidClose(lsp.Document(oldest.uri)))
+
+    def _uri_of(self, place: Place) -> str:
+        """Return the document's address. A file that another page shows too gets a name of its own here."""
+        path = Path(place.path)
+        if path.is_absolute() or ".." in path.parts or "\0" in place.path or not path.name:
+            raise Problem(400, "the path of the text is not one inside of the folder; choose another name")
+        whole = self._folder / path
+        taken = {document.uri for page, document in self._documents.items() if page != place.page}
+        number = 2
+        while (uri := whole.as_uri()) in taken:
+            whole = self._folder / path.with_name(f"{path.stem}~{number}{path.suffix}")
+            number += 1
+        return uri
+
+
+def _is_lost(server: "asyncio.Future[lsp.LanguageServer]") -> bool:
+    """Return whether a language server could not be started, or has ended since."""
+    if not server.done():
+        return False
+    return server.cancelled() or server.exception() is not None or server.result().has_ended
+
+
+def _change_of(old: str, new: str) -> lsp.ContentChange:
+    """Return the change that turns one text into another: all between their common start and end."""
+    most = min(len(old), len(new))
+    start = _common(old, new, most)
+    end = _common(old[::-1], new[::-1], most - start)
+    units = TextUnits(old)
+    span = lsp.Range(units.position(start), units.position(len(old) - end))
+    return lsp.ContentChange(new[start : len(new) - end], span)
+
+
+def _common(one: str, other: str, most: int) -> int:
+    """Return the length of the common start of two texts, at most `most`: by halves, so that long texts are quick."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _one_of_each(steps: list[lsp.FillProgress]) -> list[lsp.FillProgress]:
+    """Return one step for each number: the last pass is reported twice, the second time without what it tried."""
+    firsts: dict[int, lsp.FillProgress] = {}
+    for step in steps:
+        firsts.setdefault(step.step, step)
+    return list(firsts.values())
