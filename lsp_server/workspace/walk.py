@@ -18,7 +18,7 @@ _LONGEST_PATTERN = 400
 _END = re.compile("(?!)")
 """Fits no name: git takes nothing for a set of characters that does not end."""
 _ESCAPED = re.compile(r"\\(.)")
-_SET = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_SET = re.compile(r"\[[!^]?\]?[^\]]{0,255}+\]")
 MAX_ENTRIES = 200_000
 MAX_SECONDS = 20.0
 _NEVER_WALKED = frozenset({"node_modules", "__pycache__", "site-packages"})

@@ -191,6 +191,7 @@ def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
     models: ModelsCommand, monkeypatch: pytest.MonkeyPatch, answer: bytes, status: int
 ) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # a model that was loaded in this process sets it
     models.repository.listing, models.repository.listing_status = answer, status
     with pytest.raises(ModelError, match=r"does not answer as a hub does|answered with status|status 404") as raised:
         list_files(catalog()[NAME], "main")

@@ -81,7 +81,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda folder: (folder / SHARD).write_bytes(b"\x00" * 99), "are damaged"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "lacks tokenizer.json"),
     (lambda folder: (folder / "tokenizer.json").write_text("nonsense"), "tokenizer.json cannot be read"),
-    (lambda folder: (folder / "generation_config.json").write_text("{"), "generation_config.json cannot be read"),
+    (lambda folder: (folder / "generation_config.json").write_text("{"), "generation_config.json is not valid JSON"),
     (lambda folder: change(folder / "config.json", text_config=7), "does not describe a DiffusionGemma"),
     (lambda folder: text_config(folder, use_bidirectional_attention="all"), "does not read its context causally"),
     (lambda folder: text_config(folder, hidden_size=64), "do not fit its config.json"),
