@@ -75,8 +75,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
 PARALLEL := -n $(JOBS) --dist loadfile
 
 test: lint
-	$(PYTEST) $(PARALLEL) tests --ignore=tests/editors
-	$(PYTEST) tests/editors
+	$(PYTEST) $(PARALLEL) tests --ignore=tests/editors --ignore=tests/play
+	$(PYTEST) tests/editors tests/play
 	@$(MAKE) --no-print-directory test-avx2
 
 # What depends on the processor's instructions, as on one that has only AVX2.
@@ -85,7 +85,7 @@ test-avx2: setup
 		tests/engine/fill tests/engine/schedule tests/engine/models/embedded tests/engine/training
 
 check: lint
-	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors
+	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors --ignore=tests/play
 
 include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
 
