@@ -9,8 +9,8 @@ import psutil
 from benchmarks.common.sources import Span
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
 from engine.client.launcher import EngineOptions, connect_running
+from engine.protocol.lsp_messages import FillOptions
 
 _MEGABYTE = 1e6
 _CLIENT = "midspan-bench"

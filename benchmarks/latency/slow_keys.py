@@ -26,7 +26,7 @@ from benchmarks.common.startup import stop_engine
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import JsonRpc, LanguageServerError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
+from engine.protocol.lsp_messages import FillOptions
 
 _NOTHING = "midspan/nothing"
 _PROBE = Path(__file__).resolve().parent / "loop_probe.py"

@@ -25,9 +25,9 @@ from benchmarks.common.startup import stop_engine
 from benchmarks.common.statistic import Percentiles
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
 from engine.errors import MidspanError
 from engine.evaluation.keystrokes import is_start
+from engine.protocol.lsp_messages import FillOptions
 
 
 @attrs.define

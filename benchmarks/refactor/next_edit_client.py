@@ -6,8 +6,8 @@ from pathlib import Path
 
 import attrs
 
-from engine.cli import lsp_messages as lsp
 from engine.cli.lsp_client import LspSession
+from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import Document, Position, Range
 
 

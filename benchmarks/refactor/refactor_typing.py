@@ -30,7 +30,7 @@ from benchmarks.refactor.refactor_workspace import targets
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import LanguageServerError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
+from engine.protocol.lsp_messages import FillOptions
 from lsp_server.wire import BULK_EDIT, BulkAction, BulkEditParams
 
 _EXAMPLE = "import os\n\nos.path.join(a, b)\n"

@@ -12,7 +12,7 @@ from benchmarks.latency.extraction import long_text
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import LanguageServerError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
+from engine.protocol.lsp_messages import FillOptions
 
 _QUARTERS = 5
 _LONG_LINES = 400

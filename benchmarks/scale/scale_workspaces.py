@@ -14,8 +14,8 @@ from benchmarks.refactor.refactor_workspace import targets
 from benchmarks.scale.scale_editors import KEY_S
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
 from engine.client.launcher import EngineOptions, connect_or_start
+from engine.protocol.lsp_messages import FillOptions
 
 _POLL_S = 0.1
 _STILL_S = 5.0

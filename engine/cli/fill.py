@@ -14,10 +14,10 @@ from engine.cli.canvas_view import canvas_text, filled_view, in_context, origins
 from engine.cli.console import BAD_INPUT, FAILED, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
 from engine.cli.options import AsJson, OptionalModel, OptionalPrecision
 from engine.errors import MidspanError
 from engine.protocol.editor_messages import FillProgress, FillResult
+from engine.protocol.lsp_messages import FillOptions
 from engine.protocol.messages import RuleName
 
 # A denoising step takes a few milliseconds, too fast to see. The animation is slower; the printed times are the real

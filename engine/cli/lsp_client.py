@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType
 
-from engine.cli import lsp_messages as lsp
 from engine.cli.cursor import Cursor
 from engine.cli.json_rpc import JsonRpc, LanguageServerError
 from engine.client.trusted_hosts import trust_for_now
+from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
     FILL_PROGRESS,

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
-from engine.cli import lsp_messages as lsp
 from engine.cli.json_rpc import LanguageServerError
 from engine.cli.lsp_client import LspSession
 from engine.http.completion import Rewriting
+from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import Position, Range
 
 PATIENCE_S = 1.0
@@ -89,12 +89,11 @@ class NextEdits:
         document = self._folder / name
         await self._session.open(document, before)
         try:
-            start, end, new_end = _changed(before, text)
-            change = lsp.ContentChange(text[start:new_end], Range(_position(before, start), _position(before, end)))
+            change = lsp.change_of(before, text)
             versioned = lsp.VersionedDocument(document.as_uri(), 2)
             rpc = self._session.rpc
             await rpc.notify("textDocument/didChange", lsp.DidChange(versioned, [change]))
-            question = _Question(versioned, _position(text, at))
+            question = _Question(versioned, lsp.position_of(text, at))
             return (await rpc.request("textDocument/copilotInlineEdit", question, _Found)).edits
         finally:
             await self._session.close(document)
@@ -135,19 +134,6 @@ def _hunks(diff: str) -> list[list[str]]:
 
 def _bare(lines: list[str]) -> list[str]:
     return [line.rstrip("\r\n") for line in lines]
-
-
-def _changed(before: str, after: str) -> tuple[int, int, int]:
-    """Return where two texts begin to differ, and the ends of what differs in each."""
-    shorter = min(len(before), len(after))
-    start = next((at for at in range(shorter) if before[at] != after[at]), shorter)
-    tail = next((at for at in range(shorter - start) if before[-1 - at] != after[-1 - at]), shorter - start)
-    return start, len(before) - tail, len(after) - tail
-
-
-def _position(text: str, offset: int) -> Position:
-    line = text.count("\n", 0, offset)
-    return Position(line, offset - (text.rfind("\n", 0, offset) + 1))
 
 
 def _in_region(rewriting: Rewriting, text: str, edits: list[_Edit]) -> str | None:

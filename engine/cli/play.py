@@ -18,7 +18,8 @@ from engine.errors import MidspanError, ModelError
 
 if TYPE_CHECKING:
     from engine.play.editor import Connect
-    from engine.play.lsp_messages import FillProgress, LanguageServer
+    from engine.play.lsp_messages import LanguageServer
+    from engine.protocol.editor_messages import FillProgress
 
 
 def play(
@@ -35,8 +36,8 @@ def play(
 ) -> None:
     """Watch a model fill holes, on a page in the browser: docs/play.md."""
     # The server's packages load only here.
-    from engine.play.lsp_messages import FillProgress
     from engine.play.server import serve
+    from engine.protocol.editor_messages import FillProgress
 
     def ready(address: str) -> None:
         typer.echo(f"midspan play: {address}\nCtrl+C ends it; nothing that is typed there is kept", err=True)

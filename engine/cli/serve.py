@@ -14,7 +14,6 @@ import typer
 from engine.cli.console import BAD_INPUT, FAILED, leave
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.lsp_messages import FillOptions
 from engine.cli.options import Model, Precision
 from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions
@@ -22,6 +21,7 @@ from engine.client.trusted_hosts import trust_for_now
 from engine.errors import MidspanError, ModelError
 from engine.library.chosen_model import DEFAULT
 from engine.library.extras import CLUSTER, how_to_install
+from engine.protocol.lsp_messages import FillOptions
 from engine.protocol.messages import ModelInfo
 
 if TYPE_CHECKING:

@@ -147,12 +147,12 @@ def _trace_fields(traced: Traced) -> object:
     answer = traced.answer
     return {
         **{name: value for name, value in attrs.asdict(answer).items() if name not in ("trace", "range")},
-        "verdict": answer.trace.verdict,
+        "verdict": traced.trace.verdict,
         "hole": {
             "read": traced.read,
             "hidden": traced.hidden,
-            "extent": answer.trace.hole.extent,
-            "context": answer.trace.hole.cursor_context,
+            "extent": traced.trace.hole.extent,
+            "context": traced.trace.hole.cursor_context,
         },
         "passes": [{"step": step.step, "ms": step.ms, "cells": step.cells} for step in traced.steps],
     }

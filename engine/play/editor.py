@@ -7,20 +7,31 @@ from pathlib import Path
 
 import attrs
 
+from engine.errors import ProtocolError
 from engine.http.problem import Problem
-from engine.play import lsp_messages as lsp
+from engine.play.lsp_messages import Answer, Command, InlineList, LanguageServer
 from engine.play.text_units import TextUnits
+from engine.protocol import lsp_messages as lsp
+from engine.protocol.editor_messages import (
+    FILL,
+    SHOW_STATUS,
+    Document,
+    FillParams,
+    FillProgress,
+    FillResult,
+    FillTrace,
+    StatusReport,
+)
 from engine.protocol.messages import RuleName
 
 PATIENCE_MS = 60_000.0
 """Of a traced fill. Nobody types meanwhile, and a slow model shall show all of its steps."""
 MOST_PAGES = 16
 """Documents that are open at once. The one that was used least recently is closed for another."""
-STATUS = "midspan.status"
 ACCEPTED = "midspan.accepted"
 _AUTOMATIC = 2
 
-Connect = Callable[[Callable[[lsp.FillProgress], None]], Awaitable[lsp.LanguageServer]]
+Connect = Callable[[Callable[[FillProgress], None]], Awaitable[LanguageServer]]
 """Starts a language server. Its progress goes to the argument."""
 
 
@@ -39,15 +50,16 @@ class Ghost:
     """What an editor shows after the cursor, "" for nothing. `tag` says to the language server that it was taken."""
 
     text: str
-    tag: lsp.Command | None
+    tag: Command | None
 
 
 @attrs.frozen
 class Traced:
     """A fill with its steps. `read` and `hidden` are offsets in UTF-16 units, see HoleCut."""
 
-    answer: lsp.FillAnswer
-    steps: list[lsp.FillProgress]
+    answer: FillResult
+    trace: FillTrace
+    steps: list[FillProgress]
     read: tuple[int, int]
     hidden: tuple[int, int]
 
@@ -66,17 +78,17 @@ class PageEditor:
 
     def __init__(self, folder: Path, connect: Connect) -> None:
         self._folder, self._connect = folder, connect
-        self._server: asyncio.Future[lsp.LanguageServer] | None = None
+        self._server: asyncio.Future[LanguageServer] | None = None
         self._documents: dict[str, _Document] = {}
-        self._steps: dict[str, list[lsp.FillProgress]] = {}
+        self._steps: dict[str, list[FillProgress]] = {}
         self._numbers = itertools.count(1)
 
     async def suggest(self, place: Place) -> Ghost:
         """Return what an editor would show at a cursor. A newer request of the same page ends this one with nothing."""
         document, units = await self._show(place)
         at = units.to_points(place.at)
-        params = lsp.InlineCompletion(lsp.Document(document.uri), units.position(at), lsp.InlineContext(_AUTOMATIC))
-        found = await self._ask("textDocument/inlineCompletion", params, lsp.InlineList)
+        params = lsp.InlineCompletion(Document(document.uri), units.position(at), lsp.InlineContext(_AUTOMATIC))
+        found = await self._ask("textDocument/inlineCompletion", params, InlineList)
         if not found.items:
             return Ghost("", None)
         item = found.items[0]
@@ -89,33 +101,33 @@ class PageEditor:
         at, token = units.to_points(place.at), f"play-{next(self._numbers)}"
         steps = self._steps[token] = []
         try:
-            params = lsp.FillRequest(
-                lsp.Document(document.uri), units.position(at), rule, PATIENCE_MS, token, trace=True
-            )
-            answer = await self._ask("midspan/fill", params, lsp.FillAnswer)
+            params = FillParams(Document(document.uri), units.position(at), rule, None, PATIENCE_MS, token, trace=True)
+            answer = await self._ask(FILL, params, FillResult)
         finally:
             del self._steps[token]
+        if answer.trace is None:
+            raise ProtocolError("unexpected", "the language server gave no trace; restart `midspan play`")
         hole = answer.trace.hole
         read = (units.to_units(units.offset(hole.read.start)), units.to_units(units.offset(hole.read.end)))
-        return Traced(answer, _one_of_each(steps), read, (place.at, units.to_units(at + hole.hidden)))
+        return Traced(answer, answer.trace, _one_of_each(steps), read, (place.at, units.to_units(at + hole.hidden)))
 
-    async def status(self) -> lsp.StatusReport:
+    async def status(self) -> StatusReport:
         """Return the state of the engine. Starts none."""
-        return await self._ask("workspace/executeCommand", lsp.Command(STATUS), lsp.StatusReport)
+        return await self._ask("workspace/executeCommand", Command(SHOW_STATUS), StatusReport)
 
-    async def accepted(self, tag: lsp.Command) -> None:
+    async def accepted(self, tag: Command) -> None:
         """Tell the language server that a ghost was taken."""
-        await self._ask("workspace/executeCommand", lsp.Command(ACCEPTED, tag.arguments[:1]), object)
+        await self._ask("workspace/executeCommand", Command(ACCEPTED, tag.arguments[:1]), object)
 
     async def leave(self, page: str) -> None:
         """Close a page's document."""
         document = self._documents.pop(page, None)
         if document is not None and self._server is not None and not _is_lost(self._server):
-            await (await self._server).notify("textDocument/didClose", lsp.DidClose(lsp.Document(document.uri)))
+            await (await self._server).notify("textDocument/didClose", lsp.DidClose(Document(document.uri)))
 
-    def heard(self, progress: lsp.FillProgress) -> None:
+    def heard(self, progress: FillProgress) -> None:
         """Take a step of a fill."""
-        if (steps := self._steps.get(progress.token)) is not None:
+        if (steps := self._steps.get(str(progress.token))) is not None:
             steps.append(progress)
 
     def begin(self) -> None:
@@ -123,7 +135,7 @@ class PageEditor:
         self._server = asyncio.ensure_future(self._connect(self.heard))
         self._server.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def start(self) -> lsp.LanguageServer:
+    async def start(self) -> LanguageServer:
         """Return the language server, started if need be. Raises MidspanError."""
         if self._server is None or _is_lost(self._server):
             self._documents.clear()
@@ -131,7 +143,7 @@ class PageEditor:
         assert self._server is not None
         return await asyncio.shield(self._server)  # a page that leaves does not end a start that others wait for
 
-    async def _ask(self, method: str, params: object, answer_class: type[lsp.Answer]) -> lsp.Answer:
+    async def _ask(self, method: str, params: object, answer_class: type[Answer]) -> Answer:
         return await (await self.start()).request(method, params, answer_class)
 
     async def _show(self, place: Place) -> tuple[_Document, TextUnits]:
@@ -140,7 +152,7 @@ class PageEditor:
         uri = self._uri_of(place)
         document = self._documents.pop(place.page, None)
         if document is not None and document.uri != uri:
-            await server.notify("textDocument/didClose", lsp.DidClose(lsp.Document(document.uri)))
+            await server.notify("textDocument/didClose", lsp.DidClose(Document(document.uri)))
             document = None
         if document is None:
             document = _Document(uri, place.text)
@@ -153,18 +165,18 @@ class PageEditor:
             await self._change(server, document, place.text)
         return document, TextUnits(place.text)
 
-    async def _change(self, server: lsp.LanguageServer, document: _Document, text: str) -> None:
+    async def _change(self, server: LanguageServer, document: _Document, text: str) -> None:
         if document.text == text:
             return
-        change = _change_of(document.text, text)
+        change = lsp.change_of(document.text, text)
         document.text, document.version = text, document.version + 1
         params = lsp.DidChange(lsp.VersionedDocument(document.uri, document.version), [change])
         await server.notify("textDocument/didChange", params)
 
-    async def _close_one_too_many(self, server: lsp.LanguageServer) -> None:
+    async def _close_one_too_many(self, server: LanguageServer) -> None:
         if len(self._documents) > MOST_PAGES:
             oldest = self._documents.pop(next(iter(self._documents)))
-            await server.notify("textDocument/didClose", lsp.DidClose(lsp.Document(oldest.uri)))
+            await server.notify("textDocument/didClose", lsp.DidClose(Document(oldest.uri)))
 
     def _uri_of(self, place: Place) -> str:
         """Return the document's address. A file that another page shows too gets a name of its own here."""
@@ -180,38 +192,16 @@ class PageEditor:
         return uri
 
 
-def _is_lost(server: "asyncio.Future[lsp.LanguageServer]") -> bool:
+def _is_lost(server: "asyncio.Future[LanguageServer]") -> bool:
     """Return whether a language server could not be started, or has ended since."""
     if not server.done():
         return False
     return server.cancelled() or server.exception() is not None or server.result().has_ended
 
 
-def _change_of(old: str, new: str) -> lsp.ContentChange:
-    """Return the change that turns one text into another: all between their common start and end."""
-    most = min(len(old), len(new))
-    start = _common(old, new, most)
-    end = _common(old[::-1], new[::-1], most - start)
-    units = TextUnits(old)
-    span = lsp.Range(units.position(start), units.position(len(old) - end))
-    return lsp.ContentChange(new[start : len(new) - end], span)
-
-
-def _common(one: str, other: str, most: int) -> int:
-    """Return the length of the common start of two texts, at most `most`: by halves, so that long texts are quick."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _one_of_each(steps: list[lsp.FillProgress]) -> list[lsp.FillProgress]:
+def _one_of_each(steps: list[FillProgress]) -> list[FillProgress]:
     """Return one step for each number: the last pass is reported twice, the second time without what it tried."""
-    firsts: dict[int, lsp.FillProgress] = {}
+    firsts: dict[int, FillProgress] = {}
     for step in steps:
         firsts.setdefault(step.step, step)
     return list(firsts.values())

@@ -2,7 +2,8 @@
 
 import attrs
 
-from engine.play.lsp_messages import Position
+from engine.protocol.editor_messages import Position
+from engine.protocol.lsp_messages import position_of
 
 
 @attrs.frozen
@@ -30,8 +31,7 @@ class TextUnits:
 
     def position(self, points: int) -> Position:
         """Return the line and column of an offset in code points."""
-        start = self.text.rfind("\n", 0, points) + 1
-        return Position(self.text.count("\n", 0, points), points - start)
+        return position_of(self.text, points)
 
     def offset(self, position: Position) -> int:
         """Return the offset in code points of a line and column."""

@@ -1,4 +1,4 @@
-"""What of the Language Server Protocol the command line and the benchmarks send and read.
+"""What of the Language Server Protocol the command line, the page and the benchmarks send and read.
 
 Midspan's own messages are in engine/protocol/editor_messages.py, for this client and the server.
 """
@@ -128,3 +128,29 @@ class Command:
     """The params of workspace/executeCommand for a command without arguments."""
 
     command: str
+
+
+def position_of(text: str, offset: int) -> Position:
+    """Return the position of an offset, with columns in code points."""
+    return Position(text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1))
+
+
+def change_of(old: str, new: str) -> ContentChange:
+    """Return the change that turns one text into another: all between their common start and end."""
+    most = min(len(old), len(new))
+    start = _common(old, new, most)
+    end = _common(old[::-1], new[::-1], most - start)
+    span = Range(position_of(old, start), position_of(old, len(old) - end))
+    return ContentChange(new[start : len(new) - end], span)
+
+
+def _common(one: str, other: str, most: int) -> int:
+    """Return the length of the common start of two texts, at most `most`: by halves, so that long texts are quick."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
