@@ -17,7 +17,7 @@ from pygls.protocol import (
     lsp_method,
 )
 
-from engine.protocol import cells, editor_messages, messages
+from engine.protocol import editor_messages, messages
 from engine.protocol.editor_messages import FILL, FillParams, wire_names
 from lsp_server import wire
 
@@ -43,7 +43,7 @@ _PARAMS: dict[str, type[Any]] = {
     wire.APPLY_BULK_EDIT: wire.ApplyParams,
     wire.NEXT_EDIT: wire.NextEditParams,
 }
-_ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, messages, cells))
+_ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, messages))
 """The modules whose classes are ours, and camelCase on the wire."""
 
 

@@ -17,7 +17,7 @@ from engine.library.precision_names import PRECISION_SETTINGS
 from engine.protocol.editor_messages import camel_case
 from engine.protocol.messages import MemoryName, RuleName
 from engine.protocol.price import FREE, GLANCE, WRONG, Price
-from lsp_server.secret_files import SECRET_FILES
+from lsp_server.exclusion import SECRET_FILES
 from lsp_server.setting_kinds import FLAG, FLAGS, GLOBS, TEXT, Kind, choice, integer, number, number_or_word
 
 SECTION = "midspan"

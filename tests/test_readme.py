@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import attrs
+from support.settings_page import settings_page
 
 from engine.protocol.editor_messages import camel_case
 from lsp_server.settings import Settings, documented_default
-from lsp_server.settings_page import settings_page
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -6,9 +6,8 @@ from torch import Tensor
 from benchmarks.gpu.gpu_floor import DenseShape, milliseconds
 from benchmarks.gpu.gpu_models import FULL_DREAM, TINY_DREAM, dream_of
 from benchmarks.gpu.gpu_run import Figure, Run
-from engine.fill.commit_rules import by_threshold, min_commits
-from engine.fill.predictions import Query
-from engine.fill.sampler import Sampler
+from engine.fill.denoise import by_threshold, min_commits
+from engine.fill.sampler import Query, Sampler
 from engine.library.device_memory import BYTES_PER_PARAMETER
 from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.passes import MaskedNetwork

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.onnx_graph import write_quantized
 from engine.fill.interface import expect_type
-from engine.fill.predictions import Predictions
+from engine.fill.sampler import Predictions
 from engine.fill.stream import StreamPass
 from engine.models.embedded.runner import pack_rows, predict
 from engine.models.embedded.shape import Floats, Shape, rope_angles

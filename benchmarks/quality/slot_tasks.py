@@ -10,8 +10,7 @@ from engine.corpus.languages import File
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.slots.docstrings import doc_targets, summary
 from lsp_server.slots.functions import functions
-from lsp_server.slots.queries import text_of
-from lsp_server.slots.slot import SlotKind
+from lsp_server.slots.slot import SlotKind, text_of
 
 SHARE = 3
 """One of so many functions loses what it has; the rest of the file shows the style."""

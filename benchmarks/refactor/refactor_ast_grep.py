@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import argparse
 import ast
+import asyncio
 import os
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ from benchmarks.refactor.refactor_workspace import EDITS, targets
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit, TextEdit
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.search import Caps, Target, search
+from lsp_server.refactor.search import Caps, Progress, Target, search
 
 _EDIT = "os.path.join(a, b)"
 _RULE = FOLDER / "os_path_join.py.ast-grep.yml"
@@ -44,11 +45,12 @@ class Row:
     cpu: float
 
 
-def by_example(files: Sequence[Target]) -> Iterator[FileEdit]:
-    """Yield the edits of "Repeat my edit", those of imports too."""
+def by_example(files: Sequence[Target], note: Callable[[], None]) -> Iterator[FileEdit]:
+    """Yield the edits of "Repeat my edit", those of imports too. `note` is called as soon as there are some."""
     rules = [learn([EDITS[_EDIT]], language_for("python", ""))]
-    for found in search(rules, files, Caps(places=1_000_000), lambda progress: None):
-        yield found.edit
+    report: Callable[[Progress], None] = lambda progress: note() if progress.places else None  # noqa: E731
+    found, _ = asyncio.run(search(rules, files, Caps(places=1_000_000), report))
+    yield from (one.edit for one in found)
 
 
 def by_rule(tool: AstGrep, files: Sequence[Target]) -> Iterator[FileEdit]:
@@ -65,12 +67,17 @@ def by_rule_after_search(tool: AstGrep, files: Sequence[Target]) -> Iterator[Fil
     yield from by_rule(tool, [one for one in files if b"os.path.join" in Path(one.folder, one.path).read_bytes()])
 
 
-def measure(way: Callable[[], Iterator[FileEdit]], folder: str) -> Row:
+def measure(way: Callable[[Callable[[], None]], Iterator[FileEdit]], folder: str) -> Row:
     """Return how long one way takes, and how many places it edits and keeps the meaning of."""
     began, cpu_before, first = time.perf_counter(), sum(os.times()[:4]), 0.0
     found: dict[str, list[TextEdit]] = {}
-    for one in way():
+
+    def note() -> None:
+        nonlocal first
         first = first or time.perf_counter() - began
+
+    for one in way(note):
+        note()
         found.setdefault(one.path, []).extend(one.edits)
     took, cpu = time.perf_counter() - began, sum(os.times()[:4]) - cpu_before
     places = kept = 0
@@ -90,10 +97,12 @@ def main() -> int:
     arguments = parser.parse_args()
     files = targets(arguments.files)
     tool = find(arguments.ast_grep)
-    ways: dict[str, Callable[[], Iterator[FileEdit]]] = {"repeat my edit": lambda: by_example(files)}
+    ways: dict[str, Callable[[Callable[[], None]], Iterator[FileEdit]]] = {
+        "repeat my edit": lambda note: by_example(files, note)
+    }
     if tool:
-        ways[tool.version()] = lambda: by_rule(tool, files)
-        ways["ast-grep, files with the words"] = lambda: by_rule_after_search(tool, files)
+        ways[tool.version()] = lambda _: by_rule(tool, files)
+        ways["ast-grep, files with the words"] = lambda _: by_rule_after_search(tool, files)
     else:
         print(f"no line for ast-grep: {arguments.ast_grep} is not installed; --ast-grep PATH says where it is")
     print(f"{'':32}{'files':>7}{'places':>8}{'kept':>6}{'first, s':>10}{'all, s':>8}{'CPU, s':>8}")

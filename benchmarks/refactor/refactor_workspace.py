@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import argparse
+import asyncio
 import os
 import sysconfig
 import time
@@ -45,20 +46,17 @@ def main() -> None:
     print(f"{'edit':22}{'files':>7}{'places':>8}{'left out':>10}{'first':>8}{'all':>8}")
     for name, example in EDITS.items():
         rules = [learn([example], language_for("python", ""))]
-        last = Progress(0)
+        began, first = time.perf_counter(), 0.0
 
-        def report(progress: Progress) -> None:
-            nonlocal last
-            last = progress
-
-        began, first, changed, left_out = time.perf_counter(), 0.0, 0, 0
-        for found in search(rules, files, Caps(places=1_000_000), report):
-            if not first and found.edit.places:
+        def report(progress: Progress, began: float = began) -> None:
+            nonlocal first
+            if not first and progress.places:
                 first = time.perf_counter() - began
-            changed += bool(found.edit.edits)
-            left_out += len(found.edit.left_out)
+
+        found, progress = asyncio.run(search(rules, files, Caps(places=1_000_000), report))
         took = time.perf_counter() - began
-        print(f"{name:22}{changed:7}{last.places:8}{left_out:10}{first:8.2f}{took:8.2f}")
+        changed, left_out = sum(bool(one.edit.edits) for one in found), sum(len(one.edit.left_out) for one in found)
+        print(f"{name:22}{changed:7}{progress.places:8}{left_out:10}{first:8.2f}{took:8.2f}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from engine.library.catalog import catalog
 from engine.library.device_memory import device_memories, has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install
 from engine.library.weights_header import read_weights
-from engine.models.embedded.kernel_pass import kernel_paths
+from engine.models.embedded.runner import kernel_paths
 
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from engine.errors import MidspanError
-from engine.protocol.plain_text import plain
+from engine.protocol.messages import plain
 
 
 class PlainConsole(Console):

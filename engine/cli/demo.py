@@ -14,8 +14,7 @@ from engine.cli.console import FAILED, err, leave, out
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.cli.options import OptionalModel, OptionalPrecision
-from engine.cli.sample import Sample, samples
-from engine.cli.typist import Stroke, Typist
+from engine.cli.typist import Sample, Stroke, Typist, samples
 from engine.errors import MidspanError
 from engine.evaluation.keystrokes import keys
 from engine.protocol.lsp_messages import FillOptions

@@ -15,6 +15,7 @@ from engine.library.device_memory import gigabytes, machine_memory
 from engine.library.gguf_file import is_gguf, read_header
 from engine.library.other_programs import OtherModel
 from engine.library.resolve import folder_of
+from engine.memory.mixing_network import own_mixing_of
 
 KERNEL = "the kernel, on the processor, without torch"
 
@@ -84,12 +85,14 @@ def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
         ("runs in", f"{KERNEL}, as int{sheet.bits}"),
         ("needs", f"{gigabytes(sheet.bytes_needed)} of memory: {'fits' if sheet.fits else 'does not fit now'}"),
         ("reads", reads),
-        ("memory", "the workspace drafts; nothing of it is mixed with the model's own predictions"),
+        ("memory", _TUNED if own_mixing_of(sheet.path) else _NOT_TUNED),
     ):
         table.add_row(label, value)
     out.print(table)
 
 
+_TUNED = "mixed with the model's own predictions, as `midspan models tune` has fitted it"
+_NOT_TUNED = "drafts only; `midspan models tune` fits how to mix it with the model's own predictions"
 _READS_ABOVE = (
     "code above the cursor only: it has no tokens for filling in the middle. What is below helps through the memory"
 )

@@ -86,8 +86,10 @@ def info(
     """Show the facts about a model, and in which precisions it fits this machine. Nothing is loaded."""
     try:
         if (path := gguf_of(model)) is not None:
-            if verify:
+            if verify and not store.is_pulled(model):
                 raise ModelError(f"{path.name} was not pulled, so there are no checksums to compare with")
+            if verify:
+                _verify(model_sheet.sheet_of_pulled(model))
             show_gguf(gguf_sheet(path), as_json)
             return
         sheet = model_sheet.sheet_of(model)
@@ -165,6 +167,48 @@ def use(model: NameOrFolder) -> None:
     out.print(f"in use from now on: {chosen}", soft_wrap=True)
     if chosen != before:
         _stop_engine(before)
+
+
+@app.command("tune")
+def tune_model(
+    model: NameOrFolder,
+    workspace: Annotated[
+        Path, typer.Argument(help="The folder with your code.", file_okay=False, exists=True)
+    ] = Path(),
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long to read your code.")] = 1.0,
+) -> None:
+    """Fit how much the memory of your code is believed with a model that the kernel runs left to right."""
+    from engine.memory.mixing_network import new_mixing_of
+    from engine.models.llama.model import LeftToRightModel
+    from engine.models.load import load
+    from engine.training.gate import tune
+
+    try:
+        place = folder_of(model)
+        with err.status("loading the model, then reading your code with it"):
+            loaded = load(model, device="cpu")
+            if not isinstance(loaded, LeftToRightModel):
+                raise ModelError(
+                    f"{loaded.info.name} is not tuned here: that is for models that the kernel runs left to right"
+                )
+            tuned = tune(loaded, workspace, minutes)
+        path = new_mixing_of(place)
+        if tuned.helps:
+            tuned.mixing.save(path)
+    except MidspanError as error:
+        leave(error, FAILED)
+    except OSError as error:
+        leave(ModelError(f"{path} cannot be written: {error.strerror}"), FAILED)
+    out.print(
+        f"nats a token on {tuned.rows} tokens of held-out files: the model alone {tuned.alone:.3f}, with the memory as "
+        f"for the embedded model {tuned.shipped:.3f}, tuned {tuned.tuned:.3f}",
+        soft_wrap=True,
+    )
+    if not tuned.helps:
+        out.print("that is no gain, so nothing was kept")
+        return
+    out.print(f"kept in {path}; remove it to undo this", soft_wrap=True)
+    _stop_engine(model)
 
 
 @app.command()

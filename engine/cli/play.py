@@ -14,7 +14,9 @@ import typer
 from engine.cli.console import FAILED, leave
 from engine.cli.lsp_client import LspSession
 from engine.cli.options import OptionalModel, OptionalPrecision
+from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import MidspanError, ModelError
+from engine.library.chosen_model import DEFAULT
 
 if TYPE_CHECKING:
     from engine.play.editor import Connect
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 def play(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="A folder whose files the page may open, and whose code the fills may look up."),
+        typer.Argument(
+            help="A folder whose files the page may open, and whose code the fills may look up; or `sudoku`, for the "
+            "page with a Sudoku first."
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")] = 0,
     browser: Annotated[
@@ -39,7 +44,12 @@ def play(
     from engine.play.server import serve
     from engine.protocol.editor_messages import FillProgress
 
+    sudoku = folder == Path("sudoku") and not folder.is_dir()
+    options = EngineOptions(model or DEFAULT, precision=precision or "auto")
+
     def ready(address: str) -> None:
+        if sudoku:
+            address = address.replace("/play#", "/play?sudoku#")
         typer.echo(f"midspan play: {address}\nCtrl+C ends it; nothing that is typed there is kept", err=True)
         if browser:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
@@ -55,13 +65,14 @@ def play(
 
                 return connect
 
-            await serve(None if folder is None else folder.resolve(), port, connector, ready)
+            named = None if folder is None or sudoku else folder.resolve()
+            await serve(named, port, connector, lambda: connect_or_start(options, "midspan-play"), ready)
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logging.getLogger("engine.play").addHandler(handler)
     try:
-        if folder is not None and not folder.is_dir():
+        if folder is not None and not folder.is_dir() and not sudoku:
             raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
         asyncio.run(run())
     except MidspanError as error:

@@ -1,7 +1,8 @@
-"""A typist who writes a known text with the language server, and takes a suggestion where it is what they want."""
+"""A typist who writes a sample with the language server, and takes a suggestion where it is what they want."""
 
 import time
 from collections.abc import AsyncIterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +10,43 @@ import attrs
 
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.sample import Sample
 from engine.evaluation.keystrokes import is_start, next_key
 
 Kind = Literal["typed", "taken", "wrong"]
+
+
+# Marks around the part that is typed. A sample's name ends in .txt because the marks make it invalid source.
+_START, _END = "⟨", "⟩"
+
+
+@attrs.frozen
+class Sample:
+    """A sample file: its name, and its text before, in and after the part that is typed."""
+
+    name: str
+    above: str
+    typed: str
+    below: str
+
+    @classmethod
+    def read(cls, name: str, marked: str) -> "Sample":
+        """Return the sample of a text with marks."""
+        above, _, rest = marked.partition(_START)
+        typed, _, below = rest.partition(_END)
+        return cls(name, above, typed, below)
+
+    def write(self, folder: Path, typed: str) -> Path:
+        """Write the file with `typed` in place of its part, and return its path."""
+        path = folder / self.name
+        path.write_text(self.above + typed + self.below, "utf-8")
+        return path
+
+
+def samples() -> list[Sample]:
+    """Return the samples in the package, sorted by name."""
+    found = [file for file in files("engine.cli").joinpath("samples").iterdir() if file.name.endswith(".txt")]
+    named = sorted((file.name.removesuffix(".txt"), file.read_text("utf-8")) for file in found)
+    return [Sample.read(name, marked) for name, marked in named]
 
 
 @attrs.frozen

@@ -142,15 +142,6 @@ KINDS: dict[str, Callable[[str, random.Random], tuple[int, int] | None]] = {
 }
 
 
-def cut_within_line(text: str, kind: str, rng: random.Random) -> tuple[int, int] | None:
-    """Return start and end of a hole of `kind` that ends on the line where it starts, or None."""
-    span = KINDS[kind](text, rng)
-    if span is None:
-        return None
-    end = min(span[1], _line_at(text, span[0])[1])
-    return (span[0], end) if span[0] < end <= span[0] + MAX_MIDDLE else None
-
-
 def cut(file: File, kind: str, rng: random.Random) -> TrainingHole | None:
     """Cut one hole of `kind` at a random position; None if there is no such hole at that position."""
     span = KINDS[kind](file.text, rng)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from engine.fill.draft_planner import Draft, DraftPlan
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
-from engine.fill.predictions import PassResult, Predictions
+from engine.fill.sampler import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
-from engine.protocol.cells import Cell, CellState
+from engine.protocol.messages import Cell, CellState
 
 MOST_REMEMBERED = 12
 """Tokens that the memory guesses in a row at most. Each is a lookup of a sixth of a millisecond."""

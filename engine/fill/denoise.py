@@ -1,27 +1,57 @@
 """Filling by denoising: a canvas of masks that see both sides and each other, committed in any order."""
 
-from engine.fill.commit_rules import CommitRule, min_commits
+import math
+from collections.abc import Callable
+
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask
-from engine.fill.predictions import PassResult, Predictions
+from engine.fill.sampler import PassResult, Predictions, Proposal
 from engine.fill.stream import Stream, StreamModel, StreamPass
-from engine.protocol.cells import Cell
-from engine.protocol.messages import Finish
+from engine.protocol.messages import Cell, Finish
 
-FIRST_MASKS, MOST_MASKS = 4, 8
-"""A wide canvas costs its rows in every step, and its far positions are hardly ever committed: at equal exactness 4
-masks took 9 ms where 16 took 21 (docs/embedded-model.md)."""
+CommitRule = Callable[[Proposal, int], list[int]]
+
+
+def min_commits(masked: int, steps_left: int) -> int:
+    """Return how many positions must be committed now, so that all are committed after the last step."""
+    return math.ceil(masked / max(1, steps_left))
+
+
+def by_threshold(proposal: Proposal, least: int, threshold: float = 0.9) -> list[int]:
+    """Commit every proposal with a confidence of `threshold` or more, and the `least` most confident.
+
+    Fast-dLLM, arXiv 2505.22618.
+    """
+    order = sorted(range(len(proposal.tokens)), key=lambda index: -proposal.confidence[index])
+    return [index for rank, index in enumerate(order) if rank < least or proposal.confidence[index] >= threshold]
+
+
+def by_entropy(proposal: Proposal, least: int, bound: float = 0.3) -> list[int]:
+    """Commit the proposals of lowest entropy: `least` of them, and more while their entropies sum to `bound` nats.
+
+    The sum bounds what committing them together loses against one by one (EB-Sampler, arXiv 2505.24857).
+    """
+    order = sorted(range(len(proposal.tokens)), key=lambda index: proposal.entropy[index])
+    spent, chosen = 0.0, []
+    for rank, index in enumerate(order):
+        spent += proposal.entropy[index]
+        if rank >= least and spent > bound:
+            break
+        chosen.append(index)
+    return chosen
+
+
 _UNBOUNDED = 1 << 30
 
 
 class Denoising(BaseFilling):
     """The masked-diffusion loop over a canvas that slides along.
 
-    The canvas comes after the anchor. The anchor's own row predicts its first position, exactly as left to right would.
-    So every step commits that position, and whatever else the rule believes in. Committed tokens without a gap before
-    them move into the context, and the canvas grows at its other end until an end is committed in it. So a long hole
-    needs no second canvas, and an unknown length no guess. The canvas has FIRST_MASKS positions at first,
-    and MOST_MASKS while no end is in sight. After as many steps as the strategy has, the whole canvas is committed.
+    The canvas comes after the anchor. The anchor's own row predicts its first position, and in code exactly as left to
+    right would. There every step commits that position, and whatever else the rule believes in (CanvasUse). Committed
+    tokens without a gap before them move into the context, and the canvas grows at its other end until an end is
+    committed in it. So a long hole needs no second canvas, and an unknown length no guess. After as many steps as the
+    strategy has, the whole canvas is committed.
 
     Masks do not know the typed text at the cursor, so it is written left to right before the first step.
     """
@@ -30,8 +60,9 @@ class Denoising(BaseFilling):
         super().__init__(model, task)
         self._stream, self._mask = Stream(model, task), model.mask
         self._rule, self._cycle, self._ended = rule, task.strategy.steps or _UNBOUNDED, False
-        self._widest = min(MOST_MASKS, model.info.canvas_tokens)
-        self._width = min(FIRST_MASKS, self._widest)
+        self._use = model.canvas_use
+        self._widest = min(self._use.most, model.info.canvas_tokens)
+        self._width = min(self._use.first, self._widest)
         self._denoised = 0
         self._canvas: list[int | None] = []
         self._confidence: list[float] = []
@@ -85,11 +116,15 @@ class Denoising(BaseFilling):
         stop = self.count_to_end(proposal.tokens)
         if not self._ended and not self.ends(proposal.tokens[stop - 1]):
             self._width = self._widest
-        # The first position is committed in any case, and counts towards the least number of commits. Else every step
-        # would commit one more token, one that it does not believe in.
-        others = self._rule(proposal.part(1, stop), min_commits(stop, steps_left) - 1)
+        least = min_commits(stop, steps_left)
+        if self._use.follows_stream:
+            # The first position is committed in any case, and counts towards the least number of commits. Else every
+            # step would commit one more token, one that it does not believe in.
+            chosen = [0, *(other + 1 for other in self._rule(proposal.part(1, stop), least - 1))]
+        else:
+            chosen = self._rule(proposal.part(0, stop), least)
         self._guesses = dict(zip(positions, zip(proposal.tokens, proposal.confidence, strict=True), strict=True))
-        for rank in (0, *(other + 1 for other in others)):
+        for rank in chosen:
             self._canvas[masked[rank]] = proposal.tokens[rank]
             self._confidence[masked[rank]] = proposal.confidence[rank]
         self._slide()

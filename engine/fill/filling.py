@@ -3,12 +3,9 @@
 from abc import ABC, abstractmethod
 
 from engine.fill.interface import Committed, FillTask, Pass, Vocabulary
-from engine.fill.predictions import PassResult, Predictions
-from engine.fill.sampler import Branch, Proposal
-from engine.fill.token_source import TokenSource, main_source
-from engine.protocol.cells import Cell
+from engine.fill.sampler import Branch, PassResult, Predictions, Proposal, TokenSource, main_source
 from engine.protocol.confidence import GrowingLine
-from engine.protocol.messages import Candidate, Finish
+from engine.protocol.messages import Candidate, Cell, Finish
 
 LEAST_BRANCH = 1e-3
 """The least probability of a token that another candidate begins with. Incompatible ones have next to none."""
@@ -27,7 +24,7 @@ class BaseFilling(ABC):
         self.steps = 0
         self.unwritten = task.layout.typed.encode()
         """The typed text at the cursor that the committed tokens do not cover yet. While there is some, the next token
-        must be compatible with it, and nothing ends the fill (models/embedded/token_healing.py)."""
+        must be compatible with it, and nothing ends the fill (models/embedded/layout.py)."""
         self._continues: list[float] = []
         self._others: list[list[tuple[int, float]]] = []
         self._end_confidence, self._end_continues = 1.0, 0.0

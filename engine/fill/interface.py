@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.fill.predictions import PassResult, Predictions
-from engine.fill.sampler import Branch, Sampler
-from engine.fill.token_source import RowSources, TokenSource
-from engine.protocol.cells import Cell
-from engine.protocol.messages import Candidate, Extent, Fill, Finish, ModelInfo, RuleName
+from engine.fill.sampler import Branch, PassResult, Predictions, RowSources, Sampler, TokenSource
+from engine.protocol.messages import Candidate, Cell, Extent, Fill, Finish, ModelInfo, RuleName
 
 Kind = TypeVar("Kind")
 
@@ -58,7 +55,7 @@ class Layout:
 
     context: read causally, once, and cached for the next keystroke. before, after: placed on both sides of the middle
     and never cached; empty for models that read all causally. typed: the end of the prefix, left out of the context
-    because the first tokens of the fill write it again (models/embedded/token_healing.py). above, below: the tokens of
+    because the first tokens of the fill write it again (models/embedded/layout.py). above, below: the tokens of
     the prefix without `typed` and of the suffix, as far as the client sent them; for the memory."""
 
     context: list[int]
@@ -138,7 +135,8 @@ class FillStrategy:
 class FillTask:
     """One candidate of one hole: all that a model needs to start a fill.
 
-    draft: how the fill probably begins, for strategies that verify drafts.
+    draft: how the fill probably begins, for strategies that verify drafts. scored: where not empty, the tokens of the
+    hole, and the fill says how likely they are (fill/scoring.py).
     """
 
     context: Context
@@ -148,6 +146,7 @@ class FillTask:
     strategy: FillStrategy
     memory: FillMemory | None = None
     draft: Sequence[int] = ()
+    scored: Sequence[int] = ()
 
 
 @attrs.frozen

@@ -9,8 +9,8 @@ import cattrs
 
 from engine.http.problem import Problem
 from engine.json_file import parse_json
+from engine.protocol.framing import strict_converter
 from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
-from engine.protocol.strict_converter import strict_converter
 from engine.server.limits import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS
 
 DEFAULT_BUDGET_MS = 10_000.0

@@ -7,7 +7,7 @@ prompt is ambiguous: the outermost tags count.
 import attrs
 
 from engine.protocol.messages import Snippet
-from engine.remote.prompt import ALL_TAGS, FimTags
+from engine.remote.request import ALL_TAGS, FimTags
 
 _CODESTRAL = FimTags("[PREFIX]", "[SUFFIX]", "")
 _GLM = FimTags("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>")

@@ -20,6 +20,7 @@ from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import Links
 from engine.http.exchange import Workspaces
 from engine.protocol.messages import ModelInfo
+from engine.server.listener import listen_tcp
 
 HEAD_S = 30.0
 """Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""
@@ -119,8 +120,7 @@ async def _learn(learn: Callable[[Path], Coroutine[Any, Any, None]], folder: Pat
 def listen(options: ServeOptions) -> socket.socket:
     """Open the server's socket. Raises ModelError in one line."""
     try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        return socket.create_server((options.host, options.port), family=family, backlog=_BACKLOG)
+        return listen_tcp(options.host, options.port, _BACKLOG)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(

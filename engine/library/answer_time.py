@@ -18,8 +18,10 @@ PASSES = 8
 other models."""
 SHARE_OF_SPEED = 0.5
 """A pass reaches about half of the speed at which a device copies or multiplies large matrices."""
-_CAUSAL = ("diffusion-gemma", "qwen-fim")
+_CAUSAL = ("diffusion-gemma", "qwen-fim", "gguf")
 """Families whose text above the hole is cached from key to key."""
+_IN_KERNEL = ("int8", "int4")
+"""What the kernel runs GGUF files in."""
 _KEY_TOKENS, _READ_TOKENS = 128, {"gpu": 2048, "memory": 512}
 """What a key press has read again: the suffix and some tokens, or both sides in a masked model."""
 _CANVAS_ROWS = 32
@@ -56,7 +58,7 @@ def answer_on(memory: DeviceMemory, model: CatalogModel) -> Answer | None:
     fitting = [
         Answer(precision, milliseconds_of(memory, model, precision))
         for precision in memory.precisions
-        if memory.verdict(precision, model.parameters) == "fits"
+        if memory.verdict(precision, model.parameters) == "fits" and not (model.file and precision not in _IN_KERNEL)
     ]
     fastest = min((answer.milliseconds or 0.0 for answer in fitting), default=0.0)
     fast = (answer for answer in fitting if (answer.milliseconds or 0.0) <= _NEARLY * fastest)

@@ -13,9 +13,18 @@ from engine.errors import ModelError
 from engine.library.store import NAME
 
 FamilyName = Literal[
-    "embedded", "diffusion-gemma", "dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada", "qwen-fim"
+    "embedded",
+    "diffusion-gemma",
+    "dream",
+    "dreamon",
+    "diffucoder",
+    "open-dcoder",
+    "dllm-qwen",
+    "llada",
+    "qwen-fim",
+    "gguf",
 ]
-Architecture = Literal["Network", "DiffusionGemma", "Qwen2", "Llama"]
+Architecture = Literal["Network", "DiffusionGemma", "Qwen2", "Qwen3", "Llama"]
 BF16_BYTES = 2
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -38,12 +47,14 @@ _OPTIONAL_COUNT = attrs.validators.optional(_COUNT)
 class CatalogModel:
     """The facts about a model. The header of catalog.toml explains the fields and where they come from.
 
-    `hub` is the model's id at the hub, or "" for the embedded model. Raises ValueError or TypeError for a wrong field.
+    `hub` is the model's id at the hub, or "" for the embedded model. `file` is the GGUF there that is the model, or ""
+    for one in safetensors. Raises ValueError or TypeError for a wrong field.
     """
 
     name: str = attrs.field(validator=attrs.validators.matches_re(NAME))
     family: FamilyName = attrs.field(validator=_one_of(*get_args(FamilyName)))
     hub: str = attrs.field(default="", validator=attrs.validators.instance_of(str))
+    file: str = attrs.field(default="", validator=attrs.validators.matches_re(r"([\w.-]+\.gguf)?"))
     revision: str = attrs.field(default="main", validator=_TEXT)
     licence: str = attrs.field(validator=_TEXT)
     free: bool = attrs.field(validator=_FLAG)

@@ -186,7 +186,7 @@ class _Reader:
             raise ValueError(f"a field is of type {kind}")
         inner = self._number("I")
         if inner == _STRING:
-            return [self._string() for _ in range(self._count("Q", 8))]
+            return self._strings(self._count("Q", 8))
         if inner not in _SCALARS:
             raise ValueError(f"a list is of type {inner}")
         form = _SCALARS[inner]
@@ -199,6 +199,18 @@ class _Reader:
         if count * least_bytes > len(self._data) - self._at or (most is not None and count > most):
             raise ValueError(f"it says that {count} things come, which its size has no room for")
         return count
+
+    def _strings(self, count: int) -> list[str]:
+        """Read strings in a row: a vocabulary has 150,000."""
+        data, at, most, found = self._data, self._at, len(self._data), []
+        for _ in range(count):
+            start = at + 8
+            at = start + int.from_bytes(data[at:start], "little")
+            if at > most:
+                raise ValueError("it is cut short: fetch it again")
+            found.append(data[start:at].decode("utf-8", "replace"))
+        self._at = at
+        return found
 
     def _string(self) -> str:
         return self._take(self._count("Q", 1)).decode("utf-8", "replace")

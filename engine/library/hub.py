@@ -81,7 +81,8 @@ class _Repository:
 
 
 def list_files(model: CatalogModel, revision: str) -> HubListing:
-    """Return the files of a model to pull: safetensors weights, configuration, tokenizer and licence, but no code.
+    """Return the files of a model to pull: safetensors or the catalog's GGUF, configuration, tokenizer and licence, but
+    no code.
 
     Raises ModelError, also when the repository has its weights only in other formats.
     """
@@ -95,13 +96,18 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
     files = [
         HubFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else "", file.blobId)
         for file in repository.siblings
-        if is_pulled_file(file.rfilename)
+        if file.rfilename == model.file or is_pulled_file(file.rfilename, with_weights=not model.file)
     ]
-    if not any(file.name.endswith(WEIGHTS) for file in files):
+    names = [file.name for file in files]
+    if model.file:
+        if model.file not in names:
+            raise ModelError(f"{model.hub} has no file {model.file}; its files have other names now")
+        return HubListing(repository.sha, tuple(files))
+    if not any(name.endswith(WEIGHTS) for name in names):
         raise ModelError(
             f"{model.hub} has no weights as safetensors; Midspan pulls no other format, because it could contain code"
         )
-    if not any(file.name == "config.json" for file in files):
+    if "config.json" not in names:
         raise ModelError(f"{model.hub} has no config.json; it is not a model that Midspan can load")
     return HubListing(repository.sha, tuple(files))
 
@@ -120,11 +126,11 @@ def headers() -> dict[str, str]:
     return {"User-Agent": "midspan", **({"Authorization": f"Bearer {token}"} if token else {})}
 
 
-def is_pulled_file(name: str) -> bool:
+def is_pulled_file(name: str, with_weights: bool = True) -> bool:
     """Whether a pull includes this file of a repository. Code and files in folders are never pulled."""
     if PurePosixPath(name).name != name or "\\" in name or name.startswith("."):
         return False
-    if _OUR_OWN.fullmatch(name):
+    if _OUR_OWN.fullmatch(name) or (name.endswith(WEIGHTS) and not with_weights):
         return False
     return name.endswith(_PULLED_SUFFIXES) or _PULLED_NAMES.fullmatch(name) is not None
 

@@ -15,7 +15,7 @@ EMBEDDED_FOLDER = Path(__file__).resolve().parent.parent / "weights"
 
 def folder_of(model: str) -> Path:
     """Return the folder of a model: "embedded", "default", a pulled model's name, a path, or what another program has,
-    tried in this order. A GGUF is a file, not a folder.
+    tried in this order. A GGUF is a file, not a folder, also one that was pulled.
 
     Checks the sizes of a pulled model's files. Raises ModelError with what to do.
     """
@@ -33,6 +33,8 @@ def folder_of(model: str) -> Path:
     record = store.read_record(folder / store.RECORD)
     if record is not None:
         store.check(folder, record)
+        if (known := catalog().get(record.name)) is not None and known.file:
+            return folder / known.file
     return folder
 
 

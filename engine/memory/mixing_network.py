@@ -1,5 +1,7 @@
 """How much the memory is believed: the weights of a mixture, from a network with one hidden layer, and its input."""
 
+import hashlib
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,12 +11,15 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from engine.errors import ModelError
+from engine.folders import models_folder
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.followers import GROUPS_A_ROW, PLACE_BITS, RUN_LENGTHS, FollowerCounts
 from engine.memory.row_memory import SCOPES
 
 MIXING_FILE = "memory.safetensors"
 """The name of a mixing network's file in the folder of the weights that it was trained for."""
+_BESIDE = ".memory.safetensors"
+"""What comes after the name of a GGUF."""
 HIDDEN = 32
 _NEVER = np.float32(-1e9)
 FEATURES = 3 + SCOPES * (9 + 2 * GROUPS_A_ROW) + 1
@@ -139,6 +144,26 @@ def _longest_rank(totals: Floats) -> NDArray[np.int64]:
     return np.asarray((_ORDER * (totals > 0)).argmax(-1), np.int64)
 
 
+def own_mixing_of(path: Path) -> Path | None:
+    """Return where the model at `path`, a folder or a GGUF, has a mixing network of its own; None if it has none."""
+    return next((each for each in _places_of(path) if each.is_file()), None)
+
+
+def new_mixing_of(path: Path) -> Path:
+    """Return where to write a model's own mixing network: beside it, or else, where one may not, among the models."""
+    beside, other = _places_of(path)
+    if os.access(beside.parent, os.W_OK):
+        return beside
+    other.parent.mkdir(parents=True, exist_ok=True)
+    return other
+
+
+def _places_of(path: Path) -> tuple[Path, Path]:
+    beside = path / MIXING_FILE if path.is_dir() else path.with_name(path.name + _BESIDE)
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return beside, models_folder() / ".memory" / f"{name}.safetensors"
+
+
 @attrs.frozen(eq=False)
 class MixingNetwork:
     """Weights of the model and of each scope, and of the runs within a scope.
@@ -175,10 +200,15 @@ class MixingNetwork:
         return cls(**tensors)
 
     @classmethod
-    def of_model(cls, folder: Path) -> "MixingNetwork":
-        """Read the network of the model in `folder`; without one, that of the embedded model. Raises ModelError."""
-        own = folder / MIXING_FILE
-        return cls.load(own if own.exists() else EMBEDDED_FOLDER / MIXING_FILE)
+    def shipped(cls) -> "MixingNetwork":
+        """Read the network of the embedded model. Raises ModelError."""
+        return cls.load(EMBEDDED_FOLDER / MIXING_FILE)
+
+    @classmethod
+    def of_model(cls, path: Path) -> "MixingNetwork":
+        """Read the network of the model at `path`; without one, that of the embedded model. Raises ModelError."""
+        own = own_mixing_of(path)
+        return cls.shipped() if own is None else cls.load(own)
 
     def save(self, path: Path) -> None:
         """Write the mixing network as safetensors."""

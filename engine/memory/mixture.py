@@ -6,8 +6,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.fill.predictions import Predictions
-from engine.fill.token_source import RowSources
+from engine.fill.sampler import Predictions, RowSources
 from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS, TOKEN_BITS, FollowerCounts
 from engine.memory.mixing_network import MixingNetwork, Statistics
 from engine.memory.row_memory import OTHER_WORDS, SCOPES, WORD_SCOPE, RowFollowers, RowMemory

@@ -7,7 +7,7 @@ import attrs
 import numpy as np
 
 from engine.fill.interface import HISTORY, Committed, Layout, Vocabulary
-from engine.fill.token_source import TokenSource
+from engine.fill.sampler import TokenSource
 from engine.memory.row_memory import RowMemory, Source
 from engine.protocol.messages import Fill, Origin
 

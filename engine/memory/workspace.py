@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
-from engine.fill.predictions import continues_word
+from engine.fill.sampler import continues_word
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.mixture import MixedMemory
 from engine.memory.origins import Origins
 from engine.memory.row_memory import FileScan, KnownFiles, RowMemory
 from engine.memory.windows import LineTexts, RelatedWindows
-from engine.protocol.memory_messages import MemoryStatus
+from engine.protocol.memory_messages import MemoryCount, MemoryStatus
 from engine.protocol.messages import Fill, Origin, Snippet
 
 FILE_BYTES = 1_000
@@ -124,7 +124,11 @@ class WorkspaceMemories:
     def status(self, workspace: str) -> MemoryStatus:
         """Return what is known of a workspace; of all together for ""."""
         if not workspace:
-            return MemoryStatus("", len(self._sizes), self._tokens, self.bytes)
+            each = [
+                MemoryCount(name, len(known.index), known.index.tokens, known.index.bytes)
+                for name, known in self._workspaces.items()
+            ]
+            return MemoryStatus("", len(self._sizes), self._tokens, self.bytes, each=each)
         known = self._workspaces.get(workspace)
         if known is None:
             return MemoryStatus(workspace, 0, 0, 0)

@@ -15,8 +15,8 @@ from engine.library.extras import MODELS, how_to_install, needs_extra
 from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, check_precision_setting
 from engine.library.resolve import folder_of
-from engine.models.embedded.card import FAMILY
 from engine.models.embedded.load import load as load_embedded
+from engine.models.embedded.model import FAMILY
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def _in_kernel(
     folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
 ) -> Model | None:
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
-    from engine.models.embedded.kernel_pass import kernel_paths
+    from engine.models.embedded.runner import kernel_paths
     from engine.models.llama.load import folder_shape, load_folder
     from engine.models.masked.recognise import QWEN_FIM, denoises
     from engine.models.stock.checkpoint import Checkpoint
@@ -138,7 +138,7 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
     import torch
 
     from engine.models import diffusion_gemma
-    from engine.models.quantization.released import refuse_quantized
+    from engine.models.quantization.quantizer import refuse_quantized
 
     place = torch.device(_device(device))
     _use_threads(threads)

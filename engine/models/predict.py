@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.fill.predictions import NEVER, Predictions, Query
+from engine.fill.sampler import NEVER, Predictions, Query
 
 
 @torch.inference_mode()

@@ -24,8 +24,10 @@ from engine.http.connection import read_body
 from engine.http.exchange import to_json
 from engine.http.problem import ClientGone, Problem, problem_of
 from engine.play.editor import PageEditor, Place, Traced
+from engine.play.engine_link import EngineLink
 from engine.play.folder import Folder
 from engine.play.lsp_messages import Command
+from engine.play.sudoku import SudokuBoards
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"
@@ -53,8 +55,17 @@ _Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
 class PlayApp:
     """An ASGI application: the page at /play, and its questions below /play/api."""
 
-    def __init__(self, editor: PageEditor, folder: Folder | None, tokens: Tokens, hosts: Hosts) -> None:
-        self._editor, self._folder, self._tokens, self._hosts = editor, folder, tokens, hosts
+    def __init__(
+        self,
+        editor: PageEditor,
+        link: EngineLink,
+        boards: SudokuBoards,
+        folder: Folder | None,
+        tokens: Tokens,
+        hosts: Hosts,
+    ) -> None:
+        self._editor, self._link, self._boards = editor, link, boards
+        self._folder, self._tokens, self._hosts = folder, tokens, hosts
         answers: dict[str, _Answerer] = {
             "hello": self._hello,
             "files": self._files,
@@ -64,6 +75,9 @@ class PlayApp:
             "accepted": self._accepted,
             "engine": self._engine,
             "leave": self._leave,
+            "heat": self._heat,
+            "puzzles": self._puzzles,
+            "sudoku": self._sudoku,
         }
         routes = [Route(f"/play{path}", _page_file(PAGE / name), methods=["GET"]) for path, name in _FILES.items()]
         routes += [
@@ -136,7 +150,25 @@ class PlayApp:
         return {}
 
     async def _engine(self, fields: Mapping[str, Any]) -> object:
-        return await self._editor.status()
+        report = await self._editor.status()
+        if report.engine is not None:
+            await self._link.connect()
+        names = {str(self._folder.path): self._folder.path.name} if self._folder is not None else {}
+        memories = [
+            {"name": names.get(each.workspace) or Path(each.workspace).name, "memory": each.readable}
+            for each in await self._link.memories()
+        ]
+        return {**attrs.asdict(report), "workspaces": memories}
+
+    async def _heat(self, fields: Mapping[str, Any]) -> object:
+        place = _place(fields)
+        return {"tokens": await self._link.heat(place.text, place.path, place.at)}
+
+    async def _puzzles(self, fields: Mapping[str, Any]) -> object:
+        return {"puzzles": await asyncio.to_thread(self._boards.puzzles)}
+
+    async def _sudoku(self, fields: Mapping[str, Any]) -> object:
+        return await self._boards.fill(_string(fields, "puzzle"), _string(fields, "way"))
 
     async def _leave(self, fields: Mapping[str, Any]) -> object:
         await self._editor.leave(_string(fields, "page"))

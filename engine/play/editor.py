@@ -10,7 +10,6 @@ import attrs
 from engine.errors import ProtocolError
 from engine.http.problem import Problem
 from engine.play.lsp_messages import Answer, Command, InlineList, LanguageServer
-from engine.play.text_units import TextUnits
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
@@ -20,9 +19,47 @@ from engine.protocol.editor_messages import (
     FillProgress,
     FillResult,
     FillTrace,
+    Position,
     StatusReport,
 )
+from engine.protocol.lsp_messages import position_of
 from engine.protocol.messages import RuleName
+
+
+@attrs.frozen
+class TextUnits:
+    """Converts places in one text."""
+
+    text: str
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.text.isascii() or max(self.text) <= "\uffff"
+
+    def to_points(self, units: int) -> int:
+        """Return the offset in code points; an offset beyond the text is its end."""
+        if self._is_plain:
+            return max(0, min(units, len(self.text)))
+        before = self.text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, units)]
+        return len(before.decode("utf-16-le", "ignore"))
+
+    def to_units(self, points: int) -> int:
+        """Return the offset in UTF-16 units."""
+        if self._is_plain:
+            return points
+        return len(self.text[:points].encode("utf-16-le", "surrogatepass")) // 2
+
+    def position(self, points: int) -> Position:
+        """Return the line and column of an offset in code points."""
+        return position_of(self.text, points)
+
+    def offset(self, position: Position) -> int:
+        """Return the offset in code points of a line and column."""
+        start = 0
+        for _ in range(position.line):
+            start = self.text.find("\n", start) + 1
+        return start + position.character
+
 
 PATIENCE_MS = 60_000.0
 """Of a traced fill. Nobody types meanwhile, and a slow model shall show all of its steps."""
@@ -109,7 +146,7 @@ class PageEditor:
             raise ProtocolError("unexpected", "the language server gave no trace; restart `midspan play`")
         hole = answer.trace.hole
         read = (units.to_units(units.offset(hole.read.start)), units.to_units(units.offset(hole.read.end)))
-        return Traced(answer, answer.trace, _one_of_each(steps), read, (place.at, units.to_units(at + hole.hidden)))
+        return Traced(answer, answer.trace, steps, read, (place.at, units.to_units(at + hole.hidden)))
 
     async def status(self) -> StatusReport:
         """Return the state of the engine. Starts none."""
@@ -197,11 +234,3 @@ def _is_lost(server: "asyncio.Future[LanguageServer]") -> bool:
     if not server.done():
         return False
     return server.cancelled() or server.exception() is not None or server.result().has_ended
-
-
-def _one_of_each(steps: list[FillProgress]) -> list[FillProgress]:
-    """Return one step for each number: the last pass is reported twice, the second time without what it tried."""
-    firsts: dict[int, FillProgress] = {}
-    for step in steps:
-        firsts.setdefault(step.step, step)
-    return list(firsts.values())

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import attrs
 from cattrs.gen import override
 
-from engine.protocol.cells import Cell
-from engine.protocol.messages import Extent, Finish, Origin, RuleName, SourceName, Status, Timings
+from engine.protocol.messages import Cell, Extent, Finish, Origin, RuleName, SourceName, Status, Timings
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"

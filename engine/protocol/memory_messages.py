@@ -49,14 +49,13 @@ class MemoryStatusRequest:
 
 
 @attrs.frozen
-class MemoryStatus:
+class MemoryCount:
     """How many files and tokens the memory of a workspace has, and how many bytes it takes."""
 
     workspace: str
     files: int
     tokens: int
     bytes: int
-    id: int = 0
 
     @property
     def readable(self) -> str:
@@ -64,6 +63,14 @@ class MemoryStatus:
         tokens = f"{self.tokens / 1e6:.1f} M" if self.tokens >= 1e6 else f"{self.tokens:,}"
         megabytes = self.bytes / 1e6
         return f"{self.files:,} files, {tokens} tokens, {megabytes:.{0 if megabytes >= 10 else 1}f} MB"
+
+
+@attrs.frozen
+class MemoryStatus(MemoryCount):
+    """The answer to MemoryStatusRequest. `each` has the numbers of each workspace, where all were asked for."""
+
+    id: int = 0
+    each: list[MemoryCount] = attrs.field(factory=list)
 
     @staticmethod
     def sum(parts: Sequence["MemoryStatus"]) -> "MemoryStatus":

@@ -4,17 +4,51 @@ from typing import Literal
 
 import attrs
 
-from engine.protocol.cells import Cell
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
-from engine.protocol.plain_text import plain, plain_all
 
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = 6
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
 RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
 MemoryName = Literal["workspace", "file", "off"]
 SourceName = Literal["model", "file", "workspace"]
+CellState = Literal["written", "verified", "refused", "draft", "mask"]
+_CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\t"), ord("\n"), ord("\r")}
+_BIDIRECTIONAL = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_TAGS = set(range(0xE0000, 0xE0080))
+_CUT = dict.fromkeys(_CONTROLS - {0} | _BIDIRECTIONAL | _TAGS)
+"""What a model, a server and a repository could put into ghost text and into a terminal, and what changes how a reader
+sees other text: escape sequences, backspaces, bidirectional controls, tags. NUL stays: a suggestion ends there
+(lsp_server/suggest/shape.py)."""
+
+
+def plain(text: str) -> str:
+    """Return `text` without control characters, except tab, newline, return and NUL, and without those of _CUT."""
+    return text if text.isascii() and text.isprintable() else text.translate(_CUT)
+
+
+def plain_all(texts: list[str]) -> list[str]:
+    """Return each text as `plain` does."""
+    return [plain(text) for text in texts]
+
+
+@attrs.frozen
+class Cell:
+    """What a pass made of one position of the canvas. A refused cell shares its position with what is there instead.
+
+    `at` is the position, from 0. `state` is "written" for a token that the pass chose itself, "verified" for one that a
+    draft had too, "refused" for one that a draft had and the pass threw away, "draft" for one that the next pass
+    verifies, and "mask" for a position without any. Then `text` is what the pass would have put there, "" if it made no
+    guess. `probability` is that of the token or the guess; None where it is not known. `shares` are the parts of a
+    committed token's probability that the model, this file and the workspace gave; empty without a memory.
+    """
+
+    at: int
+    state: CellState
+    text: str = attrs.field(default="", converter=plain)
+    probability: float | None = None
+    shares: list[float] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -94,6 +128,10 @@ class Fill:
 
     Fills share the contexts that were read only within their `scope`: a server of several users gives each one its own.
 
+    `scored` is a text that the hole already has. Then nothing is written: the tokens of the candidate are those of the
+    text, its confidence says how likely each is with the others of the text and both sides known, and the cells of the
+    last Progress are the likeliest tokens of each position, several a position.
+
     `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
     file begins with `prefix`.
     """
@@ -123,6 +161,7 @@ class Fill:
     only_read: bool = False
     scope: str = ""
     trace: bool = False
+    scored: str = ""
 
 
 def _plain_canvas(canvas: list[str | None]) -> list[str | None]:
@@ -278,3 +317,14 @@ Message = (
     | Shutdown
     | Failed
 )
+
+
+def left_edge(length: int, room: int, stride: int) -> int:
+    """Return the index of the first character or token to keep, so that at most `room` of `length` remain.
+
+    The edge is 0 while everything fits, and else a multiple of `stride`: as the text grows at its end, the edge stays
+    for `stride` keystrokes. A larger stride moves the edge less often and keeps less text. A stride below 1 counts as
+    1. With no room the edge may lie past the end.
+    """
+    stride = max(stride, 1)
+    return max(0, -(-(length - room) // stride) * stride)

@@ -12,10 +12,9 @@ from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
-from engine.remote.dialect import Dialect, ServerAnswer
-from engine.remote.endpoint import DialectName, Endpoint
-from engine.remote.key import find_key
+from engine.remote.endpoint import DialectName, Endpoint, find_key
 from engine.remote.llamacpp import LlamaCpp
+from engine.remote.request import Dialect, ServerAnswer
 from engine.remote.server_text import candidate_of
 from engine.remote.vllm import Vllm
 from engine.schedule.backend import Ticket, settle_cancelled

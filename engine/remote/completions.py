@@ -11,10 +11,17 @@ from engine.errors import RemoteError
 from engine.fill.sampler import TEMPERATURE
 from engine.protocol.messages import Fill
 from engine.remote.connection import Connection, Reply
-from engine.remote.dialect import ServerAnswer
 from engine.remote.endpoint import Endpoint
-from engine.remote.prompt import KNOWN_FAMILIES, clip_prefix, clip_suffix, tags_of
-from engine.remote.request import read_json, run_together, write_json
+from engine.remote.request import (
+    KNOWN_FAMILIES,
+    ServerAnswer,
+    clip_prefix,
+    clip_suffix,
+    read_json,
+    run_together,
+    tags_of,
+    write_json,
+)
 from engine.remote.server_text import ServerText, ServerToken
 
 _OPTIONAL = ("logprobs", "seed", "top_p", "temperature", "stop", "n")

@@ -13,8 +13,7 @@ import attrs
 import httpx2
 
 from engine.errors import RemoteError
-from engine.remote.endpoint import Endpoint
-from engine.remote.key import variable_of
+from engine.remote.endpoint import Endpoint, variable_of
 
 MAX_ANSWER_BYTES = 256 * 1024
 """Of an answer, besides what the server may repeat of the request, and its tokens."""

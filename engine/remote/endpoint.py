@@ -1,18 +1,25 @@
 """A remote model's name, DIALECT+URL[#MODEL], split into dialect, server and model."""
 
+import importlib
+import os
+import re
 from typing import Literal, get_args
 from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
 from engine.client.address import is_loopback
+from engine.client.trusted_hosts import is_trusted
 from engine.errors import ModelError
 from engine.protocol.messages import ModelInfo
 
+VARIABLE = "MIDSPAN_API_KEY"
+"""Where a key is: in the environment or in the system's keyring, never in a setting."""
+_KEYRING_SERVICE = "midspan"
 DialectName = Literal["openai", "mercury", "llamacpp", "vllm", "midspan"]
 FAMILY = "remote"
 READING_TOKENS = 8_000
-"""The tokens that prompt.py lets through, at three characters a token. No server says how long its window is."""
+"""The tokens that request.py lets through, at three characters a token. No server says how long its window is."""
 _FORM = "write DIALECT+URL#MODEL, as in openai+http://127.0.0.1:8000/v1#qwen"
 
 
@@ -99,3 +106,42 @@ def _split(url: str) -> tuple[SplitResult, str, int | None]:
     if not host:
         raise ModelError(f"the URL of a model's server names no host; {_FORM}")
     return parts, f"[{host}]" if ":" in host else host, port
+
+
+def variable_of(endpoint: Endpoint) -> str:
+    """Return the environment variable for the key of this host, such as MIDSPAN_API_KEY_API_EXAMPLE_COM."""
+    return f"{VARIABLE}_{re.sub('[^0-9A-Za-z]', '_', endpoint.host.strip('[]')).upper()}"
+
+
+def find_key(endpoint: Endpoint) -> str | None:
+    """Return the key for a server: from the host's own variable, else from the general one, else from the keyring.
+
+    The general one goes only to this machine and to hosts that the user confirmed: a workspace's settings can name any.
+    The keyring is read only if the optional package `keyring` is installed, with service "midspan" and the host as user
+    name. It may ask the user for permission, which takes time. Returns None when there is no key. Raises ModelError
+    when the key contains characters that a header cannot hold; the message does not quote it.
+    """
+    variables = [variable_of(endpoint)]
+    if endpoint.loopback or is_trusted(endpoint.server):
+        variables.append(VARIABLE)
+    for variable in variables:
+        if key := os.environ.get(variable, "").strip():
+            return _checked(key, variable)
+    key = (_from_keyring(endpoint.host) or "").strip()
+    return _checked(key, "the keyring") if key else None
+
+
+def _checked(key: str, source: str) -> str:
+    # The HTTP library's own error for such a key would quote it.
+    if not all("!" <= char <= "~" for char in key):
+        raise ModelError(f"the key in {source} holds characters that no key has; set it again")
+    return key
+
+
+def _from_keyring(host: str) -> str | None:
+    try:
+        keyring = importlib.import_module("keyring")
+        key = keyring.get_password(_KEYRING_SERVICE, host)
+    except Exception:  # not installed, locked, or without a backend: if a key is needed, the server's answer says so
+        return None
+    return key if isinstance(key, str) else None

@@ -11,10 +11,16 @@ from engine.errors import RemoteError
 from engine.fill.sampler import TEMPERATURE
 from engine.protocol.messages import Fill
 from engine.remote.connection import Connection
-from engine.remote.dialect import ServerAnswer
 from engine.remote.endpoint import Endpoint
-from engine.remote.prompt import SNIPPET_CHARACTERS, clip_prefix, clip_suffix
-from engine.remote.request import read_json, run_together, write_json
+from engine.remote.request import (
+    SNIPPET_CHARACTERS,
+    ServerAnswer,
+    clip_prefix,
+    clip_suffix,
+    read_json,
+    run_together,
+    write_json,
+)
 from engine.remote.server_text import ServerText, ServerToken
 
 _ANSWER_SHARE = 0.9

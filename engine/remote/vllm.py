@@ -17,10 +17,8 @@ from engine.errors import RemoteError
 from engine.protocol.messages import Fill
 from engine.remote.completions import CompletionRequest, Completions
 from engine.remote.connection import Connection
-from engine.remote.dialect import ServerAnswer
 from engine.remote.endpoint import Endpoint
-from engine.remote.prompt import clip_prefix, tags_of
-from engine.remote.request import read_json, run_together, write_json
+from engine.remote.request import ServerAnswer, clip_prefix, read_json, run_together, tags_of, write_json
 from engine.remote.server_text import ServerText
 
 _DIFFUSION = "diffusion"

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import attrs
 
+from engine.errors import ModelError
 from engine.fill.interface import (
     Bounds,
     Committed,
@@ -19,8 +20,8 @@ from engine.fill.interface import (
     Model,
     Pass,
 )
-from engine.fill.predictions import PassResult
-from engine.fill.sampler import TEMPERATURE, Branch, Sampler
+from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
+from engine.fill.stream import StreamModel
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Snippet, Timings
 from engine.schedule.context_cache import ContextCache
 from engine.schedule.pass_timer import PassTimer
@@ -73,6 +74,12 @@ class Job:
             self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
+        self._scored: Sequence[int] = ()
+        if fill.scored:
+            if not (isinstance(model, StreamModel) and model.info.canvas_tokens):
+                raise ModelError(f"{model.info.name} cannot say how likely a text is; the embedded model can")
+            text = self._layout.typed + fill.scored
+            self._scored = model.tokenizer.encode(text, add_special_tokens=False).ids
         self._memories = memories
         self._memory = None if memories is None or fill.only_read else memories.for_fill(fill, self._layout)
         self._origins: list[list[Origin]] = []
@@ -91,11 +98,12 @@ class Job:
         self._ended = 0.0
         self._expected_ms: float | None = None
         self.stepped = False
+        """Whether the first candidate, which is the one that `progress` shows, took part in the last passes."""
 
     def passes(self, encode_rows: int) -> list[Pass]:
         """Return what to run next: a piece of the context, or a pass for every candidate that is not done."""
         self.stepped = False
-        if self._reads:
+        if self.unread:
             unread = self._layout.context[len(self._context.tokens) :]
             return [self._model.read(self._context, unread[:encode_rows])]
         if self.fill.only_read:
@@ -108,9 +116,10 @@ class Job:
         return [filling.next_pass() for filling in self._running]
 
     @property
-    def _reads(self) -> bool:
-        """Whether the next pass reads a piece of the context."""
-        return not self._fillings and len(self._layout.context) - len(self._context.tokens) > self._joint_rows
+    def unread(self) -> int:
+        """How many tokens of the context passes of their own read before the fill's first one."""
+        unread = 0 if self._fillings else len(self._layout.context) - len(self._context.tokens)
+        return unread if unread > self._joint_rows else 0
 
     def absorb(self, index: int, result: PassResult, elapsed_ms: float, expected_ms: float) -> None:
         """Take the result of pass number `index` of those that `passes` returned last.
@@ -124,14 +133,14 @@ class Job:
         left_ms = (self._deadline - begun) * 1000
         self._running[index].absorb(result, 1 + int(left_ms / max(expected_ms, 0.1)))
         self._expected_ms = expected_ms
-        self.stepped = True
+        self.stepped = self.stepped or self._running[index] is self._fillings[0]
         if index == 0:  # Choosing tokens counts as well.
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
     def done(self, timer: PassTimer) -> bool:
         """Return whether nothing is left to do. Close what is past its deadline, or would be after one more pass."""
         if self.fill.only_read:
-            return not self._reads or time.perf_counter() > self._deadline
+            return not self.unread or time.perf_counter() > self._deadline
         expected = self._expected_ms
         if expected is None:
             expected = timer.expect(self._model.info.canvas_tokens)
@@ -186,6 +195,7 @@ class Job:
             self._strategy,
             self._memory,
             () if sampler.branch is None else sampler.branch.tokens,
+            self._scored,
         )
         return self._model.start_fill(task)
 

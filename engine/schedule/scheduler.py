@@ -41,11 +41,12 @@ GPU_CACHE_SHARE = 3
 _OUT_OF_MEMORY = "OutOfMemoryError"
 """Torch's error for a GPU, which no module here imports."""
 ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 64, 4096
-"""A long context is read in pieces of this many tokens, so that other holes get their steps in between. On a CPU each
+"""A batch reads at most so many tokens of contexts, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
 tokens at once take about as long as two denoising steps, in eight pieces four times that."""
 
-
+SHARED_WITH_FILLS = 4
+"""A batch with passes of fills reads this part of it."""
 CROWDED_TOKENS = 16
 """While more fills wait than fit into a batch, a new one gets at most so many tokens: the first ones help most."""
 CALM_S = 20.0
@@ -90,6 +91,7 @@ class Scheduler:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting = FillQueue()
         self._active: list[ScheduledTicket] = []
+        self._reader: ScheduledTicket | None = None
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
@@ -232,18 +234,34 @@ class Scheduler:
 
     def _step(self, tickets: list[ScheduledTicket]) -> list[ScheduledTicket]:
         """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""
+        jobs = {ticket: job for ticket in tickets if (job := self._begun(ticket)) is not None}
+        reading = [ticket for ticket, job in jobs.items() if job.unread]
+        # Who reads reads on; then who has least to read, and of equals the newest, whose answer is wanted for longest.
+        reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
+        self._reader = reading[0] if reading else None
+        room = self._encode_rows if len(reading) == len(jobs) else self._encode_rows // SHARED_WITH_FILLS
         batch: list[Entry] = []
-        for ticket in tickets:
+        for ticket in [*(ticket for ticket in jobs if ticket not in reading), *reading]:
+            unread = jobs[ticket].unread
+            if unread and not room:
+                continue
             try:
-                if ticket.job is None:
-                    most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
-                    ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories, most)
-                passes = ticket.job.passes(self._encode_rows)
-                batch += [Entry(ticket, index, run) for index, run in enumerate(passes)]
+                batch += [Entry(ticket, index, run) for index, run in enumerate(jobs[ticket].passes(room))]
             except Exception as error:
                 ticket.error = error
+            room -= min(unread, room)
         self._run(batch)
         return [ticket for ticket in tickets if self._is_over(ticket)]
+
+    def _begun(self, ticket: ScheduledTicket) -> Job | None:
+        """Return a ticket's job, begun now if it has none; None if it can't be begun."""
+        if ticket.job is None and ticket.error is None:
+            most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
+            try:
+                ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories, most)
+            except Exception as error:
+                ticket.error = error
+        return ticket.job
 
     def _is_over(self, ticket: ScheduledTicket) -> bool:
         """Return whether a ticket's job is done or has failed."""
@@ -302,7 +320,8 @@ class Scheduler:
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
         self._say_if_too_slow(ticket.fill, filled)
-        show_progress(ticket, job)
+        if job.stepped:
+            show_progress(ticket, job)
         ticket.result.set_result(filled)
 
     def _say_if_too_slow(self, fill: Fill, filled: Filled) -> None:

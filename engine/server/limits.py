@@ -24,6 +24,7 @@ _MAX_CHARACTERS = {
     "language": _MAX_LANGUAGE,
     "workspace": _MAX_PATH,
     "scope": _MAX_PATH,
+    "scored": 1000,
 }
 MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000

@@ -1,4 +1,4 @@
-"""A batch of training sequences: streams, each followed by its branches and canvases."""
+"""A batch of training sequences: streams, each followed by its canvases."""
 
 import attrs
 import torch
@@ -7,14 +7,14 @@ from torch import Tensor
 
 @attrs.define
 class Batch:
-    """B sequences of T stream rows, each followed by S side rows: those of branches, then R of canvases.
+    """B sequences of T stream rows, each followed by R rows of canvases.
 
     A target of weight 0 does not count.
 
-    tokens, positions, targets: int64 [B, T + S]
-    weights: float32 [B, T + S]
-    owners: int64 [B, S], the number of the branch or canvas that a row belongs to
-    anchors: int64 [B, S], the stream position of the anchor of a row's branch or canvas
+    tokens, positions, targets: int64 [B, T + R]
+    weights: float32 [B, T + R]
+    owners: int64 [B, R], the number of the canvas that a row belongs to
+    anchors: int64 [B, R], the stream position of the anchor of a row's canvas
     masked: float32 [B, R], the share of a row's canvas that is masked
     middles: int64 [B], the positions of <middle>
     agreeing: bool [B, vocabulary], the tokens that the row at <middle> may have; none where no word is begun
@@ -36,18 +36,13 @@ class Batch:
         return self.tokens.shape[1] - self.owners.shape[1]
 
     @property
-    def first_canvas(self) -> int:
-        """T and the rows of branches: where the rows of canvases begin."""
-        return self.tokens.shape[1] - self.masked.shape[1]
-
-    @property
     def is_begun(self) -> Tensor:
         """Whether a word is begun at the hole, bool [B]; then begun.begun_losses counts for the row at <middle>."""
         return self.agreeing.any(1)
 
     @property
     def is_begun_row(self) -> Tensor:
-        """The rows that are at <middle> behind a begun word, bool [B, T + S]."""
+        """The rows that are at <middle> behind a begun word, bool [B, T + R]."""
         rows = torch.arange(self.tokens.shape[1], device=self.tokens.device)
         return (rows == self.middles[:, None]) & self.is_begun[:, None]
 

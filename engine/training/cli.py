@@ -25,6 +25,7 @@ from engine.training.config import Config, load_config
 from engine.training.convert import converted, counted, fetch_parent, read_parent
 from engine.training.export import export_checkpoint
 from engine.training.memory import train_mixing
+from engine.training.sudoku import measure_sudoku, train_sudoku
 from engine.training.tokenizer import SPECIALS, tokenizer_of
 from engine.training.train import train
 
@@ -203,6 +204,24 @@ def train_memory(
             f"right {each.right:.3f}"
         )
     typer.echo(f"calibration error {report.calibration_error:.4f}, first choice right {report.right:.3f}")
+
+
+@app.command("sudoku")
+def sudoku(
+    work: Annotated[Path, typer.Option("--work", help="Where the checkpoint goes.")] = Path("runs/sudoku"),
+    target: Annotated[
+        Path | None, typer.Option(help="Where to write the weights; by default into WORK.", show_default=False)
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Plan the whole training for this many minutes; a run continues.")
+    ] = 50,
+    puzzles: Annotated[int, typer.Option(min=1, help="Puzzles for the figures at the end.")] = 500,
+) -> None:
+    """Train the Sudoku network of `midspan play` from nothing, on one core, and measure it: docs/play.md."""
+    target = target or work / "sudoku.safetensors"
+    train_sudoku(work, target, minutes)
+    for line in measure_sudoku(target, puzzles):
+        typer.echo(line)
 
 
 @app.command("tokens")

@@ -1,4 +1,4 @@
-"""Lays out holes as batches: each stream as the engine lays it out, with branches and canvases after anchors in it."""
+"""Lays out holes as batches: each stream as the engine lays it out, with canvases after anchors in it."""
 
 import random
 from collections.abc import Sequence
@@ -10,16 +10,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.corpus.holes import TrainingHole, as_edited
-from engine.models.embedded.layout import Limits, LineEncoder, SpecialTokens, lay_out
-from engine.models.embedded.token_healing import CompatibleTokens, unfinished
+from engine.models.embedded.layout import CompatibleTokens, Limits, LineEncoder, SpecialTokens, lay_out, unfinished
 from engine.models.stock.token_bytes import TokenBytes
 from engine.training.batch import Batch
-from engine.training.branches import Branch, Brancher
 from engine.training.config import Config
 
 Numbers = NDArray[np.int64]
-_NOBODY = -1_000
-"""The owner of side rows that are padding. Branches count from -1 down, canvases from 0 up."""
 LINE_BYTES = 300_000_000
 """Memory for lines that were tokenized: most of a training sequence was seen before."""
 
@@ -27,15 +23,13 @@ LINE_BYTES = 300_000_000
 @attrs.frozen
 class Stream:
     """A hole's stream of T tokens. `weight` float32 [T] is above 0 for each target that counts. `anchors` are the
-    positions that a canvas may follow outside the middle, `middle` is that of <middle>. `agreeing`: see Batch. The
-    anchors of `branches` count from the first of `anchors`."""
+    positions that a canvas may follow outside the middle, `middle` is that of <middle>. `agreeing`: see Batch."""
 
     tokens: list[int]
     weight: NDArray[np.float32]
     anchors: slice
     middle: int
     agreeing: list[int]
-    branches: list[Branch] = attrs.field(factory=list)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -48,44 +42,29 @@ class Collator:
         self._config, self._special_tokens = config, special_tokens
         token_bytes = TokenBytes(tokenizer)
         self._tokenizer, self.encode = tokenizer, LineEncoder(tokenizer, token_bytes, LINE_BYTES)
-        self._brancher = Brancher(config.holes, tokenizer, special_tokens, self.encode)
         self._compatible = CompatibleTokens(token_bytes.bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._vocabulary = tokenizer.get_vocab_size()
 
     def batch(self, streams: Sequence[Stream], rows: int) -> Batch:
-        """Return streams with their branches, and with `rows` canvas rows each, as a batch, on the CPU."""
+        """Return streams, with `rows` canvas rows each, as a batch, on the CPU."""
         length = max(map(len, streams))
-        branched = max(sum(len(branch.tokens) for branch in stream.branches) for stream in streams)
-        count, whole, side = len(streams), length + branched + rows, branched + rows
+        count, whole = len(streams), length + rows
         tokens = np.full((count, whole), self._special_tokens.pad)
         positions = np.tile(np.arange(whole), (count, 1))
         targets = np.full((count, whole), self._special_tokens.pad)
         weights, masked = np.zeros((count, whole), np.float32), np.ones((count, rows), np.float32)
-        owners, anchors = np.zeros((count, side), np.int64), np.zeros((count, side), np.int64)
-        owners[:, :branched] = _NOBODY
+        owners, anchors = np.zeros((count, rows), np.int64), np.zeros((count, rows), np.int64)
         agreeing = np.zeros((count, self._vocabulary), bool)
         for row, stream in enumerate(streams):
             end = len(stream)
             tokens[row, :end], targets[row, : end - 1] = stream.tokens, stream.tokens[1:]
             weights[row, : end - 1] = stream.weight[1:]
             agreeing[row, stream.agreeing] = True
-            at = length
-            for number, branch in enumerate(stream.branches, 1):
-                size, anchor = len(branch.tokens), stream.anchors.start + branch.anchor
-                own = row, slice(at, at + size)
-                tokens[own], positions[own] = branch.tokens, np.arange(anchor + 1, anchor + 1 + size)
-                targets[row, at : at + size - 1] = branch.tokens[1:]
-                weights[row, at + branch.middle : at + branch.stop - 1] = 1
-                owners[row, at - length : at - length + size], anchors[row, at - length : at - length + size] = (
-                    -number,
-                    anchor,
-                )
-                at += size
             if rows:
-                own = row, slice(length + branched, None)
+                own = row, slice(length, None)
                 canvas = tokens[own], positions[own], targets[own], weights[own]
-                self._write_canvases(stream, *canvas, owners[row, branched:], anchors[row, branched:], masked[row])
+                self._write_canvases(stream, *canvas, owners[row], anchors[row], masked[row])
         middles = np.array([stream.middle for stream in streams])
         arrays = tokens, positions, targets, weights, owners, anchors, masked, middles, agreeing
         return Batch(*(torch.from_numpy(array) for array in arrays))
@@ -113,8 +92,7 @@ class Collator:
         agreeing = self._compatible.of(typed.encode()) if typed else []
         if middle and middle[0] not in agreeing:
             agreeing = []
-        branches = self._brancher.draw(laid.tokens[laid.near], rng)
-        return Stream(tokens, weight, laid.near, len(laid.tokens), agreeing, branches)
+        return Stream(tokens, weight, laid.near, len(laid.tokens), agreeing)
 
     def _limits(self, most: int) -> Limits:
         """Return limits of a stream; where near and far part is drawn, so that the engine may choose it."""

@@ -34,17 +34,12 @@ class Corpus:
 
 @attrs.frozen
 class Holes:
-    """Sizes in tokens; `weights` are the odds of each kind of hole, the other numbers are probabilities.
-
-    `branch_rows` of a sequence are those of further holes, of kinds with the odds `branch_weights`.
-    """
+    """Sizes in tokens; `weights` are the odds of each kind of hole, the other numbers are probabilities."""
 
     suffix_tokens: int
     middle_tokens: int
     stream_tokens: dict[str, float]
     weights: dict[str, float]
-    branch_rows: int
-    branch_weights: dict[str, float]
     no_suffix: float
     no_path: float
     unfinished: float

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from engine.models.embedded.card import FAMILY, Card, config_of
+from engine.models.embedded.model import FAMILY, Card, config_of
 from engine.models.embedded.network import Network
 from engine.models.embedded.weights import SCALE, quantize_int4, quantize_int8
 from engine.models.stock.token_bytes import load_tokenizer

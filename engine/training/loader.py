@@ -42,7 +42,7 @@ def batches(config: Config, work: Path, split: corpus.Split, seed: int) -> Itera
         drawn.sort(key=len)
         parts: list[list[Stream]] = []
         while drawn:
-            count = max(1, rows // (len(drawn[-1]) + config.holes.branch_rows + canvas))
+            count = max(1, rows // (len(drawn[-1]) + canvas))
             parts.append(drawn[-count:])
             del drawn[-count:]
         rng.shuffle(parts)

@@ -14,7 +14,7 @@ from engine.corpus.languages import File
 from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
-from engine.fill.predictions import NEVER, Predictions
+from engine.fill.sampler import NEVER, Predictions
 from engine.memory.followers import RUN_LENGTHS
 from engine.memory.mixing_network import FEATURES, HIDDEN, MixingNetwork
 from engine.memory.mixture import Mixture

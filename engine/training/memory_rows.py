@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.corpus.languages import MARKUP, File
-from engine.fill.predictions import NEVER, keep_only
+from engine.fill.sampler import NEVER, keep_only
 from engine.fill.stream import StreamPass
 from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS
 from engine.memory.index import RunIndex
@@ -26,9 +26,8 @@ from engine.memory.row_memory import (
     RowFollowers,
     followers_of_rows,
 )
-from engine.models.embedded.layout import Limits, LineEncoder, lay_out
+from engine.models.embedded.layout import Limits, LineEncoder, lay_out, unfinished
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.token_healing import unfinished
 from engine.models.stock.token_bytes import TokenBytes
 
 HOLES_A_FILE = 4

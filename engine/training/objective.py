@@ -1,10 +1,8 @@
-"""The objective: next-token loss over the stream and its branches, and masked-diffusion loss over many short canvases,
-in one forward.
+"""The objective: next-token loss over the stream, and masked-diffusion loss over many short canvases, in one forward.
 
 Both predict the NEXT position: the row of position p, known token or mask, predicts the token at p + 1 (shifted logits,
 which Dream and DiffuCoder keep from their left-to-right parents). A canvas follows an anchor, a token of the stream
 (<middle> for the hole's own canvas). It sees the stream up to the anchor and all of itself; the stream never sees it.
-A branch is another hole, at a cursor further up: it sees the stream up to its anchor, and itself from left to right.
 The anchor's own row predicts the canvas's first position, exactly as left to right would, so that position is always
 masked. One set of weights learns to read, to write left to right, and to denoise.
 """
@@ -16,7 +14,18 @@ from torch.nn import functional as F
 
 from engine.models.embedded.network import Attend, Network
 from engine.training.batch import Batch
-from engine.training.begun import begun_losses
+
+
+def begun_losses(network: Network, rows: Tensor, batch: Batch) -> Tensor:
+    """Return the cross entropies [n] of the rows at <middle> of the sequences where a word is begun.
+
+    rows: [B, T + R, width], of the trunk.
+    """
+    begun = torch.nonzero(batch.is_begun)[:, 0]
+    middles = batch.middles[begun]
+    logits = network.logits(rows[begun, middles]).masked_fill(~batch.agreeing[begun], -torch.inf)
+    return F.cross_entropy(logits, batch.targets[begun, middles], reduction="none")
+
 
 _LEAST = 1e-6
 
@@ -25,7 +34,7 @@ _LEAST = 1e-6
 class Losses:
     """Mean cross entropies in nats; `total` is what descends.
 
-    Of the holes' middles (branches too), of the code above, of fully masked canvases, and of the other canvases.
+    Of the holes' middles, of the code above, of fully masked canvases, and of the other canvases.
     """
 
     total: Tensor
@@ -43,18 +52,14 @@ MEANS = ("middle", "above", "full", "partial")
 
 
 def visible(batch: Batch) -> Tensor:
-    """Return which rows see which, bool [B, 1, T + S, T + S]."""
+    """Return which rows see which, bool [B, 1, T + R, T + R]."""
     length, device = batch.stream_rows, batch.tokens.device
     rows, side = batch.tokens.shape[1], batch.owners.shape[1]
-    branched = batch.first_canvas - length
     seen = torch.zeros(len(batch.tokens), rows, rows, dtype=torch.bool, device=device)
     seen[:, :length, :length] = torch.ones(length, length, dtype=torch.bool, device=device).tril()
     if side:
         seen[:, length:, :length] = torch.arange(length, device=device) <= batch.anchors[..., None]
         seen[:, length:, length:] = batch.owners[:, :, None] == batch.owners[:, None, :]
-        seen[:, length:, length:][:, :branched, :branched] &= torch.ones(
-            branched, branched, dtype=torch.bool, device=device
-        ).tril()
     return seen[:, None]
 
 
@@ -73,7 +78,7 @@ def attention(batch: Batch, dtype: torch.dtype) -> Attend:
 
 
 def forward(network: Network, batch: Batch) -> Tensor:
-    """Return trunk rows [B, T + S, width]."""
+    """Return trunk rows [B, T + R, width]."""
     return network.trunk(batch.tokens, batch.positions, attention(batch, torch.bfloat16))
 
 
@@ -86,7 +91,7 @@ def losses(network: Network, batch: Batch, distilled: float, canvas_weight: floa
     """
     rows = forward(network, batch)
     has_target, number = batch.weights > 0, torch.arange(batch.tokens.shape[1], device=rows.device)
-    is_read = number < batch.first_canvas
+    is_read = number < batch.stream_rows
     of_stream = has_target & is_read & ~batch.is_begun_row
     weights = batch.weights[of_stream]
     each = F.cross_entropy(network.logits(rows[of_stream]), batch.targets[of_stream], reduction="none")
@@ -103,7 +108,7 @@ def losses(network: Network, batch: Batch, distilled: float, canvas_weight: floa
     plain, taught = _canvas_losses(network, rows, batch, sequence, row, distilled)
     canvas_weights = batch.weights[sequence, row]
     canvas = (taught * canvas_weights).sum() / canvas_weights.sum().clamp(min=_LEAST)
-    full = batch.masked[sequence, row - batch.first_canvas] == 1
+    full = batch.masked[sequence, row - batch.stream_rows] == 1
     means = _mean(middle), _mean(above), _mean(plain[full]), _mean(plain[~full])
     return Losses(stream + canvas_weight * canvas, *means)
 

@@ -8,12 +8,38 @@ import attrs
 import torch
 
 from engine.models.embedded.network import Network
-from engine.training import loss_plot, objective
+from engine.training import objective
 from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, PARENT, PLATEAU, Progress, load_network, restore, save
 from engine.training.config import Config, Optimizer
 from engine.training.loader import batches
+
+
+def draw_losses(metrics: Path, target: Path) -> bool:
+    """Draw a run's held-out losses over its stream tokens; return False if there is nothing to draw."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [row for row in map(json.loads, metrics.read_text().splitlines()) if "held_out" in row]
+    if not rows:
+        return False
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+    tokens = [row["stream_tokens"] / 1e6 for row in rows]
+    for name in rows[-1]["held_out"]:
+        axes.plot(tokens, [row["held_out"].get(name) for row in rows], marker=".", label=name)
+    axes.set_xlabel("stream tokens, millions")
+    axes.set_ylabel("held-out cross entropy, nats a token")
+    figure.legend(loc="outside right upper")
+    axes.grid(alpha=0.3)
+    figure.savefig(target, dpi=120)
+    plt.close(figure)
+    return True
+
 
 NOTED = 10
 """Steps between two lines of progress."""
@@ -52,8 +78,7 @@ class Run:
             self.progress = restore(work / NEWEST, self.network, self.optimizer)
         seed = config.optimizer.seed + 1009 * self.progress.step
         self.batches = batches(config, work, "train", seed)
-        alone = attrs.evolve(config, holes=attrs.evolve(config.holes, branch_rows=0))
-        held_out = batches(alone, work, "held-out", 7)
+        held_out = batches(config, work, "held-out", 7)
         self._held_out = [next(held_out) for _ in range(HELD_OUT)]
         self._sums, self._noted = [0.0] * len(objective.MEANS), (0, time.monotonic(), self.progress.stream_tokens)
 
@@ -72,7 +97,7 @@ class Run:
         self.progress.step += 1
         self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
         self.progress.canvas_rows += batch.masked.numel()
-        self.progress.middle_tokens += int((batch.weights[:, : batch.first_canvas] == 1).sum())
+        self.progress.middle_tokens += int((batch.weights[:, : batch.stream_rows] == 1).sum())
 
     def _losses(self, batch: Batch, done: float) -> objective.Losses:
         numbers = self.config.objective
@@ -105,7 +130,7 @@ class Run:
         print(f"held out: {levels}", flush=True)
         self._log({**attrs.asdict(self.progress), "held_out": levels})
         try:
-            loss_plot.draw(self.work / "metrics.jsonl", self.work / "loss.png")
+            draw_losses(self.work / "metrics.jsonl", self.work / "loss.png")
         except Exception as error:  # a plot is no reason to end a run
             print(f"no plot: {type(error).__name__}: {error}", flush=True)
 

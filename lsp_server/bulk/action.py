@@ -1,6 +1,6 @@
 """What a code action of Midspan is: offered at once, computed only when the user chooses it.
 
-A new action is a class with these members in a file of its own, and one line in actions.py.
+A new action is a class with these members in a file of its own, and one line in requests/edit_features.py.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Project(Protocol):
 
 
 class Cancelled(Exception):
-    """The user cancelled the work. Work.report raises it."""
+    """The user cancelled the work. Work.report raises it in the work's threads; its task is cancelled."""
 
 
 class Work(Protocol):
@@ -46,10 +46,6 @@ class Work(Protocol):
 
     def report(self, message: str, percentage: int | None = None) -> None:
         """Show how far the work is. Raises Cancelled once the user has cancelled it."""
-        ...
-
-    def check(self) -> None:
-        """Raise Cancelled once the user has cancelled the work."""
         ...
 
 
@@ -107,6 +103,6 @@ class Action(Protocol):
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return what the action would change there.
 
-        Raises NotApplied with one line if it cannot be done, and Cancelled.
+        Raises NotApplied with one line if it cannot be done. Its task is cancelled when the user cancels the work.
         """
         ...

@@ -1,14 +1,18 @@
-"""What an action would change: the files with their places, before anyone has chosen among them."""
+"""What an action would change, before anyone has chosen: the files with their places, as a client shows them."""
 
 from collections.abc import Callable, Collection, Sequence
-from pathlib import PurePath
 
 import attrs
+from lsprotocol import types
 
 from engine.errors import MidspanError
-from lsp_server.bulk.blocks import Block, blocks_of
-from lsp_server.documents.store import Snapshot
-from lsp_server.refactor.file_edit import FileEdit, TextEdit
+from lsp_server.documents.source import Source
+from lsp_server.documents.store import Snapshot, position_in
+from lsp_server.refactor.file_edit import Block, FileEdit, TextEdit, blocks_of
+from lsp_server.refactor.search import Found
+from lsp_server.wire import BulkEdit, BulkOmission, BulkPlace
+
+_KEPT = 2
 
 
 class NotApplied(MidspanError):
@@ -21,8 +25,7 @@ class NotApplied(MidspanError):
 class DraftFile:
     """The edits of one file. `path` is what the user sees; `full` is the real path, "" for what is no file.
 
-    `reason` holds for each of its places, unless `reasons` has one for each block. `doubtful` has the numbers of the
-    blocks that are to be asked about.
+    `blocks` are the places to choose from, or those that were chosen; `following` change with them.
     """
 
     uri: str
@@ -31,42 +34,47 @@ class DraftFile:
     edit: FileEdit
     blocks: tuple[Block, ...]
     following: tuple[Block, ...] = ()
-    reason: str = ""
-    doubtful: frozenset[int] = frozenset()
-    reasons: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, snapshot: Snapshot, path: str, edit: FileEdit, reason: str) -> "DraftFile":
         """Return the draft of an edit of this version of a document, none of whose places is doubtful."""
-        blocks, following = blocks_of(snapshot.source, edit) if edit.edits else ([], [])
-        return cls(snapshot.uri, path, snapshot.full, edit, tuple(blocks), tuple(following), reason)
+        blocks, following = (_explained(some, reason) for some in blocks_of(snapshot.text, edit))
+        return cls(snapshot.uri, path, snapshot.full, edit, blocks, following)
 
-    def reason_of(self, number: int) -> str:
-        """Return the reason of a block."""
-        return self.reasons[number] if self.reasons else self.reason
+    @classmethod
+    def found(cls, uri: str, path: str, found: Found, reason: str) -> "DraftFile":
+        """Return the draft of what a search found. In a file with syntax errors every place is doubtful."""
+        if found.edit.has_errors:
+            reason += "; this file has syntax errors"
+        elif found.edit.unknown:
+            reason += f"; nothing here defines {', '.join(f'`{name}`' for name in found.edit.unknown)}"
+        is_doubtful = found.edit.has_errors or bool(found.edit.unknown)
+        full = found.target.full if found.target.folder else ""
+        blocks = _explained(found.blocks, reason, is_doubtful)
+        return cls(uri, path, full, found.edit, blocks, _explained(found.following, reason))
 
     @property
-    def name(self) -> str:
-        """The file's name, for the user."""
-        return PurePath(self.path).name or self.uri
+    def edits_chosen(self) -> set[TextEdit]:
+        """The edits of the blocks, and of what follows them."""
+        return {edit for block in (*self.blocks, *self.following) for edit in block.edits}
 
 
-Narrow = Callable[[DraftFile, str, Sequence[Block]], FileEdit]
+Narrow = Callable[[DraftFile, str], FileEdit]
 
 
-def only_chosen(file: DraftFile, text: str, blocks: Sequence[Block]) -> FileEdit:
-    """Return the edit of some blocks of a file, where each stands alone, and what follows them."""
-    chosen: Collection[TextEdit] = [edit for block in (*blocks, *file.following) for edit in block.edits]
-    edits = tuple(sorted(chosen, key=lambda edit: (edit.start, edit.end)))
-    return attrs.evolve(file.edit, edits=edits, places=tuple(span for block in blocks for span in block.spans))
+def only_chosen(file: DraftFile, text: str) -> FileEdit:
+    """Return the edit of the blocks of a file, where each stands alone, and what follows them."""
+    edits = sorted(file.edits_chosen, key=lambda one: (one.start, one.end))
+    places = tuple(span for block in file.blocks for span in block.spans)
+    return attrs.evolve(file.edit, edits=tuple(edits), places=places)
 
 
 @attrs.frozen
 class Draft:
-    """What an action would change. `rule` is the edit as code, "" if a model wrote it.
+    """What an action would change. `rule` is the edit as code, "" if a model wrote it. Places have ids, counted from 0.
 
     `reached` has a line for each cap that ended the search. With `exclusive` the places are answers to choose one of,
-    each in a DraftFile of its own. `narrow` returns the edit of some places of a file, given its text.
+    each in a DraftFile of its own. `narrow` returns the edit of the blocks of a file, given its text.
     """
 
     title: str
@@ -85,3 +93,66 @@ class Draft:
     def left_out(self) -> int:
         """The number of places that were left out."""
         return sum(len(file.edit.left_out) for file in self.files)
+
+    @property
+    def sure(self) -> set[int]:
+        """The ids of the places that nobody needs to be asked about."""
+        return {number for number, block in enumerate(self._blocks) if not block.doubtful}
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for file in self.files for block in file.blocks]
+
+    def chosen(self, ids: Collection[int]) -> list[DraftFile]:
+        """Return the files with the places of these ids only. An id that there is not is ignored."""
+        chosen: list[DraftFile] = []
+        first = 0
+        for file in self.files:
+            blocks = tuple(block for number, block in enumerate(file.blocks, first) if number in ids)
+            first += len(file.blocks)
+            if blocks and not (chosen and self.exclusive):
+                chosen.append(attrs.evolve(file, blocks=blocks))
+        return chosen
+
+    def shown(self, number: int, encoding: types.PositionEncodingKind | str) -> BulkEdit:
+        """Return what a client shows of the draft with this number."""
+        owned = [(file, block) for file in self.files for block in file.blocks]
+        places = [_place(index, *one, encoding) for index, one in enumerate(owned)]
+        following = [_place(-1, file, block, encoding) for file in self.files for block in file.following]
+        left_out = [
+            BulkOmission(file.uri, file.path, one.span.line, one.reason)
+            for file in self.files
+            for one in file.edit.left_out
+        ]
+        return BulkEdit(number, self.title, self.rule, places, left_out, list(self.reached), self.exclusive, following)
+
+
+class Drafts:
+    """The last drafts that clients were shown, by number."""
+
+    def __init__(self) -> None:
+        self._drafts: dict[int, Draft] = {}
+        self._last = 0
+
+    def keep(self, draft: Draft) -> int:
+        """Return the number of a draft, and forget the oldest one."""
+        self._last += 1
+        self._drafts[self._last] = draft
+        self._drafts.pop(self._last - _KEPT, None)
+        return self._last
+
+    def get(self, number: int) -> Draft | None:
+        """Return a draft; None if it is forgotten."""
+        return self._drafts.get(number)
+
+
+def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) -> tuple[Block, ...]:
+    return tuple(attrs.evolve(block, reason=reason, doubtful=is_doubtful) for block in blocks)
+
+
+def _place(number: int, file: DraftFile, block: Block, encoding: types.PositionEncodingKind | str) -> BulkPlace:
+    source = Source.of(block.before)
+    corners = [position_in(source, offset - block.line_start, encoding) for offset in (block.start, block.end)]
+    start, end = (types.Position(block.line + one.line, one.character) for one in corners)
+    selected = types.Range(start, end)
+    return BulkPlace(number, file.uri, file.path, selected, block.before, block.after, block.reason, block.doubtful)

@@ -1,22 +1,22 @@
 """The actions that fill slots: stubs, missing annotations, missing docstrings."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePath
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import PurePath
 
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import MenuItem, Project, Selection, Work
-from lsp_server.bulk.blocks import Block, blocks_of
+from lsp_server.bulk.action import Cancelled, MenuItem, Project, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk.engine_work import Counter, filler_of, until_cancelled
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.bulk.refill import filler_of
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.file_edit import Omission, counted
-from lsp_server.refactor.generated import is_generated
-from lsp_server.refactor.search import Target
+from lsp_server.refactor.file_edit import Block, Omission, blocks_of, counted
+from lsp_server.refactor.search import Target, is_generated
 from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
@@ -87,13 +87,19 @@ class FillSlots:
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
-        """Return the filled slots. Raises NotApplied and Cancelled, and MidspanError if the engine fails."""
+        """Return the filled slots. Raises NotApplied, and MidspanError if the engine fails."""
         settings = self._project.configuration.settings
         todo = await self._todo(selection, scope, work)
         total = sum(len(one.slots) for one in todo)
-        counter = Counter(work, f"{_NOUNS[self.name]}s", total)
+        numbers = itertools.count(1)
+
+        def count() -> None:
+            done = next(numbers)
+            with suppress(Cancelled):  # the fills are cancelled with their task
+                work.report(f"{done} of {total} {_NOUNS[self.name]}s", 100 * done // max(total, 1))
+
         filler, why = await self._filler(todo)
-        files = await until_cancelled(work, gathered([self._fill(one, filler, counter, why) for one in todo]))
+        files = await gathered([self._fill(one, filler, count, why) for one in todo])
         places = sum(len(file.blocks) for file in files)
         if not places:
             raise NotApplied(_nothing(files, self.name))
@@ -142,11 +148,10 @@ class FillSlots:
         text = target.text if target.text is not None else read_text(target.folder, target.path)
         if text is None or is_generated(text):
             return None
-        full = str(Path(target.folder, target.path))
+        full = target.full
         snapshot = closed_snapshot(full, text)
         slots = in_style(snapshot, find_slots(snapshot, self.name), self.name)
-        uri, path = files.uri(target.folder, target.path), files.shown_path(target.folder, target.path)
-        return _Work(snapshot, slots, uri, path, full) if slots else None
+        return _Work(snapshot, slots, files.uri(target), files.shown_path(target), full) if slots else None
 
     async def _slots(self, snapshot: Snapshot) -> Sequence[Slot]:
         last = self._last
@@ -173,38 +178,33 @@ class FillSlots:
             return "the engine is not running" if self.name == "docstrings" else None
         return why_unable(self.name, client.welcome.model)
 
-    async def _fill(self, one: _Work, filler: Filler | None, counter: Counter, why: str) -> DraftFile:
-        edit = await fill_slots(one.snapshot, one.slots, filler, counter.add, why)
+    async def _fill(self, one: _Work, filler: Filler | None, count: Callable[[], None], why: str) -> DraftFile:
+        edit = await fill_slots(one.snapshot, one.slots, filler, count, why)
         return await asyncio.to_thread(_drafted, one, edit)
 
 
 def _drafted(one: _Work, edit: SlotEdit) -> DraftFile:
     """Return the draft of a file. Places that share lines are chosen together, so only the sure ones of them stay."""
-    source = one.snapshot.source
-    blocks, _ = blocks_of(source, edit.file_edit(with_doubtful=True))
+    text = one.snapshot.text
     doubtful = {place.span for place in edit.places if place.doubtful}
-    aside = {
-        span
-        for block in blocks
-        for span in block.spans
-        if span in doubtful and any(other not in doubtful for other in block.spans)
-    }
-    left_out = [*edit.left_out, *(Omission(span, _ASIDE) for span in sorted(aside, key=lambda span: span.start))]
+    shared = [block.spans for block in blocks_of(text, edit.file_edit(with_doubtful=True))[0]]
+    aside = {span for spans in shared for span in spans if span in doubtful and not doubtful.issuperset(spans)}
+    left_out = [*edit.left_out, *(Omission(span, _ASIDE) for span in aside)]
     kept = attrs.evolve(
         edit,
         places=tuple(place for place in edit.places if place.span not in aside),
         left_out=tuple(sorted(left_out, key=lambda omission: omission.span.start)),
     )
     final = kept.file_edit(with_doubtful=True)
-    blocks, _ = blocks_of(source, final) if final.edits else ([], [])
-    reasons = tuple(_reason(block, kept) for block in blocks)
-    numbers = frozenset(number for number, block in enumerate(blocks) if doubtful.intersection(block.spans))
-    return DraftFile(one.uri, one.path, one.full, final, tuple(blocks), doubtful=numbers, reasons=reasons)
+    blocks = tuple(
+        attrs.evolve(block, reason=_reason(block, kept), doubtful=not doubtful.isdisjoint(block.spans))
+        for block in blocks_of(text, final)[0]
+    )
+    return DraftFile(one.uri, one.path, one.full, final, blocks)
 
 
 def _reason(block: Block, edit: SlotEdit) -> str:
-    reasons: Iterator[str] = (place.reason for place in edit.places if place.span in block.spans)
-    return "; ".join(dict.fromkeys(reasons))
+    return "; ".join(dict.fromkeys(place.reason for place in edit.places if place.span in block.spans))
 
 
 def _nothing(files: Sequence[DraftFile], kind: SlotKind) -> str:
@@ -214,9 +214,3 @@ def _nothing(files: Sequence[DraftFile], kind: SlotKind) -> str:
         return "there is no stub to fill" if kind == "stubs" else f"no {_NOUNS[kind]} is missing"
     more = f", and {len(left_out) - 1} more left out" if len(left_out) > 1 else ""
     return f"nothing was filled in; {left_out[0].reason}{more}"
-
-
-def slot_actions(project: Project) -> list[FillSlots]:
-    """Return the actions for all kinds of slots."""
-    kinds: tuple[SlotKind, ...] = ("stubs", "annotations", "docstrings")
-    return [FillSlots(project, kind) for kind in kinds]

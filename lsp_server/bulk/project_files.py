@@ -9,10 +9,9 @@ import attrs
 from lsp_server.documents.store import OpenDocument, Snapshot
 from lsp_server.refactor.search import Target
 from lsp_server.settings import Settings
-from lsp_server.workspace.files import learnable_files
+from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.memory import Folders
 from lsp_server.workspace.reading import is_learnable
-from lsp_server.workspace.rules import Rules
 
 
 @attrs.frozen
@@ -59,12 +58,11 @@ class ProjectFiles:
                     targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
         return list(targets.values())
 
-    def uri(self, folder: str, path: str) -> str:
+    def uri(self, target: Target) -> str:
         """Return the URI of a file, as the editor writes it if it is open."""
-        full = Path(folder, path)
-        document = self.open.at(str(full))
-        return document.uri if document is not None else full.as_uri()
+        document = self.open.at(target.full)
+        return document.uri if document is not None else Path(target.full).as_uri()
 
-    def shown_path(self, folder: str, path: str) -> str:
+    def shown_path(self, target: Target) -> str:
         """Return the path of a file for the user: from its folder, with the folder's name if there are several."""
-        return path if len(self.folders.workspaces) < 2 else f"{Path(folder).name}/{path}"
+        return target.path if len(self.folders.workspaces) < 2 else f"{Path(target.folder).name}/{target.path}"

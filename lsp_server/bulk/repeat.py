@@ -1,25 +1,22 @@
 """The action "Repeat this edit": the newest edit of a document, made in all places where it fits."""
 
 import asyncio
-import functools
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import attrs
 
 from lsp_server.bulk.action import MenuItem, Project, Selection, Work
-from lsp_server.bulk.blocks import Block
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk.found_file import FoundFile, found_files
-from lsp_server.bulk.known_rules import KnownRule, KnownRules
 from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.bulk.recent_rule import KnownRule, RecentRule
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.search import Caps, Progress, search_elsewhere
+from lsp_server.refactor.search import Caps, Found, Progress, search
 from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.25
@@ -31,7 +28,7 @@ class Repeat:
     """Repeats the newest edit of a document in the file, or in the workspace."""
 
     _project: Project
-    _rules: KnownRules
+    _rules: RecentRule
     name: ActionName = "repeat"
     kind: str = "refactor.rewrite.midspan.repeat"
     by_model: bool = False
@@ -42,7 +39,7 @@ class Repeat:
         known = await self._rules.find(selection.snapshot, _PATIENCE_S)
         if known is None or not _is_at(selection, known):
             return []
-        places = len(known.file.blocks)
+        places = len(known.found.blocks)
         offers: list[MenuItem] = []
         if places:
             offers.append(MenuItem("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
@@ -56,34 +53,24 @@ class Repeat:
         known = await self._rules.find(snapshot) or await self._rules.find_former(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
-        progress = Progress(1)
-        drafts: list[DraftFile] = []
-        current = _drafted(known.file, snapshot.uri, PurePath(snapshot.path).name, known.reason)
+        reached: Sequence[str] = ()
+        drafts = [DraftFile.found(snapshot.uri, PurePath(snapshot.path).name, known.found, known.reason)]
         if scope == "workspace":
-            files = ProjectFiles(
-                self._project.memory.folders,
-                await asyncio.to_thread(OpenFiles.of, self._project.documents.all()),
-                self._project.configuration.settings,
-            )
-            found, progress = await asyncio.to_thread(_search, known.rules, files, snapshot, work)
+            opened = await asyncio.to_thread(OpenFiles.of, self._project.documents.all())
+            files = ProjectFiles(self._project.memory.folders, opened, self._project.configuration.settings)
+            found, reached = await _search(known.rules, files, snapshot, work)
             for one in found:
-                if files.uri(one.folder, one.path) == snapshot.uri:
-                    # The search does not know what the user did in this document.
-                    current = _drafted(
-                        attrs.evolve(known.file, folder=one.folder, path=one.path),
-                        snapshot.uri,
-                        files.shown_path(one.folder, one.path),
-                        known.reason,
-                    )
-                else:
-                    uri, path = files.uri(one.folder, one.path), files.shown_path(one.folder, one.path)
-                    drafts.append(_drafted(one, uri, path, known.reason))
-        drafts.insert(0, current)
+                uri, path = files.uri(one.target), files.shown_path(one.target)
+                if uri != snapshot.uri:
+                    drafts.append(DraftFile.found(uri, path, one, known.reason))
+                else:  # the search does not know what the user did in this document
+                    here = attrs.evolve(known.found, target=one.target)
+                    drafts[0] = DraftFile.found(uri, path, here, known.reason)
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
         narrow = Narrowing(known.rules, snapshot.uri, snapshot.language).narrow
-        return Draft(title, known.name, tuple(drafts), tuple(progress.reached), narrow=narrow)
+        return Draft(title, known.name, tuple(drafts), tuple(reached), narrow=narrow)
 
 
 @attrs.frozen
@@ -94,9 +81,9 @@ class Narrowing:
     uri: str
     language: Language
 
-    def narrow(self, file: DraftFile, text: str, blocks: Sequence[Block]) -> FileEdit:
-        """Return the edit of some places. The imports follow what is chosen."""
-        spans = {span for block in blocks for span in block.spans}
+    def narrow(self, file: DraftFile, text: str) -> FileEdit:
+        """Return the edit of the blocks of a file. The imports follow what is chosen."""
+        spans = {span for block in file.blocks for span in block.spans}
         language = self.language if file.uri == self.uri else language_for("", file.path)
         edit = rewrite(self.rules, file.edit.path, text, language, spans)
         if set(edit.places) != spans:
@@ -105,38 +92,21 @@ class Narrowing:
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
-    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.file.blocks]
+    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.found.blocks]
     return selection.touches(known.lines, *blocks)
 
 
-def _search(rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work) -> tuple[list[FoundFile], Progress]:
-    last = Progress(0)
-
+async def _search(
+    rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work
+) -> tuple[list[Found], Sequence[str]]:
     def report(progress: Progress) -> None:
-        nonlocal last
-        work.check()
-        if progress.searched > last.searched:
-            done = f"{progress.searched:,} of {counted(progress.files, 'file')}"
-            percentage = 100 * progress.searched // max(progress.files, 1)
-            work.report(f"{done}, {counted(progress.places, 'place')}", percentage)
-        last = attrs.evolve(progress)
+        done = f"{progress.searched:,} of {counted(progress.files, 'file')}"
+        percentage = 100 * progress.searched // max(progress.files, 1)
+        work.report(f"{done}, {counted(progress.places, 'place')}", percentage)
 
     work.report("listing the files")
-    targets = files.targets(snapshot)
-    work.check()
+    targets = await asyncio.to_thread(files.targets, snapshot)
     settings = files.settings
     caps = Caps(settings.refactor_max_files, settings.refactor_max_places, settings.refactor_max_seconds)
-    found = list(search_elsewhere(functools.partial(found_files, rules), targets, caps, report))
-    return sorted(found, key=lambda one: (one.folder, one.path)), last
-
-
-def _drafted(found: FoundFile, uri: str, path: str, reason: str) -> DraftFile:
-    """Return the draft of a file. In one with syntax errors every place is doubtful."""
-    doubtful: frozenset[int] = frozenset()
-    if found.edit.has_errors:
-        reason, doubtful = f"{reason}; this file has syntax errors", frozenset(range(len(found.blocks)))
-    elif found.edit.unknown:
-        names = ", ".join(f"`{name}`" for name in found.edit.unknown)
-        reason, doubtful = f"{reason}; nothing here defines {names}", frozenset(range(len(found.blocks)))
-    full = str(Path(found.folder, found.path)) if found.folder else ""
-    return DraftFile(uri, path, full, found.edit, found.blocks, found.following, reason, doubtful)
+    found, progress = await search([rules], targets, caps, report, few=0)
+    return found, progress.reached

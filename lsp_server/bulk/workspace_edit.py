@@ -1,16 +1,76 @@
-"""Edits as LSP has them: one WorkspaceEdit, in the form that the editor understands."""
+"""The chosen places as one WorkspaceEdit, in the form that the editor understands, for the files as they are now."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 from lsprotocol import types
 
-from lsp_server.bulk.current_files import Ready
-from lsp_server.documents.store import position_in
-from lsp_server.refactor.file_edit import TextEdit
+from lsp_server.bulk.draft import DraftFile, Narrow, NotApplied
+from lsp_server.bulk.project_files import OpenFiles
+from lsp_server.documents.source import Source
+from lsp_server.documents.store import OpenDocument, position_in
+from lsp_server.exclusion import MAX_DOCUMENT_BYTES
+from lsp_server.refactor.file_edit import TextEdit, digest_of
+from lsp_server.refactor.save import BOM, is_read_only
+from lsp_server.workspace.reading import read_real
 
 _SURE = "midspan"
 _DOUBTFUL = "midspan.doubtful"
+
+
+@attrs.frozen
+class Ready:
+    """Edits that fit the text of a file as it is now. `version` is None for a file that is not open.
+
+    `doubtful` has those to be asked about.
+    """
+
+    uri: str
+    version: int | None
+    source: Source
+    edits: tuple[TextEdit, ...]
+    doubtful: frozenset[TextEdit] = frozenset()
+
+
+def ready(chosen: Sequence[DraftFile], narrow: Narrow, documents: Sequence[OpenDocument]) -> list[Ready]:
+    """Return the edits of the blocks of all files. Reads the disk, so call it in a thread.
+
+    Raises NotApplied, with one line about the first file that is not what it was.
+    """
+    files = OpenFiles.of(documents)
+    by_uri = {document.uri: document for document in documents}
+    return [_ready(file, narrow, by_uri.get(file.uri) or files.at(file.full)) for file in chosen]
+
+
+def _ready(file: DraftFile, narrow: Narrow, document: OpenDocument | None) -> Ready:
+    uri, version, full = file.uri, None, file.full
+    if document is not None:
+        uri, version, full = document.uri, document.version, document.full
+    text = document.text if document is not None else _read(file)
+    # The editor will say how it saves a document without a file.
+    if full and is_read_only(Path(full)):
+        raise NotApplied(f"{file.path} is read-only; make it writable, or leave its places out")
+    if digest_of(text) != file.edit.digest:
+        raise NotApplied(f"{file.path} has changed since its places were found; run the action again")
+    edit = file.edit if file.edits_chosen == set(file.edit.edits) else narrow(file, text)
+    doubtful = frozenset(one for block in file.blocks if block.doubtful for one in block.edits)
+    return Ready(uri, version, Source.of(text), edit.edits, doubtful)
+
+
+def _read(file: DraftFile) -> str:
+    if not file.full:
+        raise NotApplied(f"{file.path} was closed; open it and run the action again")
+    try:
+        data = read_real(file.full, MAX_DOCUMENT_BYTES)
+    except FileNotFoundError:
+        raise NotApplied(f"{file.path} was deleted; run the action again") from None
+    except OSError as error:
+        raise NotApplied(f"{file.path} cannot be read ({error.strerror}); run the action again") from error
+    try:
+        return data.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError:
+        raise NotApplied(f"{file.path} is not UTF-8 any more; convert it and run the action again") from None
 
 
 @attrs.frozen

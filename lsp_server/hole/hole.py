@@ -5,8 +5,7 @@ from typing import Literal
 import attrs
 import tree_sitter
 
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Extent, ModelInfo
+from engine.protocol.messages import Extent, ModelInfo, left_edge
 from lsp_server.documents.source import Source, normalize_newlines
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language, balance
@@ -128,7 +127,9 @@ def _extent(snapshot: Snapshot, offset: int, before: str, after: str) -> tuple[E
     if body is None:
         return "lines", "statement", before
     tab = snapshot.language.indent_width
-    deeper = len(before.expandtabs(tab)) > len(body.header.expandtabs(tab))
+    # Fewer spaces than the body needs are on their way there, where the header shows how wide a step is.
+    is_short = bool(body.header) and body.indent.startswith(before)
+    deeper = not is_short and len(before.expandtabs(tab)) > len(body.header.expandtabs(tab))
     return "lines", "body", before if deeper else body.indent
 
 

@@ -1,6 +1,7 @@
 """Whether a parsed file may have a place, found without a look at all of its nodes; and what looks like a place."""
 
 import functools
+import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
 
@@ -8,14 +9,17 @@ import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.conversion import SAME_KIND
-from lsp_server.refactor.grammar import is_access_kind, is_arguments_kind, is_call_kind
+from lsp_server.refactor.grammar import (
+    BINDERS,
+    SELF,
+    is_access,
+    is_arguments,
+    is_binding_kind,
+    is_call,
+)
 from lsp_server.refactor.matching import Match, match_at, matches
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
-from lsp_server.refactor.syntax import Syntax, node_of
-from lsp_server.refactor.targets import spread_pattern
-from lsp_server.refactor.variables import SELF
-from lsp_server.refactor.weight import weight
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, weight
+from lsp_server.refactor.syntax import SAME_KIND, Syntax, node_of
 
 _NOT_BOUND = "its value is not bound as in the example"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -67,16 +71,18 @@ def near_patterns(rule: Rule) -> tuple[Near, ...]:
     if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.level < 0:
         top = inner
         found.append(Near(top, "it is a part of an expression here, and the edit is a statement"))
-    arguments = _with_any_arguments(top)
+    arguments = _with_any_arguments(top, itertools.count())
     if arguments != top:
         found.append(Near(arguments, "its arguments are others than in the example"))
     receivers = _with_any_receiver(arguments, _values(rule), rule)
     if receivers != arguments:
-        others = "its receiver is another one" if arguments is top else "its receiver or its arguments are others"
+        others = "its receiver is another one" if arguments == top else "its receiver or its arguments are others"
         found.append(Near(receivers, f"{others} than in the example"))
-    value = spread_pattern(rule)
+    value = _spread_pattern(rule)
     if value is not None:
-        found.append(Near(_with_any_receiver(_with_any_arguments(value), _values(rule), rule), _NOT_BOUND))
+        found.append(
+            Near(_with_any_receiver(_with_any_arguments(value, itertools.count()), _values(rule), rule), _NOT_BOUND)
+        )
     members = _with_any_member(top, rule)
     if members != top:
         found.append(Near(members, "its member is another one than in the example"))
@@ -115,6 +121,18 @@ def in_macros(rule: Rule, syntax: Syntax) -> Iterator[tuple[int, int]]:
                 yield part[0].start, part[-1].end
 
 
+@functools.cache
+def other_syntax(rule: Rule) -> re.Pattern[bytes] | None:
+    """Return what finds a rule's qualified name in text, whatever its syntax is there; None for other patterns."""
+    first = rule.pattern[0]
+    texts = [item.text for item in items(rule.pattern) if isinstance(item, Leaf)]
+    is_name = len(rule.pattern) == 1 and isinstance(first, Branch) and is_access(first)
+    if not is_name or len(texts) != sum(1 for _ in items(rule.pattern)) or sum(map(str.isidentifier, texts)) < 2:
+        return None
+    words = r"\s*".join(map(re.escape, texts))
+    return re.compile(rf"(?<![\w$])(?<!\w\.)(?<!\w::)(?<!\w->)(?<!\w\\)(?<!\?\.){words}(?!\w)".encode())
+
+
 def _longest_run(pattern: Sequence[Pattern]) -> list[str]:
     """Return the longest run of tokens of a pattern that is the same in each place."""
     runs: list[list[str]] = [[]]
@@ -126,7 +144,7 @@ def _longest_run(pattern: Sequence[Pattern]) -> list[str]:
     return max(runs, key=lambda run: (sum(text.isidentifier() for text in run), len(run)))
 
 
-def _with_any_arguments(pattern: Branch) -> Branch:
+def _with_any_arguments(pattern: Branch, numbers: Iterator[int]) -> Branch:
     """Return a pattern whose calls may have any arguments, where the example says nothing of which ones."""
     children: list[Pattern] = []
     parts = [child for child in pattern.children if not _takes_arguments(pattern, child)]
@@ -136,11 +154,11 @@ def _with_any_arguments(pattern: Branch) -> Branch:
             children.append(child)
         elif _takes_arguments(pattern, child) and not _says_arguments(child, names):
             brackets = [one for one in child.children if isinstance(one, Leaf) and not one.named]
-            children.append(attrs.evolve(child, children=(*brackets[:1], Rest("near"), *brackets[1:])))
+            anything = Rest(f"near {next(numbers)}")
+            children.append(attrs.evolve(child, children=(*brackets[:1], anything, *brackets[1:])))
         else:
-            children.append(_with_any_arguments(child))
-    built = attrs.evolve(pattern, children=tuple(children))
-    return _numbered(built) if built != pattern else pattern
+            children.append(_with_any_arguments(child, numbers))
+    return attrs.evolve(pattern, children=tuple(children))
 
 
 def _takes_arguments(owner: Branch, child: Pattern) -> bool:
@@ -148,20 +166,7 @@ def _takes_arguments(owner: Branch, child: Pattern) -> bool:
         return False
     if owner.kind == "annotation":
         return child.kind.endswith("argument_list")
-    return is_arguments_kind(child.kind) and is_call_kind(owner.kind)
-
-
-def _numbered(pattern: Branch, names: Iterator[int] | None = None) -> Branch:
-    """Give each Rest for any arguments a name of its own."""
-    numbers = iter(range(1_000)) if names is None else names
-    children: list[Pattern] = []
-    for child in pattern.children:
-        if isinstance(child, Branch):
-            child = _numbered(child, numbers)
-        elif isinstance(child, Rest) and child.name.startswith("near"):
-            child = Rest(f"near {next(numbers)}")
-        children.append(child)
-    return attrs.evolve(pattern, children=tuple(children))
+    return is_arguments(child) and is_call(owner)
 
 
 def _says_arguments(arguments: Branch, callee: set[str]) -> bool:
@@ -191,7 +196,7 @@ def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> 
             children[index] = _with_any_receiver(child, values, rule)
     first = children[0]
     members = [item.text for item in items(children[1:]) if isinstance(item, Leaf) and item.named]
-    is_method = is_access_kind(pattern.kind) or is_call_kind(pattern.kind)
+    is_method = is_access(pattern) or is_call(pattern)
     is_value = isinstance(first, Leaf) and first.text in values
     is_value = is_value or (isinstance(first, Branch) and first.kind == "variable_name")  # PHP's $x has two tokens
     if is_method and is_value and members and members[0] not in stays:
@@ -203,6 +208,28 @@ def _with_any_member(pattern: Branch, rule: Rule) -> Branch:
     """Return a pattern of a member access that may have any member, if the edit keeps it."""
     last = pattern.children[-1]
     stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and item.named}
-    if not is_access_kind(pattern.kind) or not isinstance(last, Leaf) or last.text not in stays:
+    if not is_access(pattern) or not isinstance(last, Leaf) or last.text not in stays:
         return pattern
     return attrs.evolve(pattern, children=(*pattern.children[:-1], Hole("near member", frozenset({last.kind}))))
+
+
+def _spread_pattern(rule: Rule) -> Branch | None:
+    """Return the value that a rule takes more out of, as a pattern; None if it is no such rule, or a plain value."""
+    waiting: list[Pattern] = list(rule.pattern) if rule.spreads else []
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, Branch):
+            continue
+        binder = next((at for at, part in enumerate(one.children) if _is_binder(part)), 0)
+        if binder and is_binding_kind(one.kind):
+            is_first = one.kind == "as_pattern"
+            value = next((part for part in one.children[0 if is_first else binder :] if isinstance(part, Branch)), None)
+            while value is not None and value.kind == "expression_list" and len(value.children) == 1:
+                value = value.children[0] if isinstance(value.children[0], Branch) else None
+            return value
+        waiting.extend(one.children)
+    return None
+
+
+def _is_binder(pattern: Pattern) -> bool:
+    return isinstance(pattern, Leaf) and not pattern.named and pattern.text in BINDERS

@@ -1,14 +1,12 @@
 """Why a place that fits a pattern must not be edited."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Binding, Scopes
-from lsp_server.refactor.grammar import argument_name, is_named_element
-from lsp_server.refactor.imports import origin, same_origin
-from lsp_server.refactor.matching import Match, matches
-from lsp_server.refactor.node import Node
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Binding, Scopes, needs_declaration, origin, same_origin
+from lsp_server.refactor.grammar import POSTFIX, argument_name, is_fixed_name, is_name, is_named_element
+from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import (
     Branch,
     Hole,
@@ -22,11 +20,12 @@ from lsp_server.refactor.pattern import (
     as_pattern,
     items,
 )
-from lsp_server.refactor.precedence import POSTFIX
 from lsp_server.refactor.render import Place
-from lsp_server.refactor.surroundings import other_use, unmet
-from lsp_server.refactor.syntax import Syntax
-from lsp_server.refactor.targets import taken_target
+from lsp_server.refactor.surroundings import function_around, other_use, unmet
+from lsp_server.refactor.syntax import Node, Syntax
+
+_MUST_READ = frozenset({"go"})
+"""Languages that do not compile a function with a local variable that nothing reads."""
 
 
 def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> str | None:
@@ -51,7 +50,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _super_as_value(place)
         or _several_values(place)
         or _captured(place)
-        or taken_target(rule, node, scopes)
+        or _taken_target(rule, node, scopes)
         or unmet(rule.needs, node, rule.language)
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
@@ -70,12 +69,10 @@ def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
     text = name.text
-    if here.kind in ("parameter", "local") and name.binding == "fragment" and text in BROUGHT:
-        return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
-    if here.kind in ("parameter", "local") and name.binding in ("import", "unknown", "global"):
-        return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
-    if here.kind in ("parameter", "local") and name.binding == "fragment" and scopes.is_imported(text):
-        return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
+    if here.kind in ("parameter", "local"):
+        is_known = name.binding == "fragment" and (text in BROUGHT or scopes.is_imported(text))
+        if is_known or name.binding in ("import", "unknown", "global"):
+            return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
     if name.binding == "import":
         if here.kind == "global":
             return f"`{text}` is defined in this file"
@@ -119,38 +116,26 @@ def _missing_name(rule: Rule, node: Node, scopes: Scopes) -> str | None:
 
 
 def _argument_twice(place: Place) -> str | None:
-    for rest, names in _names_beside_rests(place.rule):
-        bound = place.match.variable(rest)
-        for node in bound.nodes if bound is not None else ():
-            name = _element_name(node)
-            if name in names:
-                return f"`{name}` is there already"
-    return None
-
-
-def _names_beside_rests(rule: Rule) -> Iterable[tuple[str, set[str]]]:
-    """Yield the Rests of the template with the named elements that the template has beside them."""
-    waiting: list[Pattern] = list(rule.template)
+    """Return a reason if a list of the edit has a named element beside a Rest that has such an element here."""
+    waiting: list[Pattern] = list(place.rule.template)
     while waiting:
         pattern = waiting.pop()
-        if isinstance(pattern, Branch):
-            waiting.extend(pattern.children)
-            names = {name for child in pattern.children if (name := _pattern_name(child))}
-            for child in pattern.children:
-                if isinstance(child, Rest) and names:
-                    yield child.name, names
+        children = pattern.children if isinstance(pattern, Branch) else ()
+        waiting.extend(children)
+        names = set(filter(None, map(_pattern_name, children)))
+        for child in children:
+            bound = place.match.variable(child.name) if isinstance(child, Rest) and names else None
+            for node in bound.nodes if bound is not None else ():
+                name = next(node.leaves()).text
+                if is_named_element(node) and name in names:
+                    return f"`{name}` is there already"
+    return None
 
 
 def _pattern_name(pattern: Pattern) -> str:
     named = ("keyword_argument", "jsx_attribute", "pair", "keyed_element", "named_argument")
-    if not isinstance(pattern, Branch) or pattern.kind not in named:
-        return ""
-    first = next(items((pattern,)), None)
+    first = next(items((pattern,)), None) if isinstance(pattern, Branch) and pattern.kind in named else None
     return first.text if isinstance(first, Leaf) else ""
-
-
-def _element_name(node: Node) -> str:
-    return next(node.leaves()).text if is_named_element(node) else ""
 
 
 def _more_arguments(place: Place) -> str | None:
@@ -230,13 +215,39 @@ class Done:
         """Return whether a place is a part of the template, and not of what a variable of it is."""
         if any(start <= match.start and match.end <= end for start, end in self.parts):
             return True
-        for done in self.matches:
-            if not (done.start <= match.start and match.end <= done.end):
-                continue
-            variable = any(
-                isinstance(bound.item, Hole | Rest) and bound.start <= match.start and match.end <= bound.end
-                for bound in done.bounds
-            )
-            if not variable:
-                return True
+        around = (done for done in self.matches if done.start <= match.start and match.end <= done.end)
+        return any(not any(_is_in_variable(match, bound) for bound in done.bounds) for done in around)
+
+
+def _is_in_variable(match: Match, bound: Bound) -> bool:
+    return isinstance(bound.item, Hole | Rest) and bound.start <= match.start and match.end <= bound.end
+
+
+def _taken_target(rule: Rule, node: Node, scopes: Scopes) -> str | None:
+    """Return a reason if a name that a place would bind besides is in use there, or would be read by nothing."""
+    if not rule.spreads:
+        return None
+    function = function_around(node)
+    around = function if function is not None else next(reversed([*node.ancestors()]), node)
+    for name in rule.unread:
+        if name != "_" and any(_is_used(rule, leaf, scopes, around) for leaf in around.leaves() if leaf.text == name):
+            return f"`{name}`, which the edit binds, is in use here"
+        if name != "_" and function is not None and rule.language in _MUST_READ:
+            return f"nothing here reads `{name}`, which the edit binds"
+    return None
+
+
+def _is_used(rule: Rule, leaf: Node, scopes: Scopes, around: Node) -> bool:
+    """Return whether a leaf is a name of a function, and not one of a function inside of it."""
+    if not is_name(leaf) or is_fixed_name(leaf) or _is_other_place(rule, leaf):
         return False
+    owner = scopes.owner(leaf.text, leaf)
+    return owner is None or owner is around or around not in owner.ancestors()
+
+
+def _is_other_place(rule: Rule, leaf: Node) -> bool:
+    """Return whether a name is bound by a place that has the edit: where no declaration is needed it may be again."""
+    template = as_pattern(rule.template[0])
+    if needs_declaration(rule.language) or not isinstance(template, Branch):
+        return False
+    return any(above.kind == template.kind and match_at(template, above) for above in leaf.ancestors())

@@ -1,33 +1,37 @@
 """`midspan refactor repeat`: learn an edit from examples, and make it everywhere else."""
 
+import asyncio
+import json
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import attrs
+import cattrs
 import typer
+from cattrs.gen import make_dict_unstructure_fn, override
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
 
 from engine.errors import MidspanError
-from engine.protocol.plain_text import plain
+from engine.protocol.messages import plain
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.file_edit import counted
-from lsp_server.refactor.git_examples import changed_files
+from lsp_server.refactor.example import Example, NoRule, changed_files
+from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, counted
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, rules_of_code, with_contexts
-from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.report import as_diff, as_json, omissions, shown, unknown_names, why_nothing
-from lsp_server.refactor.rewrite import fits_language
-from lsp_server.refactor.save import Change, NotSaved, save, undo_interrupted
-from lsp_server.refactor.search import Caps, Found, Target, search
-from lsp_server.refactor.search import Progress as SearchProgress
+from lsp_server.refactor.pattern import RuleSet, literals
+from lsp_server.refactor.rewrite import fits_language, may_fit
+from lsp_server.refactor.save import NotSaved, save, undo_interrupted
+from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
-from lsp_server.workspace.files import MAX_FILES, learnable_files
+from lsp_server.workspace.files import MAX_FILES, Rules, learnable_files
 from lsp_server.workspace.reading import read_text
-from lsp_server.workspace.rules import Rules
 
 FAILED = 1
 BAD_INPUT = 2
@@ -107,7 +111,7 @@ def repeat(
 
 def targets_of(paths: Iterable[Path]) -> list[Target]:
     """Return the files of paths that a user gave. Raises NoRule for a file that cannot be read."""
-    targets: dict[tuple[str, str], Target] = {}
+    targets: dict[str, Target] = {}
     for path in paths:
         full = os.path.realpath(path)
         if os.path.isdir(full):  # noqa: PTH112  pathlib's raises for a name that is too long
@@ -120,7 +124,7 @@ def targets_of(paths: Iterable[Path]) -> list[Target]:
             if read_text(folder, name) is None:
                 raise NoRule(f"{path} cannot be read as a UTF-8 text of at most 200 kB; name another file")
             found = [Target(folder, name)]
-        targets.update(((str(Path(one.folder, one.path)), ""), one) for one in found)
+        targets.update((one.full, one) for one in found)
     return list(targets.values())
 
 
@@ -208,32 +212,28 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
     return rules
 
 
-def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> tuple[list[Found], SearchProgress]:
+def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> tuple[list[Found], Progress]:
     columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
-    last = SearchProgress(len(targets))
-    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+    with Bar(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("", total=len(targets), places=0)
 
-        def report(progress: SearchProgress) -> None:
-            nonlocal last
-            last = progress
+        def report(progress: Progress) -> None:
             bar.update(task, completed=progress.searched, places=progress.places)
 
-        found = list(search(rules, targets, caps, report))
-    return sorted(found, key=lambda one: (one.target.folder, one.target.path)), last
+        return asyncio.run(search(rules, targets, caps, report))
 
 
 def save_all(found: Sequence[Found]) -> bool:
     """Write all files or none, and return whether they are written."""
     try:
-        save([Change(one.target.folder, one.target.path, one.edit) for one in found if one.edit.edits])
+        save([one for one in found if one.edit.edits])
     except NotSaved as error:
         typer.echo(plain(f"midspan: {error}; no file was changed"), err=True)
         return False
     return True
 
 
-def _summary(found: Sequence[Found], progress: SearchProgress, done: str) -> None:
+def _summary(found: Sequence[Found], progress: Progress, done: str) -> None:
     for line in omissions(found):
         typer.echo(line, err=True)
     for line in progress.reached:
@@ -248,3 +248,106 @@ def leave(error: MidspanError) -> NoReturn:
     """Say what is wrong with the input, and end."""
     typer.echo(plain(f"midspan: {error}"), err=True)
     raise typer.Exit(BAD_INPUT)
+
+
+@attrs.frozen
+class Result:
+    """The JSON of a search. Its names are camelCase there."""
+
+    files: list[FileEdit]
+    searched: int
+    places: int
+    left_out: int
+    reached: list[str]
+
+
+def as_diff(found: Sequence[Found]) -> str:
+    """Return the edits as a unified diff, each path as it is from here."""
+    parts: list[str] = []
+    for one in found:
+        text = read_text(one.target.folder, one.target.path)
+        if text is None or not one.edit.edits:
+            continue
+        path = shown_path(one)
+        old, new = _lines(text), _lines(one.edit.applied(text))
+        parts += unified_diff(old, new, f"a/{path}", f"b/{path}")
+    return "".join(parts)
+
+
+def shown(text: str) -> str:
+    """Return what a command prints of a text: the text into a file or a pipe, without control codes for a terminal."""
+    return plain(text) if sys.stdout.isatty() else text
+
+
+def as_json(found: Sequence[Found], progress: Progress) -> str:
+    """Return the edits as JSON."""
+    files = [attrs.evolve(one.edit, path=shown_path(one)) for one in found]
+    left_out = sum(len(one.edit.left_out) for one in found)
+    result = Result(files, progress.searched, progress.places, left_out, progress.reached)
+    return json.dumps(_converter().unstructure(result))
+
+
+def omissions(found: Sequence[Found]) -> Iterator[str]:
+    """Yield one line for each place that was left out."""
+    for one in found:
+        for omission in one.edit.left_out:
+            yield plain(f"{shown_path(one)}:{omission.span.line + 1}: left out: {omission.reason}")
+
+
+def unknown_names(found: Sequence[Found]) -> Iterator[str]:
+    """Yield a line for each name that the edits use, and that some of the files do not know."""
+    for name in sorted({name for one in found for name in one.edit.unknown}):
+        files = [one for one in found if name in one.edit.unknown]
+        places = sum(len(one.edit.places) for one in files)
+        where = ", ".join(map(shown_path, files[:3])) + (", ..." if len(files) > 3 else "")
+        yield (
+            f"the edit uses `{name}`, which nothing defines or imports in {where} ({counted(places, 'place')}); "
+            "import it in the example, and its import follows"
+        )
+
+
+def why_nothing(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[str]:
+    """Yield a line for each language: what was searched there, and why nothing was found."""
+    for one in rules:
+        files = [
+            target
+            for target in targets
+            if any(fits_language(rule, language_for("", target.path)) for rule in one.rules)
+        ]
+        texts = [text for target in files if (text := read_text(target.folder, target.path)) is not None]
+        alike = sum(may_fit(one.rules, text.encode("utf-8", "surrogatepass")) for text in texts)
+        if not files:
+            yield f"{one.language}: no file of this language was searched"
+        elif not alike:
+            words = " or ".join(dict.fromkeys(repr(text) for rule in one.rules for text in literals(rule.pattern)[:1]))
+            yield f"{one.language}: none of {counted(len(files), 'file')} has {words}"
+        else:
+            words = "has these words, but not this code" if alike == 1 else "have these words, but not this code"
+            yield f"{one.language}: {alike} of {counted(len(files), 'file')} {words}"
+
+
+def shown_path(found: Found) -> str:
+    """Return the path of a file from the current folder, with slashes; the full one if it is elsewhere."""
+    full = Path(found.target.full)
+    here = Path.cwd().resolve()
+    return (full.relative_to(here) if full.is_relative_to(here) else full).as_posix()
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines(keepends=True) if "\r" not in text else [f"{line}\n" for line in text.split("\n")[:-1]]
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n\\ No newline at end of file\n"
+    return lines
+
+
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter()
+    for cls in (Span, TextEdit, Omission, FileEdit, Result):
+        names = {field.name: override(rename=_camel_case(field.name)) for field in attrs.fields(cls)}
+        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **names))  # type: ignore[arg-type]
+    return converter
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

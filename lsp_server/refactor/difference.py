@@ -2,52 +2,61 @@
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import Literal
 
 import attrs
 
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, binds
 from lsp_server.refactor.grammar import (
-    is_arguments,
+    arguments_of,
+    binder_at,
+    callee_of,
     is_call,
+    is_callee,
     is_container,
     is_definition,
+    is_expression,
+    is_fixed_name,
     is_import,
+    is_list,
+    is_literal,
+    is_name,
+    is_named_element,
+    is_several,
+    is_string_content,
     is_unit,
+    level,
+    level_of_place,
 )
-from lsp_server.refactor.node import Node, same
-from lsp_server.refactor.syntax import Syntax
-from lsp_server.refactor.units import says_enough, without_parentheses
+from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
+
+Sort = Literal["structure", "value", "removal", "rename"]
 
 
 @attrs.frozen(eq=False)
 class Change:
-    """A run of sibling nodes before and after an edit. `header_only` leaves out a body that changed by itself."""
+    """A run of sibling nodes before and after an edit."""
 
     before: tuple[Node, ...]
     after: tuple[Node, ...]
 
 
 @attrs.define
-class _Found:
+class Difference:
+    """The changes of an example. `insertions` counts runs of statements that were only added: no place shows where."""
+
     changes: list[Change] = attrs.field(factory=list)
     insertions: int = 0
 
 
-@attrs.frozen
-class Difference:
-    """The changes of an example. `insertions` counts runs of statements that were only added: no place shows where."""
-
-    changes: tuple[Change, ...]
-    insertions: int
-
-
 def difference(before: Syntax, after: Syntax) -> Difference:
     """Return the smallest changed nodes of two texts. Changed imports are left out."""
-    found = _Found()
+    found = Difference()
     _compare(before.root, after.root, found)
-    return Difference(tuple(found.changes), found.insertions)
+    return found
 
 
-def _compare(before: Node, after: Node, found: _Found) -> None:
+def _compare(before: Node, after: Node, found: Difference) -> None:
     if same(before, after):
         return
     if before.kind == after.kind and is_container(before):
@@ -79,7 +88,7 @@ def _changed_children(before: Node, after: Node) -> list[tuple[Node, Node]] | No
     return [(first, second) for first, second in pairs if not same(first, second)]
 
 
-def _compare_runs(before: Node, after: Node, found: _Found) -> None:
+def _compare_runs(before: Node, after: Node, found: Difference) -> None:
     first = [child for child in before.children if not is_import(child)]
     second = [child for child in after.children if not is_import(child)]
     matcher = SequenceMatcher(None, [node.digest for node in first], [node.digest for node in second], autojunk=False)
@@ -102,20 +111,20 @@ def _are_versions(before: Node, after: Node) -> bool:
     return before.kind == after.kind or any(leaf.text in old for leaf in after.leaves() if leaf.named)
 
 
-def _split_run(old: list[Node], new: list[Node], found: _Found) -> None:
+def _split_run(old: list[Node], new: list[Node], found: Difference) -> None:
     """Pair the nodes of a definition with its new version; what remains is one change."""
     kinds = [node.kind for node in old], [node.kind for node in new]
-    if len(old) > 1 and any(map(is_definition, old)):
-        for tag, low, high, new_low, new_high in SequenceMatcher(None, *kinds, autojunk=False).get_opcodes():
-            if tag == "equal":
-                for one, other in zip(old[low:high], new[new_low:new_high], strict=True):
-                    _compare(one, other, found)
-            elif high > low:
-                found.changes.append(Change(tuple(old[low:high]), tuple(new[new_low:new_high])))
-            else:
-                found.insertions += 1
+    if len(old) < 2 or not any(map(is_definition, old)):
+        found.changes.append(Change(tuple(old), tuple(new)))
         return
-    found.changes.append(Change(tuple(old), tuple(new)))
+    for tag, low, high, new_low, new_high in SequenceMatcher(None, *kinds, autojunk=False).get_opcodes():
+        if tag == "equal":
+            for one, other in zip(old[low:high], new[new_low:new_high], strict=True):
+                _compare(one, other, found)
+        elif high > low:
+            found.changes.append(Change(tuple(old[low:high]), tuple(new[new_low:new_high])))
+        else:
+            found.insertions += 1
 
 
 def _moves_bodies(pairs: Sequence[tuple[Node, Node]]) -> bool:
@@ -143,20 +152,18 @@ def _is_each_apart(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]]
 
 
 def _holds_units(before: Node, after: Node) -> bool:
-    inside = _Found()
+    inside = Difference()
     if same(before, after):
         return True
     if before.kind != after.kind:
         return is_unit(before) and is_unit(after) and bool(before.children) and bool(after.children)
     _compare(before, after, inside)
-    return all(change.before and _is_within(change.before[0], before) for change in inside.changes)
+    return all(
+        change.before and before in (change.before[0], *change.before[0].ancestors()) for change in inside.changes
+    )
 
 
-def _is_within(node: Node, top: Node) -> bool:
-    return node is top or any(above is top for above in node.ancestors())
-
-
-def _add_without_bodies(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]], found: _Found) -> None:
+def _add_without_bodies(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]], found: Difference) -> None:
     """Add a change of a node's header, and the changes in its body by themselves."""
     bodies = [(first, second) for first, second in pairs if is_container(first) and first.kind == second.kind]
     rest = [pair for pair in pairs if pair not in bodies]
@@ -171,12 +178,12 @@ def _add_without_bodies(before: Node, after: Node, pairs: Sequence[tuple[Node, N
         _add(before, after, found)
 
 
-def _without_inner(before: Node, after: Node, found: _Found) -> Node:
+def _without_inner(before: Node, after: Node, found: Difference) -> Node:
     """Add the changes inside of the arguments of a call by themselves, if arguments of the call changed too.
 
     Returns the call as it is with its inner changes made.
     """
-    lists = [next((child for child in call.children if is_arguments(child)), None) for call in (before, after)]
+    lists = [arguments_of(call) for call in (before, after)]
     old, new = lists
     if old is None or new is None or len(old.children) == len(new.children):
         return before
@@ -217,7 +224,7 @@ def _at(node: Node, place: Node) -> Node:
     return copy
 
 
-def _add(before: Node, after: Node, found: _Found) -> None:
+def _add(before: Node, after: Node, found: Difference) -> None:
     """Add a change of the nearest nodes that say enough for a rule."""
     before, after = without_parentheses(before, after)
     while not says_enough(before, after):
@@ -232,3 +239,104 @@ def _add(before: Node, after: Node, found: _Found) -> None:
     change = Change((before,), (after,))
     if not any(other.before == change.before for other in found.changes):
         found.changes.append(change)
+
+
+def says_enough(before: Node, after: Node) -> bool:
+    """Return whether an edit can be of these nodes alone."""
+    if not is_unit(before) or not _may_follow(before, after) or _is_plain_list(before):
+        return False
+    if before.parent is not None and before.parent.kind == "reference_type" and before.kind != after.kind:
+        return False  # a slice is no type by itself
+    if before.kind == "predefined_type" and before.children:
+        return False  # `any` is everywhere: what has this type says which one is meant
+    if is_several(after) and before.parent is not None and before in before.parent.children[: binder_at(before.parent)]:
+        return False  # what the value is decides whether more can be taken out of it
+    if "assignment" in after.kind and "assignment" not in before.kind:
+        return False  # in an argument an assignment would be a keyword argument
+    if before.parent is not None and before.parent.kind == "jsx_expression":
+        # Of the value of an attribute that the edit puts something around, the attribute says which values it means.
+        return not any(same(node, before) for node in after.walk())
+    # A type that the edit only adds to says nothing of which types it means: its parameter does.
+    leaves = list(before.leaves())
+    return not (_is_type(before) and len(leaves) == 1 and any(same(leaf, leaves[0]) for leaf in after.leaves()))
+
+
+def _is_type(node: Node) -> bool:
+    return node.field == "type" or node.kind in ("type", "type_annotation") or node.kind.endswith("_type")
+
+
+def _may_follow(before: Node, after: Node) -> bool:
+    """Return whether a node can take the place of another: a leaf can, a part of a list cannot."""
+    return before.kind == after.kind or is_unit(after) or is_expression(after)
+
+
+def _is_plain_list(node: Node) -> bool:
+    return is_list(node) and node.kind != "jsx_opening_element"
+
+
+def without_parentheses(before: Node, after: Node) -> tuple[Node, Node]:
+    """Return the node after the edit without parentheses that only its place needs."""
+    while after.kind == "parenthesized_expression" and before.kind != after.kind:
+        inner = next(iter(after.parts), None)
+        if inner is None or level(inner) >= level_of_place(after):
+            break
+        after = inner
+    return before, after
+
+
+def sort_of(change: Change, scopes: Scopes) -> Sort:
+    """Return the sort of a change. `scopes` are those of the text before it.
+
+    A "value" is a literal or an operand in the same place; a "rename" gives a name that the file binds another name. A
+    callee, a member, a keyword or something imported that changes is "structure": so an API changes. What the language
+    itself brings does not change, so more arguments of it are values, unless they have names.
+    """
+    if not change.after:
+        return "removal"
+    if _is_call_of_builtin(change, scopes):
+        return "value"
+    old = [leaf for node in change.before for leaf in node.leaves()]
+    new = [leaf for node in change.after for leaf in node.leaves()]
+    if len(old) != len(new) or any(one.field != other.field for one, other in zip(old, new, strict=True)):
+        return "structure"
+    pairs = [pair for pair in zip(old, new, strict=True) if leaf_text(pair[0]) != leaf_text(pair[1])]
+    if sorted(leaf_text(one) for one, _ in pairs) == sorted(leaf_text(other) for _, other in pairs):
+        return "structure"  # arguments that changed places
+    if all(_is_bound(one, scopes) and is_name(other) for one, other in pairs):
+        return "rename"
+    return "value" if all(_is_value(one, scopes) and _is_value(other, scopes) for one, other in pairs) else "structure"
+
+
+def _is_call_of_builtin(change: Change, scopes: Scopes) -> bool:
+    """Return whether a change gives more arguments to a function that the language brings, none of them by name."""
+    if len(change.before) != 1 or len(change.after) != 1:
+        return False
+    names = [callee_of(node) for node in (*change.before, *change.after)]
+    old, new = names
+    if old is None or new is None or old.text != new.text or old.text not in BROUGHT:
+        return False
+    named = [sum(map(is_named_element, node.walk())) for node in (*change.before, *change.after)]
+    more = change.after[0].size > change.before[0].size
+    return more and named[0] == named[1] and scopes.binding(old.text, old) == UNKNOWN
+
+
+def _is_value(leaf: Node, scopes: Scopes) -> bool:
+    if is_literal(leaf) or is_string_content(leaf):
+        return True
+    if not is_name(leaf) or leaf.kind != "identifier" or is_fixed_name(leaf) or is_callee(leaf):
+        return False
+    return not scopes.is_imported(leaf.text)
+
+
+def _is_bound(leaf: Node, scopes: Scopes) -> bool:
+    """Return whether a leaf is a name that the file binds, and no callee, member or keyword."""
+    if not is_name(leaf) or leaf.parent is None:
+        return False
+    if leaf.field == "name" and is_definition(leaf.parent):
+        return True
+    if is_fixed_name(leaf) or is_callee(leaf):
+        return False
+    *_, top = leaf.ancestors()
+    if binds(leaf, top):
+        return True
+    return scopes.binding(leaf.text, leaf).kind in ("parameter", "local", "global")

@@ -1,9 +1,22 @@
-"""The edits of one file, and what was left out of them."""
+"""The edits of one file: applied, undone, taken place by place, or shown as blocks of whole lines to choose from."""
 
+import bisect
 import hashlib
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
 
 import attrs
+
+from lsp_server.documents.source import Source
+from lsp_server.languages.language import Language
+from lsp_server.languages.parsing import errors
+from lsp_server.refactor.syntax import PARSE_SECONDS
+
+_Place = TypeVar("_Place")
+Step = Literal["same", "taken", "undone", "other"]
+_MOST_LINES = 12
+"""A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
 
 
 @attrs.frozen
@@ -88,3 +101,277 @@ def digest_of(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: "1 place", "2 places"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def is_sound(text: str, language: Language, most: int) -> bool:
+    """Return whether a text can be parsed in time, with at most so many syntax errors."""
+    tree = language.parse(text.encode("utf-8", "surrogatepass"), None, PARSE_SECONDS)
+    return tree is not None and len(errors(tree.root_node)) <= most
+
+
+def sound_parts(places: Sequence[_Place], are_sound: Callable[[Sequence[_Place]], bool]) -> list[Sequence[_Place]]:
+    """Return the parts of a list that are sound, each alone: together they may not be so.
+
+    Halves are tried: a parse for each place would take long.
+    """
+    if not places:
+        return []
+    if are_sound(places):
+        return [places]
+    middle = len(places) // 2
+    if not middle:
+        return []
+    return sound_parts(places[:middle], are_sound) + sound_parts(places[middle:], are_sound)
+
+
+@attrs.frozen
+class Replacement:
+    """`text` takes the place of the characters from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+    def moved(self, characters: int) -> "Replacement":
+        """Return the same replacement in a text that grew before it."""
+        return attrs.evolve(self, start=self.start + characters, end=self.end + characters)
+
+    @property
+    def growth(self) -> int:
+        return len(self.text) - (self.end - self.start)
+
+    def applied(self, text: str) -> str:
+        """Return the text after it."""
+        return text[: self.start] + self.text + text[self.end :]
+
+
+@attrs.frozen
+class Places:
+    """One replacement for each outermost place, and those of imports, each in the order of the file."""
+
+    places: tuple[Replacement, ...]
+    imports: tuple[Replacement, ...]
+
+
+def by_place(edit: FileEdit, text: str) -> Places:
+    """Return the edits of a file by place. A place inside of another one belongs to it."""
+    spans: list[Span] = []
+    for span in sorted(edit.places, key=lambda one: (one.start, -one.end)):
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+    places: list[Replacement] = []
+    left: list[TextEdit] = []
+    edits = deque(edit.edits)
+    for span in spans:
+        while edits and edits[0].end < span.start:
+            left.append(edits.popleft())
+        own: list[TextEdit] = []
+        while edits and edits[0].start <= span.end:
+            own.append(edits.popleft())
+        if own:
+            start, end = own[0].start, own[-1].end
+            places.append(Replacement(start, end, edited(text, own, start, end)))
+    return Places(tuple(places), tuple(Replacement(one.start, one.end, one.text) for one in (*left, *edits)))
+
+
+class Ranged(Protocol):
+    """What lies between two offsets."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+_Item = TypeVar("_Item", bound=Ranged)
+
+
+@attrs.define
+class Ranges(Generic[_Item]):
+    """Items by their start. None is longer than `longest`, so what begins earlier than that cannot reach a range."""
+
+    items: list[_Item] = attrs.field(factory=list)
+    longest: int = 0
+
+    def add(self, item: _Item) -> None:
+        """Keep an item, after those with the same start."""
+        bisect.insort_right(self.items, item, key=_start)
+        self.longest = max(self.longest, item.end - item.start)
+
+    def touching(self, start: int, end: int) -> list[_Item]:
+        """Return the items that share an offset with a range, or end or begin at its ends, by their start."""
+        first = bisect.bisect_left(self.items, start - self.longest, key=_start)
+        last = bisect.bisect_right(self.items, end, key=_start)
+        return [item for item in self.items[first:last] if item.end >= start]
+
+
+def _start(item: Ranged) -> int:
+    return item.start
+
+
+@attrs.define
+class PendingFile:
+    """The places of `text` that are left. `before` is the text before the last one was taken, "" if none was."""
+
+    text: str
+    before: str
+    _places: list[Replacement]
+    _imports: list[Replacement]
+
+    @classmethod
+    def of(cls, text: str, places: Places) -> "PendingFile":
+        return cls(text, "", list(places.places), list(places.imports))
+
+    @property
+    def count(self) -> int:
+        """How many places are left. Imports follow the last place, and are not counted."""
+        return len(self._places)
+
+    def follow(self, text: str) -> Step:
+        """Take the place whose edit makes the text that one. "undone": the last place that was taken is there again."""
+        if text == self.text:
+            return "same"
+        for one in (*self._places, *self._imports):
+            if len(self.text) + one.growth == len(text) and one.applied(self.text) == text:
+                self._places = _without(self._places, one)
+                self._imports = _without(self._imports, one)
+                self.before, self.text = self.text, text
+                return "taken"
+        return "undone" if text == self.before else "other"
+
+    def nearest(self, offset: int) -> Replacement | None:
+        """Return the first place at or after an offset, else the first of the file, else an import."""
+        below = next((one for one in self._places if one.end >= offset), None)
+        return below or next(iter((*self._places, *self._imports)), None)
+
+
+def _without(replacements: Sequence[Replacement], taken: Replacement) -> list[Replacement]:
+    """Return the others as they are after one was taken."""
+    return [one.moved(taken.growth) if one.start >= taken.end else one for one in replacements if one is not taken]
+
+
+@attrs.frozen
+class Block:
+    """Places of a file that share lines, and so are chosen together. Offsets count characters of the text before.
+
+    `start` and `end` are the place, `line` its first line, which begins at `line_start`. `before` and `after` are
+    whole lines without the last line end. A block without spans follows the others, such as an import. `reason` says
+    why it is offered; what is `doubtful` is to be asked about.
+    """
+
+    spans: tuple[Span, ...]
+    edits: tuple[TextEdit, ...]
+    start: int
+    end: int
+    line: int
+    line_start: int
+    before: str
+    after: str
+    reason: str = ""
+    doubtful: bool = False
+
+
+@attrs.define
+class _Group:
+    """Spans and edits that belong together, and the lines that they take."""
+
+    spans: list[Span]
+    edits: list[TextEdit]
+    first: int
+    last: int
+
+
+def blocks_of(text: str, edit: FileEdit) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Return the blocks of the places of an edit of this text, and those that follow them."""
+    if not edit.edits:
+        return (), ()
+    source = Source.of(text)
+    groups, rest = _groups(source, edit)
+    following = [_Group([], [one], *_lines(source, one.start, one.end)) for one in rest]
+    blocks, others = (tuple(_block(source, group) for group in _merged(some)) for some in (groups, following))
+    return blocks, others
+
+
+def _groups(source: Source, edit: FileEdit) -> tuple[list[_Group], list[TextEdit]]:
+    """Return each span with its edits, and the edits outside of all spans."""
+    groups: dict[Span, _Group] = {}
+    rest: list[TextEdit] = []
+    spans = Ranges[Span]()
+    for place in edit.places:
+        spans.add(place)
+    for one in edit.edits:
+        owners = _owners(one, spans)
+        if not owners:
+            rest.append(one)
+            continue
+        lines = [_lines(source, one.start, one.end)]
+        for span in owners:
+            first, last = _lines(source, span.start, span.end)
+            if last - first < _MOST_LINES:
+                lines.append((first, last))
+        group = _Group(list(owners), [one], min(low for low, _ in lines), max(high for _, high in lines))
+        for span in owners:
+            if span in groups:
+                _join(group, groups[span])
+        for span in group.spans:
+            groups[span] = group
+    return list({id(group): group for group in groups.values()}.values()), rest
+
+
+def _owners(edit: TextEdit, spans: Ranges[Span]) -> list[Span]:
+    """Return the innermost span around an edit, and all spans inside of the edit.
+
+    What is inserted where a span begins or ends may be of the span around that one, so both are returned.
+    """
+    near = spans.touching(edit.start, edit.end)
+    around = [span for span in near if span.start <= edit.start and edit.end <= span.end]
+    inside = [span for span in near if edit.start <= span.start and span.end <= edit.end]
+    owners: list[Span] = []
+    for span in sorted(around, key=lambda span: span.end - span.start):
+        owners.append(span)
+        if edit.end > edit.start or span.start < edit.start < span.end:
+            break
+    return list(dict.fromkeys([*owners, *inside]))
+
+
+def _merged(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the groups in their order, those that share lines as one."""
+    merged: list[_Group] = []
+    for group in sorted(groups, key=lambda one: (one.first, one.last)):
+        if merged and group.first <= merged[-1].last:
+            _join(merged[-1], group)
+        else:
+            merged.append(group)
+    return merged
+
+
+def _join(group: _Group, other: _Group) -> None:
+    group.spans = list(dict.fromkeys([*group.spans, *other.spans]))
+    group.edits = list(dict.fromkeys([*group.edits, *other.edits]))
+    group.first, group.last = min(group.first, other.first), max(group.last, other.last)
+
+
+def _block(source: Source, group: _Group) -> Block:
+    edits = sorted(group.edits, key=lambda edit: (edit.start, edit.end))
+    top, bottom = source.lines.start(group.first), source.line_stop(group.last)
+    line_end = source.text[source.line_end(group.last) : bottom]
+    after = edited(source.text, edits, top, bottom)
+    starts = [span.start for span in group.spans] or [edits[0].start]
+    ends = [span.end for span in group.spans] or [edits[-1].end]
+    return Block(
+        tuple(sorted(group.spans, key=lambda span: (span.start, -span.end))),
+        tuple(edits),
+        max(min(starts), top),
+        min(max(ends), bottom - len(line_end)),
+        group.first,
+        top,
+        source.text[top : bottom - len(line_end)],
+        after.removesuffix(line_end) if line_end else after,
+    )
+
+
+def _lines(source: Source, start: int, end: int) -> tuple[int, int]:
+    first = source.lines.at(start)
+    # An edit of whole lines ends where the next line begins, and does not touch it.
+    return first, max(first, source.lines.at(end - 1)) if end > start else first

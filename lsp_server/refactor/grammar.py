@@ -1,8 +1,10 @@
 """What node kinds mean, by their names: the grammars of all languages name calls, lists and bodies alike."""
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
-from lsp_server.refactor.node import Node
+from lsp_server.refactor.syntax import Node
 
 _LIST = re.compile(
     r"^(argument_list|arguments|value_arguments|type_arguments|type_parameters?|type_argument_list|parameters"
@@ -26,7 +28,7 @@ _CALL = re.compile(
 _ACCESS = re.compile(
     r"^(attribute|member_expression|selector_expression|field_expression|navigation_expression|field_access"
     r"|member_access_expression|dot_index_expression|scoped_identifier|qualified_type|method_index_expression"
-    r"|scoped_type_identifier|nested_type_identifier|qualified_name|qualified_identifier|user_type)$"
+    r"|scoped_type_identifier|nested_type_identifier|qualified_name|qualified_identifier|user_type|stable_type_identifier)$"
 )
 _NAMED_ELEMENT = re.compile(
     r"^(keyword_argument|jsx_attribute|pair|keyed_element|named_argument|value_argument_label|field_initializer"
@@ -57,7 +59,7 @@ _NOT_A_UNIT = re.compile(
     r"|parameter_list$|^parenthesized_expression$|^expression_list$|^dotted_name$|_clause$|^with_item$|^as_pattern"
     r"|variable_declarator$|^string|_string$|string_literal$|^template_|_content$|_fragment$|keyed_element|literal_element"
     r"|^literal_value$|^list$|^tuple$|^dictionary$|^object$|^array$|_list$|^type_parameter$|_spec$|^optional_chain$"
-    r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$)"
+    r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$|^navigation_suffix$|^namespace_name$)"
 )
 _UNIT_CLAUSE = re.compile(
     r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$"
@@ -66,17 +68,89 @@ _BINDING = re.compile(
     r"assign|declarator|short_var|(var|const)_spec|^let_|property_declaration|val_definition|var_definition|^for_"
     r"|range_clause|^as_pattern$"
 )
+SELF = frozenset({"self", "cls", "this"})
 BINDERS = frozenset({"=", ":=", "in", "of", "as"})
 """Tokens between what a statement or a loop binds and its value. After "as" is what is bound."""
 _SEVERAL = re.compile(
     r"(_pattern|pattern_list|expression_list|variable_list|assignment_list|list_literal|^pattern|^tuple|^list"
     r"|^tuple_expression|multi_variable_declaration|structured_binding_declarator|as_pattern_target)$"
 )
+_TYPE_NAME = re.compile(
+    r"(type_identifier|^stable_identifier|^user_type|^namespace_name|^navigation_suffix|^template_(type|function|method)|^generic_name)$"
+)
 _TYPE_LEAF = re.compile(r"^(type_identifier|predefined_type|primitive_type|integral_type)$")
 _KEYWORD_LITERAL = re.compile(r"^(none|true|false|nil|null|undefined|none_literal|null_literal|boolean_literal|iota)$")
 _LITERAL = re.compile(r"(string|integer|float|number|int|char|rune|regex|literal)")
 _NAME_FIELDS = frozenset({"attribute", "property", "field", "key", "label", "suffix"})
 _STRING_CONTENT = re.compile(r"(string_content|string_fragment|literal_content|^string_fragment|line_str_text)$")
+LOOSEST = 0
+POSTFIX = 16
+ATOM = 17
+_COMPARISON = 6
+_POWER = 13
+_UNARY = 14
+
+_BINARY = {
+    "or": 3, "||": 3, "??": 3, "and": 4, "&&": 4,
+    "in": 6, "not in": 6, "is": 6, "is not": 6, "instanceof": 6,
+    "==": 6, "!=": 6, "===": 6, "!==": 6, "<": 6, ">": 6, "<=": 6, ">=": 6,
+    "|": 7, "^": 8, "&": 9, "<<": 10, ">>": 10, ">>>": 10, "&^": 12,
+    "+": 11, "-": 11, "*": 12, "/": 12, "%": 12, "//": 12, "@": 12, "**": 15,
+}  # fmt: skip
+_BY_KIND = {
+    "lambda": 1,
+    "arrow_function": 1,
+    "assignment_expression": 1,
+    "named_expression": 1,
+    "yield": 1,
+    "yield_expression": 1,
+    "generator_expression": ATOM,
+    "conditional_expression": 2,
+    "ternary_expression": 2,
+    "not_operator": 5,
+    "unary_expression": _UNARY,
+    "unary_operator": _UNARY,
+    "reference_expression": _UNARY,
+    "pointer_expression": _UNARY,
+    "cast_expression": _UNARY,
+    "type_cast_expression": _UNARY - 1,
+    "await": 15,
+    "await_expression": _UNARY,
+    "try_expression": POSTFIX,
+    "closure_expression": 1,
+    "lambda_expression": 1,
+    "range_expression": 1,
+    "return_expression": 1,
+    "instanceof_expression": 6,
+    "as_expression": 6,
+    "satisfies_expression": 6,
+    "comparison_operator": 6,
+    "union_type": 3,
+    "intersection_type": 4,
+    "function_type": 1,
+    "constructor_type": 1,
+    "conditional_type": 2,
+    "bounded_type": 3,
+    "index_type_query": 5,
+    "type_query": 5,
+    "readonly_type": 5,
+    "infer_type": 5,
+    "sequence_expression": 0,
+    "expression_list": 0,
+    "pattern_list": 0,
+}
+_OPEN = re.compile(
+    r"^(argument_list|arguments|value_arguments?|parenthesized_expression|keyword_argument|pair|list|array|set|interpolation"
+    r"|template_substitution|jsx_expression|assignment|variable_declarator|short_var_declaration|\w+_statement|expression_list"
+    r"|type|type_annotation|lambda|arrow_function)$"
+)
+
+
+class _Kinded(Protocol):
+    """A node of a tree or of a pattern."""
+
+    @property
+    def kind(self) -> str: ...
 
 
 def is_list(node: Node) -> bool:
@@ -84,12 +158,8 @@ def is_list(node: Node) -> bool:
     return _LIST.search(node.kind) is not None
 
 
-def is_arguments(node: Node) -> bool:
-    return is_arguments_kind(node.kind)
-
-
-def is_arguments_kind(kind: str) -> bool:
-    return _ARGUMENTS.search(kind) is not None
+def is_arguments(node: _Kinded) -> bool:
+    return _ARGUMENTS.search(node.kind) is not None
 
 
 def is_parameters(node: Node) -> bool:
@@ -101,21 +171,13 @@ def is_container(node: Node) -> bool:
     return _CONTAINER.search(node.kind) is not None
 
 
-def is_call(node: Node) -> bool:
-    return is_call_kind(node.kind)
+def is_call(node: _Kinded) -> bool:
+    return _CALL.search(node.kind) is not None
 
 
-def is_call_kind(kind: str) -> bool:
-    return _CALL.search(kind) is not None
-
-
-def is_access(node: Node) -> bool:
+def is_access(node: _Kinded) -> bool:
     """Return whether the node names a member of a receiver: `a.b`."""
-    return is_access_kind(node.kind)
-
-
-def is_access_kind(kind: str) -> bool:
-    return _ACCESS.search(kind) is not None
+    return _ACCESS.search(node.kind) is not None
 
 
 def is_named_element(node: Node) -> bool:
@@ -128,7 +190,7 @@ def argument_name(node: Node) -> str:
     if "splat" in node.kind:
         return "**" if next(node.leaves()).text == "**" else ""
     if node.kind in ("argument", "value_argument"):
-        name = next((child for child in node.children if child.field == "name"), None)
+        name = node.child("name")
         has_sign = len(node.children) > 2 and node.children[1].text in ("=", ":")
         return next((name or node).leaves()).text if name is not None or has_sign else ""
     is_named = node.kind in ("keyword_argument", "named_argument", "element_value_pair", "pair") and node.children
@@ -204,6 +266,15 @@ def is_fixed_name(node: Node) -> bool:
     return False
 
 
+def is_part_of_name(node: Node) -> bool:
+    """Return whether the node is a part of what only modules and types have: `a::b`, `a\\b`, `name<T>`, `a.Type`."""
+    parent = node.parent
+    if parent is None:
+        return False
+    is_scoped = any(child.text in ("::", "\\") and not child.named for child in parent.children)
+    return is_scoped or (_TYPE_NAME.search(parent.kind) is not None and not node.kind.endswith("arguments"))
+
+
 def is_callee(node: Node) -> bool:
     """Return whether the node is what a call calls."""
     parent = node.parent
@@ -212,8 +283,30 @@ def is_callee(node: Node) -> bool:
     if node.field in ("object", "receiver"):
         return False
     return node.field in ("function", "constructor", "type", "name", "method", "macro") or (
-        node is next((child for child in parent.children if child.named), None) and not is_arguments(node)
+        node is next(iter(parent.parts), None) and not is_arguments(node)
     )
+
+
+def callee_of(call: Node) -> Node | None:
+    """Return what a call calls; None for other nodes."""
+    return next((child for child in call.children if is_callee(child)), None)
+
+
+def arguments_of(call: Node) -> Node | None:
+    """Return the list of a call's arguments; None if there is none."""
+    return next((child for child in call.children if is_arguments(child)), None)
+
+
+def around(node: Node) -> Iterator[Node]:
+    """Yield the nodes that a node is inside of, the nearest first.
+
+    Annotations, default values and decorators are outside of the function that they belong to.
+    """
+    inner = node
+    for above in node.ancestors():
+        if inner.field == "body" or above.child("body") is None:
+            yield above
+        inner = above
 
 
 def receiver_of(node: Node) -> Node | None:
@@ -228,7 +321,8 @@ def receiver_of(node: Node) -> Node | None:
 def is_unit(node: Node) -> bool:
     """Return whether an edit can be of this node alone: a name or a list of arguments says too little."""
     if not node.children:
-        return _TYPE_LEAF.search(node.kind) is not None or (is_statement(node) and node.named)
+        is_whole = node.parent is None or not is_access(node.parent) or len(node.parent.children) == 1
+        return (_TYPE_LEAF.search(node.kind) is not None and is_whole) or (is_statement(node) and node.named)
     if not node.named or (is_callee(node) and is_access(node)):
         return False
     if _UNIT_CLAUSE.search(node.kind) or node.kind == "jsx_opening_element":
@@ -246,3 +340,48 @@ def is_expression_kind(kind: str) -> bool:
 def is_list_kind(kind: str) -> bool:
     """Return whether nodes of this kind are lists or bodies."""
     return _LIST.search(kind) is not None or _CONTAINER.search(kind) is not None
+
+
+def level(node: Node) -> int:
+    """Return how tightly an expression binds its operands: LOOSEST to ATOM."""
+    if node.kind in _BY_KIND:
+        return _BY_KIND[node.kind]
+    operators = [child.text or _operator(child) for child in node.children if child.field in ("operator", "operators")]
+    if operators == ["**"] and node.kind == "binary_expression":
+        return _POWER  # in JavaScript it binds looser than a sign, and has none before it
+    if operators and node.kind not in ("augmented_assignment", "update_expression"):
+        return _BINARY.get(operators[0], 6)
+    if is_call(node) or is_access(node) or node.kind in ("subscript", "subscript_expression", "index_expression"):
+        return POSTFIX
+    return ATOM
+
+
+def level_of_place(node: Node) -> int:
+    """Return how tightly an expression must bind to be in the place of `node` without parentheses."""
+    parent = node.parent
+    if parent is None or _OPEN.search(parent.kind):
+        return LOOSEST
+    if receiver_of(parent) is node or (is_call(parent) and node.field in ("function", "constructor")):
+        return POSTFIX
+    if parent.kind in ("subscript", "subscript_expression", "index_expression") and node is parent.children[0]:
+        return POSTFIX
+    if parent.kind == "array_type" and node is parent.children[0]:
+        return POSTFIX
+    own = level(parent)
+    if own >= POSTFIX:
+        return LOOSEST
+    is_first = node is parent.children[0] and own != _COMPARISON  # Python reads `a in b == c` as two comparisons
+    if any(child.text == "**" for child in parent.children):
+        return (POSTFIX if own == _POWER else own + 1) if is_first else own if own == _POWER else _UNARY
+    return own if is_first or parent.kind in ("not_operator", "await", "unary_expression") else own + 1
+
+
+def _operator(node: Node) -> str:
+    return " ".join(child.text for child in node.children)
+
+
+def root_level(nodes: Sequence[Node]) -> int:
+    """Return how tightly a run of nodes binds: that of a single expression; -1 for statements."""
+    if len(nodes) != 1 or nodes[0].kind.endswith(("statement", "declaration", "definition")):
+        return -1
+    return min(level(nodes[0]), ATOM if nodes[0].kind != "assignment" else POSTFIX)

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import Scopes, binds
+from lsp_server.refactor.bindings import SCRIPTS, ImportPart, ImportTable, Scopes, binds, imports_of
 from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
-from lsp_server.refactor.import_text import spec_text, statement_text
-from lsp_server.refactor.imports import ImportPart, ImportTable, imports_of
-from lsp_server.refactor.node import Node
-from lsp_server.refactor.output import ByteEdit
+from lsp_server.refactor.layout import ByteEdit, deleted_line
 from lsp_server.refactor.pattern import Import, ImportEdit
-from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.syntax import Node, Syntax
 
 
 def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str) -> list[ByteEdit]:
@@ -21,8 +18,6 @@ def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str
 
     An import is added if its name is used after the edit, and removed if its name is not.
     """
-    if not wanted.added and not wanted.removed:
-        return []
     used = _used_names(after)
     table = imports_of(before)
     gone = [part for part in table.parts if part.what in wanted.removed and part.what.bound not in used]
@@ -83,8 +78,7 @@ class _Editor:
                 staying.append(part)
                 continue
             left.remove(like)
-            text = f"{like.name} as {like.alias}" if like.alias else like.name
-            edits.append(ByteEdit(part.node.start, part.node.end, text))
+            edits.append(ByteEdit(part.node.start, part.node.end, like.clause))
         return left, staying
 
     def _split(self, gone: Sequence[ImportPart]) -> tuple[list[ImportPart], list[ImportPart]]:
@@ -95,8 +89,7 @@ class _Editor:
         whole: list[ImportPart] = []
         parts: list[ImportPart] = []
         for part in gone:
-            others = [other for other in self._table.parts if other.statement is part.statement]
-            (whole if all(id(other.node) in going for other in others) else parts).append(part)
+            (whole if all(id(one.node) in going for one in self._together(part)) else parts).append(part)
         return whole, parts
 
     def _joined(self, new: Sequence[Import], whole: Sequence[ImportPart], edits: list[ByteEdit]) -> list[Import]:
@@ -105,39 +98,35 @@ class _Editor:
         left: list[Import] = []
         for one in new:
             host = next((part for part in self._table.parts if self._takes(part, one, going)), None)
-            if host is None:
-                beside = self._beside_default(one, going)
-                if beside is None:
-                    left.append(one)
-                else:
-                    edits.append(beside)
-                continue
-            others = [part for part in self._table.parts if part.statement is host.statement]
-            names = [part.what.name for part in others]
-            text = f"{one.name} as {one.alias}" if one.alias else one.name
-            ordered = names == sorted(names)
-            at = next((index for index, name in enumerate(names) if ordered and name > one.name), len(names))
-            if len(others) == 1:
-                end = self._name_node(others[0])
-                edits.append(
-                    ByteEdit(end.start, end.start, f"{text}, ") if at == 0 else ByteEdit(end.end, end.end, f", {text}")
-                )
-            elif at < len(names):
-                edits.append(ByteEdit(others[at].node.start, others[at].node.start, f"{text}, "))
+            edit = self._beside(host, one) if host is not None else self._beside_default(one, going)
+            if edit is None:
+                left.append(one)
             else:
-                edits.append(ByteEdit(others[-1].node.end, others[-1].node.end, f", {text}"))
+                edits.append(edit)
         return left
+
+    def _beside(self, host: ImportPart, one: Import) -> ByteEdit:
+        """Return the edit that adds a name to the statement of another one, in order if the names are."""
+        others = self._together(host)
+        names = [part.what.name for part in others]
+        at = next((at for at, name in enumerate(names) if names == sorted(names) and name > one.name), len(names))
+        node = self._name_node(others[0]) if len(others) == 1 else others[min(at, len(others) - 1)].node
+        if at < len(names):
+            return ByteEdit(node.start, node.start, f"{one.clause}, ")
+        return ByteEdit(node.end, node.end, f", {one.clause}")
 
     def _beside_default(self, one: Import, going: set[int]) -> ByteEdit | None:
         """Return the edit that adds a name to `import X from "m"`; None if there is no such statement."""
         for part in self._table.parts:
-            others = [other for other in self._table.parts if other.statement is part.statement]
-            is_alone = part.what.kind == "default" and len(others) == 1 and id(part.statement) not in going
-            if is_alone and part.what.source == one.source and one.kind == "named":
-                text = f"{one.name} as {one.alias}" if one.alias else one.name
+            is_alone = part.what.kind == "default" and len(self._together(part)) == 1
+            if is_alone and id(part.statement) not in going and part.what.source == one.source and one.kind == "named":
                 clause = next(child for child in part.statement.children if child.kind == "import_clause")
-                return ByteEdit(clause.end, clause.end, f", {{ {text} }}")
+                return ByteEdit(clause.end, clause.end, f", {{ {one.clause} }}")
         return None
+
+    def _together(self, part: ImportPart) -> list[ImportPart]:
+        """Return the parts of the statement that has a part."""
+        return [other for other in self._table.parts if other.statement is part.statement]
 
     def _takes(self, part: ImportPart, one: Import, going: set[int]) -> bool:
         kinds = ("python", "named", "type")
@@ -152,33 +141,27 @@ class _Editor:
         return inner[0] if inner else part.statement
 
     def _without(self, part: ImportPart, gone: Sequence[ImportPart]) -> ByteEdit:
-        others = [other for other in self._table.parts if other.statement is part.statement]
+        others = self._together(part)
         index = others.index(part)
-        going = {id(one) for one in gone}
-        staying = [other for other in others[:index] if id(other) not in going]
-        if staying:
+        if any(other not in gone for other in others[:index]):
             return ByteEdit(others[index - 1].node.end, part.node.end, "")
         return ByteEdit(part.node.start, others[index + 1].node.start, "")
 
     def _deleted(self, node: Node) -> ByteEdit:
         """Delete a statement with its line."""
-        data = self._syntax.data
-        start = data.rfind(b"\n", 0, node.start) + 1
-        end = data.find(b"\n", node.end)
-        end = len(data) if end == -1 else end + 1
-        if data[start : node.start].strip() or data[node.end : end].strip(b"; \t\r\n"):
-            return ByteEdit(node.start, node.end, "")
+        data, whole = self._syntax.data, deleted_line(self._syntax, node.start, node.end)
+        start, end = whole.start, whole.end
+        if (start, end) == (node.start, node.end):
+            return whole
         if data[end:].lstrip(b" \t").startswith(b")") and data[:start].endswith(b"\n\n"):
             return ByteEdit(start - 1, end, "")  # the last import of a group of Go goes with the blank line before it
-        is_last = not any(n.start >= end and data[end : n.start].strip() == b"" for n in self._top() if n.start >= end)
+        after = (part.statement.start for part in self._table.parts if part.statement.start >= end)
+        is_last = not any(not data[end:start_of].strip() for start_of in after)
         if start == 0 and data[end : end + 1] == b"\n":
             return ByteEdit(start, end + 1, "")
         if is_last and data[end : end + 1] == b"\n" and (start == 0 or data[start - 2 : start] == b"\n\n"):
             end += 1
         return ByteEdit(start, end, "")
-
-    def _top(self) -> list[Node]:
-        return [part.statement for part in self._table.parts]
 
     def _inserted(self, one: Import) -> ByteEdit:
         if self._language == "go":
@@ -191,10 +174,9 @@ class _Editor:
             return ByteEdit(at, at, text + self._newline)
         # Statements of the same origin are grouped: the standard library, other packages, this project.
         group = [part for part in top if _group_of(part.what) == _group_of(one)] or top
-        ordered = [part for part in group if _key(part.what) > _key(one)]
-        is_sorted = [_key(part.what) for part in group] == sorted(_key(part.what) for part in group)
-        if is_sorted and ordered and self._language == "python":
-            at = ordered[0].statement.start
+        keys = [_key(part.what) for part in group]
+        if keys == sorted(keys) and keys[-1] > _key(one) and self._language == "python":
+            at = next(part for part in group if _key(part.what) > _key(one)).statement.start
             return ByteEdit(at, at, text + self._newline)
         at = self._line_end(group[-1].statement.end)
         return ByteEdit(at, at, self._newline + text)
@@ -272,3 +254,32 @@ def _merged(edits: Sequence[ByteEdit]) -> list[ByteEdit]:
         elif last is None or last.end <= edit.start:
             merged.append(edit)
     return merged
+
+
+def statement_text(one: Import, syntax: Syntax, table: ImportTable) -> str:
+    """Return a statement that imports one name."""
+    if syntax.language.id == "python":
+        alias = f" as {one.alias}" if one.alias else ""
+        return f"from {one.source} import {one.clause}" if one.name else f"import {one.source}{alias}"
+    if syntax.language.id == "go":
+        return f"import {spec_text(one)}"
+    return _script(one, syntax, table) if syntax.language.id in SCRIPTS else one.source
+
+
+def spec_text(one: Import) -> str:
+    """Return an import of Go without its keyword, as in a group."""
+    default = one.source.rpartition("/")[2]
+    alias = f"{one.alias} " if one.alias != default and one.alias not in one.source else ""
+    return f'{alias}"{one.source}"'
+
+
+def _script(one: Import, syntax: Syntax, table: ImportTable) -> str:
+    text = syntax.data.decode("utf-8", "surrogatepass")
+    statements = [syntax.text(part.statement.start, part.statement.end) for part in table.parts]
+    quote = '"' if any('"' in statement for statement in statements) or (not statements and '"' in text) else "'"
+    end = "" if statements and not statements[-1].endswith(";") else ";"
+    module = f"{quote}{one.source}{quote}{end}"
+    if one.kind == "bare":
+        return f"import {module}"
+    clause = {"default": one.alias, "namespace": f"* as {one.alias}"}.get(one.kind, f"{{ {one.clause} }}")
+    return f"import {'type ' if one.kind == 'type' else ''}{clause} from {module}"

@@ -6,17 +6,14 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares
-from lsp_server.refactor.change_sort import Sort, sort_of
-from lsp_server.refactor.difference import Change, difference
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
+from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise
-from lsp_server.refactor.grammar import is_callee, is_fixed_name, is_name, receiver_of
-from lsp_server.refactor.imports import import_edit, imports_of
-from lsp_server.refactor.indentation import indent_unit
+from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
 from lsp_server.refactor.matching import match_at
-from lsp_server.refactor.node import Node
 from lsp_server.refactor.pattern import (
+    ENOUGH,
     ImportEdit,
     Leaf,
     Limit,
@@ -28,16 +25,15 @@ from lsp_server.refactor.pattern import (
     Rule,
     RuleSet,
     as_pattern,
+    is_constant,
     items,
     variables,
+    weight,
 )
-from lsp_server.refactor.precedence import root_level
 from lsp_server.refactor.surroundings import needs_of, uses_of
-from lsp_server.refactor.syntax import Syntax
-from lsp_server.refactor.targets import spread_value
+from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
-from lsp_server.refactor.variables import SELF
-from lsp_server.refactor.weight import ENOUGH, is_constant, weight
+from lsp_server.refactor.variables import spread_value
 
 _NOTHING = Own("", ())
 _NEVER_BOUND = SELF | {"super"}
@@ -47,7 +43,6 @@ _NEVER_BOUND = SELF | {"super"}
 class Learned:
     """The rule of one change, with what is needed to widen it by another one."""
 
-    sides: Sides
     rule: Rule
     sort: Sort
     unknown: tuple[str, ...] = ()
@@ -146,7 +141,7 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
-    return Learned(sides, rule, sort_of(change, scopes), unknown)
+    return Learned(rule, sort_of(change, scopes), unknown)
 
 
 def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
@@ -154,10 +149,8 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
 
     Imports are left out: they come along. So are names that the edit itself binds.
     """
-    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
-    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
     scopes = Scopes(after, imports_of(after))
-    leaves = [leaf for top in nodes for leaf in top.leaves() if leaf.text in new and _is_free(leaf)]
+    leaves = [leaf for leaf in _new_leaves(nodes, sides) if _is_free(leaf)]
     bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
     found: dict[str, tuple[str, Node, bool]] = {}
     for leaf in leaves:
@@ -169,10 +162,15 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
 
 def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
     """Return the names that only the template has, and that the edit itself binds."""
+    leaves = (leaf for leaf in _new_leaves(nodes, sides) if is_name(leaf))
+    return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
+
+
+def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:
+    """Return the leaves whose texts only the template has."""
     old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
     new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
-    leaves = (leaf for top in nodes for leaf in top.leaves() if leaf.text in new and is_name(leaf))
-    return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
+    return [leaf for top in nodes for leaf in top.leaves() if leaf.text in new]
 
 
 def rule_of(
@@ -217,7 +215,7 @@ def put(learned: list[Learned], new: Learned) -> None:
         if is_equal and _limits(old.rule) == _limits(new.rule):
             learned[index] = attrs.evolve(old, rule=attrs.evolve(old.rule, uses=uses))
             return
-        sides = unify(old.sides, new.sides)
+        sides = unify(old.rule, new.rule)
         if sides is not None:
             constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
             names = tuple(name for name in old.rule.names if name.text in constants)
@@ -232,7 +230,7 @@ def put(learned: list[Learned], new: Learned) -> None:
                 needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
                 uses=uses,
             )
-            learned[index] = Learned(sides, rule, old.sort)
+            learned[index] = Learned(rule, old.sort)
             return
     learned.append(new)
 
@@ -250,20 +248,12 @@ def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
 
 def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
     """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
-    constants = {(item.kind, item.text) for item in items(sides.pattern) if isinstance(item, Leaf) and item.named}
     names: dict[str, Name] = {}
-    for top in change.before:
-        for leaf in top.leaves():
-            if (
-                (leaf.kind, leaf.text) not in constants
-                or leaf.text in _NEVER_BOUND
-                or not is_name(leaf)
-                or is_fixed_name(leaf)
-            ):
-                continue
-            binding = scopes.binding(leaf.text, leaf)
-            if binding == UNKNOWN and not _is_used_as_thing(leaf):
-                continue
+    for leaf in _constant_leaves(change.before, sides.pattern):
+        if leaf.text in _NEVER_BOUND or not is_name(leaf) or is_fixed_name(leaf):
+            continue
+        binding = scopes.binding(leaf.text, leaf)
+        if binding != UNKNOWN or _is_used_as_thing(leaf):
             kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
             names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
     return tuple(names.values())
@@ -271,15 +261,21 @@ def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...
 
 def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
     """Return the constant names of code that stands alone: nothing says what they are."""
-    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
-    leaves = [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
-    used = [leaf.text for leaf in leaves if _is_free(leaf) and _is_used_as_thing(leaf)]
+    used = [leaf.text for leaf in _constant_leaves(nodes, pattern) if _is_free(leaf) and _is_used_as_thing(leaf)]
     return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
+
+
+def _constant_leaves(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> list[Node]:
+    """Return the leaves that are the same in each place."""
+    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
+    return [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
 
 
 def _is_free(leaf: Node) -> bool:
     """Return whether a leaf is a name that something must bind."""
-    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf)
+    parent = leaf.parent
+    is_member = parent is not None and is_access(parent) and parent.children[0] is not leaf
+    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not is_member
 
 
 def _is_used_as_thing(leaf: Node) -> bool:

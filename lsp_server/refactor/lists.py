@@ -5,15 +5,23 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.grammar import is_arguments, is_call, is_callee, is_container, is_list, is_named_element
-from lsp_server.refactor.node import Node, same
+from lsp_server.refactor.grammar import (
+    arguments_of,
+    callee_of,
+    is_arguments,
+    is_call,
+    is_container,
+    is_list,
+    is_named_element,
+)
+from lsp_server.refactor.syntax import Node, same
 
 
 def elements(node: Node) -> list[Node]:
     """Return the elements of a list or the statements of a body, without brackets and the name of an element."""
     if node.kind == "jsx_opening_element":
         return [child for child in node.children if child.kind in ("jsx_attribute", "jsx_expression")]
-    return [child for child in node.children if child.named]
+    return node.parts
 
 
 _KEYED = frozenset({"object", "dictionary", "literal_value", "hash"})
@@ -79,7 +87,7 @@ def _name(element: Node) -> Node:
 
 def _same_call(before: Node, after: Node, old: Sequence[Node], new: Sequence[Node]) -> bool:
     """Return whether two calls are one before and after the edit: one callee, or both are the outermost call."""
-    lists = [next((child for child in call.children if is_arguments(child)), None) for call in (before, after)]
+    lists = [arguments_of(call) for call in (before, after)]
     if lists[0] is not None and lists[1] is not None and len(elements(lists[0])) > 1 and same(lists[0], lists[1]):
         return True
     if not (is_call(before) and is_call(after)):
@@ -91,11 +99,7 @@ def _same_call(before: Node, after: Node, old: Sequence[Node], new: Sequence[Nod
 
 def _same_callee(before: Node, after: Node) -> bool:
     """Return whether two lists are the arguments of calls with one callee."""
-    callees = [
-        next((child for child in node.parent.children if is_callee(child)), None)
-        for node in (before, after)
-        if node.parent is not None and is_arguments(node)
-    ]
+    callees = [callee_of(node.parent) for node in (before, after) if node.parent is not None and is_arguments(node)]
     return len(callees) == 2 and callees[0] is not None and callees[1] is not None and same(callees[0], callees[1])
 
 
@@ -111,7 +115,7 @@ def _path(node: Node, tops: Sequence[Node]) -> list[int]:
 def _outermost_call(node: Node) -> Node | None:
     """Return the call that a statement or an `await` is about; None if there is an operator around it."""
     while not is_call(node):
-        named = [child for child in node.children if child.named]
+        named = node.parts
         if len(named) != 1 or node.kind in ("not_operator", "unary_expression"):
             return None
         node = named[0]

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.grammar import is_call, is_container, is_expression
-from lsp_server.refactor.node import Node, leaf_text, same
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest
-from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items
+from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 
 _TRIES = 20_000
 """The most steps that matching a place may take: several Rests in a long list have many ways to fit."""
-_QUOTES = str.maketrans({"'": '"'})
 
 
 @attrs.frozen(eq=False)
@@ -63,12 +61,12 @@ def matches(pattern: Sequence[Pattern], syntax: Syntax) -> Iterator[Match]:
 
 def match_at(pattern: Pattern, node: Node) -> Match | None:
     """Return the match of one pattern with one node; None if it does not fit."""
-    state = _Matcher().run((pattern, _END), (node,), _State(node.start))
+    state = _Matcher().run((pattern, None), (node,), _State(node.start))
     return Match((node,), state.bounds) if state is not None else None
 
 
 def _runs(pattern: Sequence[Pattern], container: Node) -> Iterator[Match]:
-    statements = [child for child in container.children if child.named]
+    statements = container.parts
     index = 0
     while index < len(statements):
         state = _Matcher().run(tuple(pattern), tuple(statements[index:]), _State(statements[index].start))
@@ -81,16 +79,8 @@ def _runs(pattern: Sequence[Pattern], container: Node) -> Iterator[Match]:
 
 def _literal(pattern: Sequence[Pattern]) -> bytes:
     """Return the longest name of a pattern: a place that lacks it does not fit."""
-    names = [leaf.text for leaf in _leaves(pattern) if leaf.named and "'" not in leaf.text and '"' not in leaf.text]
-    return max(names, key=len, default="").encode()
-
-
-def _leaves(pattern: Sequence[Pattern]) -> Iterator[Leaf]:
-    for one in pattern:
-        if isinstance(one, Branch):
-            yield from _leaves(one.children)
-        elif isinstance(one, Leaf):
-            yield one
+    names = [item.text for item in items(pattern) if isinstance(item, Leaf) and item.named]
+    return max((name for name in names if not {"'", '"'} & {*name}), key=len, default="").encode()
 
 
 @attrs.frozen
@@ -105,18 +95,13 @@ class _State:
         return _State(bound.end, (*self.bounds, bound))
 
 
-class _End:
-    """The end of a list of patterns: no node may be left."""
-
-
-_END = _End()
-
-
 class _Matcher:
+    """Matches patterns with nodes. None among the patterns is the end of a list: no node may be left there."""
+
     def __init__(self) -> None:
         self._tries = 0
 
-    def run(self, patterns: "tuple[Pattern | _End, ...]", nodes: tuple[Node, ...], state: _State) -> _State | None:
+    def run(self, patterns: tuple[Pattern | None, ...], nodes: tuple[Node, ...], state: _State) -> _State | None:
         """Match patterns with sibling nodes, from the first one on."""
         self._tries += 1
         if self._tries > _TRIES:
@@ -124,7 +109,7 @@ class _Matcher:
         if not patterns:
             return attrs.evolve(state, used=0)
         first, others = patterns[0], patterns[1:]
-        if isinstance(first, _End):
+        if first is None:
             return None if nodes else attrs.evolve(state, used=0)
         if isinstance(first, Rest):
             return self._rest(first, others, nodes, state)
@@ -137,7 +122,7 @@ class _Matcher:
         return attrs.evolve(done, used=done.used + 1) if done is not None else None
 
     def _rest(
-        self, rest: Rest, others: "tuple[Pattern | _End, ...]", nodes: tuple[Node, ...], state: _State
+        self, rest: Rest, others: tuple[Pattern | None, ...], nodes: tuple[Node, ...], state: _State
     ) -> _State | None:
         most = next((index for index, node in enumerate(nodes) if not node.named), len(nodes))
         # A Rest at the end takes all; the first of several takes as little as possible.
@@ -157,9 +142,9 @@ class _Matcher:
         if isinstance(pattern, Branch):
             if pattern.kind != node.kind or not node.children:
                 return None
-            return self.run((*pattern.children, _END), _comparable(pattern, node), state)
+            return self.run((*pattern.children, None), _comparable(pattern, node), state)
         if isinstance(pattern, Leaf):
-            if node.children or node.kind != pattern.kind or leaf_text(node) != _leaf_text(pattern):
+            if node.children or node.kind != pattern.kind or leaf_text(node) != leaf_text(pattern):
                 return None
             return state.with_bound(Bound(pattern, node.start, node.end, (node,)))
         if not isinstance(pattern, Hole) or not _fits(pattern, node):
@@ -207,18 +192,6 @@ def _fits(hole: Hole, node: Node) -> bool:
     if hole.kinds:
         if node.kind not in hole.kinds and not (not node.named and node.text in hole.kinds):
             return False
-    elif (
-        not node.named
-        or not is_expression(node)
-        or "splat" in node.kind
-        or "spread" in node.kind
-        or node.kind == "keyword_argument"
-    ):
+    elif not is_expression(node) or "splat" in node.kind or "spread" in node.kind or node.kind == "keyword_argument":
         return False
-    return node.text.startswith(hole.prefix) if hole.prefix else True
-
-
-def _leaf_text(leaf: Leaf) -> str:
-    if "'" in leaf.text and (not leaf.named or leaf.kind in ("string_start", "string_end")):
-        return leaf.text.translate(_QUOTES)
-    return leaf.text
+    return node.text.startswith(hole.prefix)

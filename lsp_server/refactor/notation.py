@@ -1,30 +1,44 @@
 """Rules as code with $NAMES: for a person to write, and to read what was learned."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import attrs
 
 from lsp_server.languages.language import Language
+from lsp_server.refactor.bindings import import_edit
 from lsp_server.refactor.example import Example, InContext, NoRule, in_contexts, own_nodes
-from lsp_server.refactor.generalise import Sides
+from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
-    is_access_kind,
+    is_access,
     is_expression,
     is_expression_kind,
     is_fixed_name,
     is_import,
     is_list_kind,
     is_string_content,
+    level_of_place,
 )
-from lsp_server.refactor.imports import import_edit
 from lsp_server.refactor.learn import free_fragment_names, learned_set, lesson, names_brought, rule_of
-from lsp_server.refactor.node import Node
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, RuleSet, Text, items, variables
-from lsp_server.refactor.precedence import level_of_place
-from lsp_server.refactor.syntax import Syntax
-from lsp_server.refactor.weight import ENOUGH, is_constant, weight
+from lsp_server.refactor.pattern import (
+    ENOUGH,
+    Branch,
+    Hole,
+    Item,
+    Leaf,
+    Pattern,
+    Rest,
+    Rule,
+    RuleSet,
+    Text,
+    is_constant,
+    items,
+    variables,
+    weight,
+)
+from lsp_server.refactor.syntax import Node, Syntax
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
 _WRAPPERS = ("expression_statement", "type")
@@ -33,51 +47,59 @@ _HOLE, _REST = "MidspanHole", "MidspanRest"
 _PLACEHOLDER = re.compile(f"({_HOLE}|{_REST})_([A-Z0-9_]+)_")
 
 
-def has_variables(example: Example) -> bool:
-    """Return whether an example says itself what varies: $X is one node, $$XS any number of elements."""
-    return _VARIABLE.search(example.before) is not None
-
-
 def rules_of_code(example: Example, language: Language) -> RuleSet:
     """Return the rules of code before and after an edit, wherever its language may have such code.
 
-    Raises NoRule if it does not parse, says too little, or is no more than a piece of text in this language.
+    The code may say itself what varies: $X is one node, $$XS any number of elements. Raises NoRule if it does not
+    parse, says too little, or is no more than a piece of text in this language.
     """
-    if has_variables(example):
+    if _VARIABLE.search(example.before):
         return explicit_rules(example, language)
-    found: list[RuleSet] = []
-    problem = NoRule(f"no rule: the example has syntax errors in {language.id}; give whole expressions or statements")
-    for place in in_contexts(example, language):
-        try:
-            rules = learned_set([lesson(place.before, place.after)], language)
-            if any(item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)):
-                rules = _explicit(example, place, language)  # the code alone, and nothing of what was put around it
-            found.append(rules)
-        except NoRule as error:
-            problem = error
-    return _together(found, language, problem)
+    return _in_all_contexts(example, language, "the example", _learned)
 
 
 def explicit_rules(example: Example, language: Language) -> RuleSet:
     """Return the rules of code with variables. Raises NoRule if it does not parse or says too little."""
     example = Example(_with_placeholders(example.before), _with_placeholders(example.after))
+    return _in_all_contexts(example, language, "the code", _explicit)
+
+
+def _in_all_contexts(
+    example: Example, language: Language, what: str, read: Callable[[Example, InContext, Language], RuleSet]
+) -> RuleSet:
+    """Return the rules of all contexts, each once. Raises NoRule if there are none."""
     found: list[RuleSet] = []
-    problem = NoRule(f"no rule: the code has syntax errors in {language.id}; give whole expressions or statements")
+    problem = NoRule(f"no rule: {what} has syntax errors in {language.id}; give whole expressions or statements")
     for place in in_contexts(example, language):
         try:
-            found.append(_explicit(example, place, language))
+            found.append(read(example, place, language))
         except NoRule as error:
-            problem = problem if found else error
-    return _together(found, language, problem)
+            problem = error
+    rules: list[Rule] = []
+    for rule in (rule for one in found for rule in one.rules):
+        if _is_one_text(rule.pattern):
+            problem = NoRule(f"no rule: to {language.id} this code is a piece of text, without a syntax")
+        elif not any(has_same_sides(rule, other) for other in rules):
+            rules.append(rule)
+    if not rules:
+        raise problem
+    return RuleSet(language.id, tuple(rules), found[0].imports, found[0].reasons)
+
+
+def _learned(example: Example, place: InContext, language: Language) -> RuleSet:
+    rules = learned_set([lesson(place.before, place.after)], language)
+    if any(item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)):
+        return _explicit(example, place, language)  # the code alone, and nothing of what was put around it
+    return rules
 
 
 def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
     """Return learned rules with those of the same code in other contexts: a type is another tree than an expression."""
     more: list[Rule] = []
     for rule in rules.rules:
-        kinds = [one.kind for one in (*rule.pattern, *rule.template) if isinstance(one, Branch)]
+        tops = [one for one in (*rule.pattern, *rule.template) if isinstance(one, Branch)]
         is_one = len(rule.pattern) == len(rule.template) == 1
-        if not is_one or not kinds or not any(_SEVERAL_CONTEXTS.search(kind) or is_access_kind(kind) for kind in kinds):
+        if not is_one or not any(_SEVERAL_CONTEXTS.search(one.kind) or is_access(one) for one in tops):
             continue
         example = Example(code(rule.pattern), code(rule.template))
         with suppress(NoRule):
@@ -104,19 +126,6 @@ def _plain(patterns: Sequence[Pattern]) -> list[object]:
         else:
             plain.append(one if isinstance(one, Leaf) else type(one).__name__)
     return plain
-
-
-def _together(found: Sequence[RuleSet], language: Language, problem: NoRule) -> RuleSet:
-    """Return the rules of all contexts, each once. Raises the problem if there are none."""
-    rules: list[Rule] = []
-    for rule in (rule for one in found for rule in one.rules):
-        if _is_one_text(rule.pattern):
-            problem = NoRule(f"no rule: to {language.id} this code is a piece of text, without a syntax")
-        elif not any(has_same_sides(rule, other) for other in rules):
-            rules.append(rule)
-    if not rules:
-        raise problem
-    return RuleSet(language.id, tuple(rules), found[0].imports, found[0].reasons)
 
 
 def _is_one_text(pattern: Sequence[Pattern]) -> bool:
@@ -182,27 +191,21 @@ def _unwrapped(old: list[Node], new: list[Node]) -> tuple[list[Node], list[Node]
     return old, new
 
 
-@attrs.define
-class _Reader:
-    """Reads one side: the gap before each token is the text after the one before it."""
-
-    syntax: Syntax
-    end: int = 0
+class _Reader(Side):
+    """Reads the nodes of one side, in which placeholders stand for variables."""
 
     def read(self, node: Node) -> Pattern:
-        variable = self._variable(node)
+        gap, variable = self.gap(node), self._variable(node)
+        if variable is None and node.children:
+            return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
+        self.end = node.end
         if variable is not None:
-            self.end = node.end
-            return variable
-        if not node.children:
-            leaf: Pattern = Leaf(node.kind, node.text, node.named, self._gap(node))
-            if is_string_content(node) and _PLACEHOLDER.search(node.text):
-                leaf = Text(node.kind, _parts(node), self._gap(node))
-            self.end = node.end
-            return leaf
-        return Branch(node.kind, tuple(self.read(child) for child in node.children), node.field)
+            return attrs.evolve(variable, gap=gap)
+        if is_string_content(node) and _PLACEHOLDER.search(node.text):
+            return Text(node.kind, _parts(node), gap)
+        return Leaf(node.kind, node.text, node.named, gap)
 
-    def _variable(self, node: Node) -> Pattern | None:
+    def _variable(self, node: Node) -> Hole | Rest | None:
         """Return the variable that a node is, with the statement or type around it if there is nothing else in it."""
         inner = node
         while len(inner.children) == 1 and not is_fixed_name(inner):
@@ -210,24 +213,17 @@ class _Reader:
         found = _PLACEHOLDER.fullmatch(inner.text) if not inner.children else None
         if found is None:
             return None
-        gap = self._gap(node)
         if found[1] == _REST:
-            return Rest(found[2], gap, ", ")
+            return Rest(found[2], separator=", ")
         if inner is not node and not is_expression(node):
             return None
         kinds = frozenset({inner.kind}) if is_fixed_name(inner) or not is_expression(inner) else frozenset[str]()
-        return Hole(found[2], kinds, gap=gap, level=level_of_place(node))
-
-    def _gap(self, node: Node) -> str:
-        return self.syntax.text(self.end, node.start) if self.end else ""
+        return Hole(found[2], kinds, level=level_of_place(node))
 
 
 def _parts(node: Node) -> tuple[str | Hole, ...]:
-    parts: list[str | Hole] = []
-    position = 0
-    for found in _PLACEHOLDER.finditer(node.text):
-        if found.start() > position:
-            parts.append(node.text[position : found.start()])
-        parts.append(Hole(found[2], frozenset({node.kind})))
-        position = found.end()
-    return tuple([*parts, node.text[position:]] if position < len(node.text) else parts)
+    # Text and the two groups of a placeholder, in turn.
+    split = _PLACEHOLDER.split(node.text)
+    holes = [Hole(name, frozenset({node.kind})) for name in split[2::3]]
+    parts = [one for pair in itertools.zip_longest(split[::3], holes) for one in pair]
+    return tuple(one for one in parts if one)

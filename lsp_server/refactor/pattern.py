@@ -4,6 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from lsp_server.refactor.grammar import SELF
+
+ENOUGH = 2
+"""The least weight of a pattern. A lower one, such as `return $X`, fits nearly everywhere."""
+
 
 @attrs.frozen
 class Leaf:
@@ -80,6 +85,13 @@ def items(patterns: Sequence[Pattern]) -> Iterator[Item]:
             yield pattern
 
 
+def literals(patterns: Sequence[Pattern]) -> list[str]:
+    """Return the texts that each place must have, the longest first."""
+    texts = {item.text for item in items(patterns) if isinstance(item, Leaf) and item.text.strip("\"'`() ")}
+    texts |= {item.prefix for item in items(patterns) if isinstance(item, Hole) and item.prefix}
+    return sorted(texts, key=lambda text: (-len(text), text))
+
+
 def as_pattern(template: Pattern) -> Pattern:
     """Return a template as a pattern, to find the places that have an edit already. Composed texts may be any."""
     if isinstance(template, Branch):
@@ -125,6 +137,11 @@ class Import:
     kind: str = ""
 
     @property
+    def clause(self) -> str:
+        """The name as it is written among others of its module."""
+        return f"{self.name} as {self.alias}" if self.alias else self.name
+
+    @property
     def bound(self) -> str:
         """The name that the import binds in the file."""
         if self.alias:
@@ -155,11 +172,11 @@ class Rule:
     after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
     no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
     pattern fits the template again, so that places which have the edit already must be found. Of the names that only
-    the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound` those
-    that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks of the
-    function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a place; it
-    is empty where that does not matter. `spreads` says that it only takes more out of a value, see
-    targets.py, and `unread` are those of `binds` that it does not use itself.
+    the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound`
+    those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
+    of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
+    place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
+    are those of `binds` that it does not use itself.
     """
 
     language: str
@@ -180,12 +197,6 @@ class Rule:
     uses: frozenset[str] = frozenset()
     spreads: bool = False
     unread: tuple[str, ...] = ()
-
-    def literals(self) -> list[str]:
-        """Return the texts that each place must have, the longest first."""
-        texts = {item.text for item in items(self.pattern) if isinstance(item, Leaf) and item.text.strip("\"'`() ")}
-        texts |= {item.prefix for item in items(self.pattern) if isinstance(item, Hole) and item.prefix}
-        return sorted(texts, key=lambda text: (-len(text), text))
 
 
 @attrs.frozen
@@ -226,3 +237,50 @@ class RuleSet:
     reasons: tuple[str, ...] = attrs.field(default=())
     """Why some changes of the examples gave no rule."""
     own: tuple[Own, ...] = ()
+
+
+def weight(patterns: Sequence[Pattern]) -> int:
+    """Return how much a pattern says: 2 for a name or literal, 1 for a keyword, operator or repeated variable."""
+    total, seen = 0, set[str]()
+    for item in items(patterns):
+        if isinstance(item, Leaf) and item.text not in SELF:
+            total += 2 if item.named else int(item.text.isalpha() or item.text[:1] in "=!<>+-*/%&|?@^~")
+        elif isinstance(item, Hole):
+            total += int(item.name in seen) + 2 * bool(item.prefix)
+            seen.add(item.name)
+    return total
+
+
+def is_constant(patterns: Sequence[Pattern]) -> bool:
+    """Return whether a pattern has no variables, and more than one token."""
+    found = list(items(patterns))
+    return len(found) > 1 and all(isinstance(item, Leaf) for item in found)
+
+
+def _is_plain_type(pattern: Branch) -> bool:
+    names = [item for item in items((pattern,)) if isinstance(item, Leaf) and item.named]
+    return pattern.kind in ("type", "type_annotation") and len(names) <= 1
+
+
+def has_anchor(patterns: Sequence[Pattern]) -> bool:
+    """Return whether a pattern has a name, so that names which are defined in it may vary."""
+    for pattern in patterns:
+        if isinstance(pattern, Branch):
+            # A type such as `str` is everywhere; a parameter whose default is None is not.
+            is_default = "default" in pattern.kind and any(
+                isinstance(one, Leaf) and one.named for one in pattern.children
+            )
+            if is_default or (not _is_plain_type(pattern) and has_anchor(pattern.children)):
+                return True
+        elif isinstance(pattern, Hole):
+            if pattern.prefix:
+                return True
+        elif _is_telling(pattern):
+            return True
+    return False
+
+
+def _is_telling(pattern: Pattern) -> bool:
+    """Return whether a pattern is a token that says something: no None, True or self."""
+    is_named = isinstance(pattern, Leaf) and pattern.named and pattern.text not in SELF
+    return is_named and isinstance(pattern, Leaf) and pattern.kind not in ("none", "true", "false")

@@ -5,7 +5,7 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 import tree_sitter
@@ -14,15 +14,14 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.parsing import errors
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.change_sort import Sort
-from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.imports import imports_of
+from lsp_server.refactor.bindings import imports_of
+from lsp_server.refactor.difference import Sort
+from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described, with_contexts
 from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
-from lsp_server.refactor.places import Places, by_place
 from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.search import Target
+from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
 from lsp_server.workspace.reading import read_text
 
@@ -49,7 +48,7 @@ class RecentRules:
 
 @attrs.frozen
 class NextPlaces:
-    """Where else the rules fit in the text after the newest edit."""
+    """Where else the rules fit in the text after the newest edit, place by place."""
 
     recent: RecentRules
     places: Places
@@ -57,7 +56,7 @@ class NextPlaces:
 
 @attrs.frozen
 class RepeatedEdit:
-    """The rules of the newest edit, and the edit of the text after it that they make."""
+    """The rules of recent edits, and the edit that they make of the text after the last one."""
 
     recent: RecentRules
     edit: FileEdit
@@ -73,9 +72,14 @@ def repeated_edit(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
 
 @functools.lru_cache(2)
 def _repeated_edit(edits: tuple[RecentEdit, ...], language_id: str, path: str) -> RepeatedEdit | None:
-    language = language_for(language_id, path)
-    recent = _recent_rules(edits, language)
-    return RepeatedEdit(recent, rewrite(recent.rules, path, edits[-1].after, language)) if recent is not None else None
+    recent = _recent_rules(edits, language_for(language_id, path))
+    return RepeatedEdit(recent, _rewritten(recent.rules, edits, language_id, path)) if recent is not None else None
+
+
+def _rewritten(
+    rules: RuleSet, edits: Sequence[RecentEdit], language_id: str, path: str, only: Collection[Span] | None = None
+) -> FileEdit:
+    return rewrite(rules, path, edits[-1].after, language_for(language_id, path), only)
 
 
 def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
@@ -89,8 +93,41 @@ def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> Nex
     return NextPlaces(repeated.recent, attrs.evolve(found, places=tuple(places)))
 
 
+def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> tuple[RecentRules, Found] | None:
+    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
+    repeated = repeated_edit(edits, language_id, path)
+    return _without_done(repeated, edits, language_id, path) if repeated is not None else None
+
+
+def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> tuple[RecentRules, Found] | None:
+    """Return the same for the newest edit before the last one that gives rules."""
+    for count in range(len(edits) - 1, 0, -1):
+        repeated = repeated_edit(edits[:count], language_id, path)
+        if repeated is not None:
+            edit = _rewritten(repeated.recent.rules, edits, language_id, path)
+            return _without_done(RepeatedEdit(repeated.recent, edit), edits, language_id, path)
+    return None
+
+
+def _without_done(
+    repeated: RepeatedEdit, edits: Sequence[RecentEdit], language_id: str, path: str
+) -> tuple[RecentRules, Found]:
+    """Return the places of an edit, without those that the user has edited."""
+    recent, edit, done = repeated.recent, repeated.edit, touched_parts(edits)
+    left = {one for one in edit.places if not any(one.start < end and start < one.end for start, end in done)}
+    if len(left) < len(edit.places):
+        # Where arguments changed places, nothing in the code tells that it has the edit already.
+        edit = _rewritten(recent.rules, edits, language_id, path, left)
+    return recent, Found.of(Target("", path), edits[-1].after, edit)
+
+
+def found_in(rules: RuleSet, text: str, language_id: str, path: str) -> Found:
+    """Return where rules fit in the text of a document, as blocks."""
+    return Found.of(Target("", path), text, rewrite(rules, path, text, language_for(language_id, path)))
+
+
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
-    """Return where rules fit in a text."""
+    """Return where rules fit in a text, place by place."""
     return by_place(rewrite(rules, path, text, language_for(language_id, path)), text)
 
 
@@ -99,8 +136,7 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
     found: list[tuple[int, str, Places]] = []
     for number, target in enumerate(targets):
         text = target.text if target.text is not None else read_text(target.folder, target.path)
-        places = places_in(rules, text, "", target.path) if text is not None else None
-        if text is not None and places is not None and places.places:
+        if text is not None and (places := places_in(rules, text, "", target.path)).places:
             found.append((number, text, places))
     return found
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.brackets import CLOSING, OPENING, breaks_line, closes, in_brackets, right_after_tag
-from lsp_server.refactor.layout import Layout
+from lsp_server.refactor.grammar import LOOSEST, level, level_of_place
+from lsp_server.refactor.layout import Layout, Output
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.output import Output
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
-from lsp_server.refactor.precedence import LOOSEST, level, level_of_place
-from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.syntax import Node, Syntax
 
 _PLAIN = 3
 """Expressions that bind more loosely, such as lambdas and `a, b`, keep their parentheses."""
+OPENING = frozenset("([{")
+CLOSING = frozenset({")", "]", "}", ">", "/>"})
 
 
 class LeftOut(Exception):
@@ -123,7 +123,7 @@ class _Rendering:
     def _without_parentheses(self, hole: Hole, bound: Bound) -> Bound:
         """Return what is in parentheses that only the old place needs."""
         node = bound.nodes[0]
-        inner = next((child for child in node.children if child.named), None)
+        inner = next(iter(node.parts), None)
         if hole.level != LOOSEST or node.kind != "parenthesized_expression" or inner is None:
             return bound
         is_plain = b"\n" not in self._file.syntax.data[node.start : node.end] and level(inner) >= _PLAIN
@@ -190,7 +190,7 @@ class _Rendering:
         """Return the bytes between two items in the place, where the edit left the gap as it was."""
         bounds, aligned = self._match.bounds, self._layout.aligned
         one, other = aligned.get(left), aligned.get(right)
-        if one is not None and other is not None and one < other and self._are_empty(one + 1, other):
+        if one is not None and other is not None and one < other and not _has_nodes(bounds[one + 1 : other]):
             return bounds[one].end, bounds[other].start
         example = self._example_gap(left, right)
         if other is not None and other > 0 and self._gap_before(other) == example:
@@ -203,13 +203,10 @@ class _Rendering:
                 return bounds[one].end, bounds[following].start
         return None
 
-    def _gap_at(self, one: int, following: int) -> str | None:
+    def _gap_at(self, one: int, following: int) -> str:
         """Return the example's gap between two items of the pattern, without what is empty between them here."""
-        gaps = [self._layout.pattern[index].gap for index in range(one + 1, following + 1)]
-        return gaps[0] if len(gaps) == 1 else max(gaps, key=len)
-
-    def _are_empty(self, first: int, last: int) -> bool:
-        return all(not self._match.bounds[index].nodes for index in range(first, last))
+        first, *more = (self._layout.pattern[index].gap for index in range(one + 1, following + 1))
+        return max((first, *more), key=len) if more else first
 
     def _before(self, index: int) -> int:
         """Return the end of the last item before one that is not empty."""
@@ -219,15 +216,11 @@ class _Rendering:
         )
 
     def _gap_before(self, index: int) -> str | None:
-        item = self._layout.pattern[index]
-        return None if self._synthetic(item) or self._beside_room(index - 1) else item.gap
-
-    def _beside_room(self, index: int) -> bool:
-        items = self._layout.pattern
-        return 0 <= index < len(items) and isinstance(items[index], Rest) and not self._match.bounds[index].nodes
-
-    def _synthetic(self, item: Item) -> bool:
-        return isinstance(item, Rest) and not item.gap
+        """Return the gap before an item of the pattern; None beside room for more elements, which the example lacks."""
+        item, before = self._layout.pattern[index], self._layout.pattern[index - 1]
+        is_room = isinstance(item, Rest) and not item.gap
+        is_beside_room = isinstance(before, Rest) and not self._match.bounds[index - 1].nodes
+        return None if is_room or is_beside_room else item.gap
 
     def _example_gap(self, left: int, right: int) -> str:
         """Return the gap between two items of the template, without what is empty between them."""
@@ -290,3 +283,40 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
+
+
+def _has_nodes(bounds: Sequence[Bound]) -> bool:
+    return any(bound.nodes for bound in bounds)
+
+
+def closes(item: Item) -> bool:
+    if isinstance(item, Hole):
+        return ">" in item.kinds
+    return isinstance(item, Leaf) and not item.named and item.text in CLOSING
+
+
+def right_after_tag(layout: Layout, index: int) -> bool:
+    """Return whether an item is the name in an opening tag."""
+    before = layout.template[index - 1] if index else None
+    return isinstance(before, Leaf) and before.text == "<"
+
+
+def breaks_line(node: Node, syntax: Syntax) -> bool:
+    """Return whether an expression goes over several lines outside of its own brackets and strings."""
+    depth, end = 0, node.start
+    for leaf in node.leaves():
+        if not depth and b"\n" in syntax.data[end : leaf.start]:
+            return True
+        depth += (leaf.text in OPENING) - (leaf.text in CLOSING and not leaf.named and leaf.text not in (">", "/>"))
+        end = leaf.end
+    return False
+
+
+def in_brackets(match: Match) -> bool:
+    """Return whether a place is inside brackets, where lines end without a meaning."""
+    for node in match.nodes[0].ancestors():
+        if node.kind.endswith(("statement", "block", "module", "_definition", "_clause")):
+            return False
+        if node.children[0].text in OPENING:
+            return True
+    return False

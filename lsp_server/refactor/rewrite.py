@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
 import attrs
@@ -10,21 +10,16 @@ import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import UNKNOWN, Scopes
-from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places
-from lsp_server.refactor.checks import done_spans, is_same_thing, why_not
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span, digest_of, edited
+from lsp_server.refactor.bindings import SCRIPTS, UNKNOWN, Scopes, imports_of
+from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
+from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
+from lsp_server.refactor.file_edit import FileEdit, Omission, Ranges, Span, digest_of, edited, is_sound, sound_parts
 from lsp_server.refactor.import_edits import import_edits
-from lsp_server.refactor.imports import SCRIPTS, imports_of
-from lsp_server.refactor.indentation import indent_unit
-from lsp_server.refactor.layout import layout_of
+from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, in_order, layout_of
 from lsp_server.refactor.matching import Match, matches
-from lsp_server.refactor.output import ByteEdit, Output, edits_of, in_order
-from lsp_server.refactor.pattern import Leaf, Rule, RuleSet
-from lsp_server.refactor.ranges import Ranges
+from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
-from lsp_server.refactor.sound import is_sound, sound_parts
-from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, parse, syntax_of
+from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 
 _WITH_MACROS = frozenset({"rust", "c", "cpp"})
 _NAMES_ALL = SCRIPTS | {"python"}
@@ -37,28 +32,25 @@ def fits_language(rule: Rule, language: Language) -> bool:
     return rule.language == language.id or any({rule.language, language.id} <= family for family in _FAMILIES)
 
 
-def may_fit(rules: RuleSet, data: bytes) -> bool:
-    """Return whether a file has the literal parts of some rule. It is not parsed."""
-    return any(
-        all(literal.encode() in data for literal in _literals(one)) for rule in rules.rules for one in _widened(rule)
-    )
+def may_fit(rules: Sequence[Rule], data: bytes) -> bool:
+    """Return whether a file has the literal parts of some rule, or of what looks like its places. It is not parsed."""
+    needed = (literals(pattern) for rule in rules for pattern in _patterns(rule))
+    return any(all({"'", '"'} & {*text} or text.encode() in data for text in texts) for texts in needed)
 
 
-def _widened(rule: Rule) -> Iterator[Rule]:
-    """Yield a rule, and the rules of what looks like its places."""
-    yield rule
+def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
+    """Yield the pattern of a rule, and those of what looks like its places."""
+    yield rule.pattern
     for near in near_patterns(rule):
-        yield attrs.evolve(rule, pattern=(near.pattern,))
-
-
-def _literals(rule: Rule) -> list[str]:
-    return [text for text in rule.literals() if "'" not in text and '"' not in text]
+        yield (near.pattern,)
 
 
 def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
     """Return whether a file may have a place of a rule, or something that looks like one."""
-    patterns = [rule.pattern, *((near.pattern,) for near in near_patterns(rule))]
-    return language.id in _WITH_MACROS or any(may_have_place(one, tree, data, language) for one in patterns)
+    words = other_syntax(rule)
+    if language.id in _WITH_MACROS or (words is not None and words.search(data)):
+        return True
+    return any(may_have_place(pattern, tree, data, language) for pattern in _patterns(rule))
 
 
 def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Collection[Span] | None = None) -> FileEdit:
@@ -68,7 +60,7 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Coll
     """
     source = Source.of(text)
     fitting = [rule for rule in rules.rules if fits_language(rule, language)]
-    if not fitting or not may_fit(attrs.evolve(rules, rules=tuple(fitting)), source.data):
+    if not fitting or not may_fit(fitting, source.data):
         return FileEdit(path)
     tree = language.parse(source.data, None, PARSE_SECONDS)
     if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
@@ -177,6 +169,21 @@ class _Rewriting:
         for span in in_macros(rule, self._syntax):
             if not any(True for _ in taken.touching(*span)):
                 self._left_out.setdefault(span, "it is inside of a macro, whose tokens have no syntax")
+        words = other_syntax(rule)
+        for found in words.finditer(self._syntax.data) if words is not None else ():
+            self._leave_out_other_syntax(found.span(), done, taken)
+
+    def _leave_out_other_syntax(self, span: tuple[int, int], done: Done, taken: Ranges[Match]) -> None:
+        """List a name that no rule has in the syntax that it has here: a part of a type, a pattern, an import."""
+        start, end = span
+        known = [*self._left_out, *done.parts, *((one.start, one.end) for one in done.matches)]
+        known += [(one.start, one.end) for one in taken.touching(start, end)]
+        is_known = any(low < end and start < high for low, high in known)
+        comments = self._syntax.comments
+        at = bisect_right(comments, start, key=lambda comment: comment.start)
+        is_comment = at > 0 and start < comments[at - 1].end
+        if not (is_known or is_comment or self._syntax.in_string(start)):
+            self._left_out[span] = "it has another syntax here than in the example"
 
     def _without_empty_bodies(self, places: Sequence[Place]) -> list[Place]:
         """Leave out the places that are deleted if nothing would be left of a body that needs something."""
@@ -186,7 +193,7 @@ class _Rewriting:
         kept: list[Place] = []
         for place in places:
             body = place.match.nodes[0].parent
-            statements = [child for child in body.children if child.named] if body is not None else []
+            statements = body.parts if body is not None else []
             is_top = body is None or body.parent is None
             if place.rule.template or is_top or any(id(child) not in deleted for child in statements):
                 kept.append(place)
@@ -219,7 +226,7 @@ class _Rewriting:
             self._leave_out(place, str(reason))
             return [edit for inner in file.inner.get(id(match), ()) for edit in self._edits_of(inner, file)]
         if not output.pieces:
-            return [_deleted_line(self._syntax, match)]
+            return [deleted_line(self._syntax, match.start, match.end)]
         pieces = in_order(output.pieces, self._syntax, match.start, match.end)
         return edits_of(pieces, match.start, match.end)
 
@@ -274,16 +281,6 @@ def _is_inside(one: Match, other: Match) -> bool:
         bound.nodes and bound.start <= one.start and one.end <= bound.end and not isinstance(bound.item, Leaf)
         for bound in other.bounds
     )
-
-
-def _deleted_line(syntax: Syntax, match: Match) -> ByteEdit:
-    data = syntax.data
-    start = data.rfind(b"\n", 0, match.start) + 1
-    end = data.find(b"\n", match.end)
-    end = len(data) if end == -1 else end + 1
-    if data[start : match.start].strip() or data[match.end : end].strip(b"; \t\r\n"):
-        return ByteEdit(match.start, match.end, "")
-    return ByteEdit(start, end, "")
 
 
 def _with_imports(edits: Sequence[ByteEdit], imports: Sequence[ByteEdit]) -> list[ByteEdit]:

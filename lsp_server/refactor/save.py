@@ -23,7 +23,8 @@ from engine.file_lock import try_lock
 from engine.folders import data_folder
 from engine.json_file import parse_json
 from engine.whole_files import write_beside
-from lsp_server.refactor.file_edit import FileEdit, digest_of
+from lsp_server.refactor.file_edit import digest_of
+from lsp_server.refactor.search import Found
 from lsp_server.workspace.reading import MAX_FILE_BYTES, folder_of, open_file, read_open
 
 BOM = "\ufeff"
@@ -34,19 +35,6 @@ class NotSaved(MidspanError):
     """No file was written. The message says which one could not be, and why."""
 
     code = "not-saved"
-
-
-@attrs.frozen
-class Change:
-    """The edits of one file: `folder` is a real path, `path` one in it with slashes."""
-
-    folder: str
-    path: str
-    edit: FileEdit
-
-    @property
-    def full(self) -> str:
-        return str(Path(self.folder, self.path))
 
 
 @attrs.frozen
@@ -79,12 +67,12 @@ def is_read_only(path: Path) -> bool:
     return not mode & stat.S_IWUSR or not os.access(path, os.W_OK)
 
 
-def save(changes: Sequence[Change]) -> None:
+def save(changes: Sequence[Found]) -> None:
     """Apply edits to all files, which keep their owners and rights, or to none.
 
     Raises NotSaved if a file is not the one that was searched, or cannot be written.
     """
-    plan = _Plan(secrets.token_hex(8), [_File(change.folder, change.path) for change in changes])
+    plan = _Plan(secrets.token_hex(8), [_File(change.target.folder, change.target.path) for change in changes])
     with _journal(plan) as journal:
         marks = list[tuple[int, int, int]]()
         try:
@@ -117,35 +105,35 @@ def undo_interrupted() -> int:
     return undone
 
 
-def _prepared(change: Change, beside: str) -> tuple[_File, tuple[int, int, int]]:
+def _prepared(change: Found, beside: str) -> tuple[_File, tuple[int, int, int]]:
     """Write the new text of a file beside it. Return the file with its digests, and what tells it from a later one."""
-    with folder_of(change.folder, change.path) as (parent, name):
+    with folder_of(change.target.folder, change.target.path) as (parent, name):
         try:
             old = open_file(parent, name)
         except OSError as error:
-            raise NotSaved(f"{change.full} cannot be read ({error.strerror}); run the command again") from error
+            raise NotSaved(f"{change.target.full} cannot be read ({error.strerror}); run the command again") from error
         try:
             status = os.fstat(old)
             if not status.st_mode & stat.S_IWUSR or not os.access(name, os.W_OK, dir_fd=parent):
-                raise NotSaved(f"{change.full} is read-only; make it writable and run the command again")
+                raise NotSaved(f"{change.target.full} is read-only; make it writable and run the command again")
             data = read_open(old, MAX_FILE_BYTES)
             new = _edited(change, data)
             write_beside(_at(parent, name, beside), new, parent, old)
         finally:
             os.close(old)
-    file = _File(change.folder, change.path, _digest(data), _digest(new))
+    file = _File(change.target.folder, change.target.path, _digest(data), _digest(new))
     return file, (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _edited(change: Change, data: bytes) -> bytes:
+def _edited(change: Found, data: bytes) -> bytes:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotSaved(f"{change.full} is not UTF-8; convert it first") from error
+        raise NotSaved(f"{change.target.full} is not UTF-8; convert it first") from error
     start = BOM if text.startswith(BOM) else ""
     text = text.removeprefix(BOM)
     if digest_of(text) != change.edit.digest:
-        raise NotSaved(f"{change.full} changed while the edit was computed; run the command again")
+        raise NotSaved(f"{change.target.full} changed while the edit was computed; run the command again")
     return (start + change.edit.applied(text)).encode("utf-8")
 
 
@@ -209,11 +197,11 @@ def _digest(data: bytes) -> str:
 
 
 @contextmanager
-def _explained(change: Change, problem: str) -> Iterator[None]:
+def _explained(change: Found, problem: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NotSaved(f"{change.full} {problem} ({error.strerror}); check the folder's rights") from error
+        raise NotSaved(f"{change.target.full} {problem} ({error.strerror}); check the folder's rights") from error
 
 
 def _journals() -> Path:

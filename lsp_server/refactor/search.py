@@ -1,23 +1,29 @@
 """Applies rules to the files of a workspace, in other processes if there are many, so that typing never waits."""
 
 import functools
+import re
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
 
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.crew import side_by_side
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span
-from lsp_server.refactor.generated import is_generated
+from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
+from lsp_server.refactor.worker import side_by_side
 from lsp_server.workspace.reading import decode, is_foreign, read_bytes
 
 _FEW = 64
 """So many files are searched in less time than a process takes to start."""
 _CHUNK = 32
+_HEAD_LINES = 10
+_SAYS_SO = re.compile(
+    r"@generated\b|\bcode generated\b.*\bdo not edit\b|\bdo not (edit|modify)\b|\bauto-?generated\b", re.I
+)
+_COMMENT = re.compile(r"\s*(#|//|/\*|\*|--|<!--|;|%|\"\"\"|''')")
 
 
 @attrs.frozen
@@ -40,23 +46,25 @@ class Target:
     path: str
     text: str | None = None
 
+    @property
+    def full(self) -> str:
+        """The real path of the file."""
+        return str(Path(self.folder, self.path))
+
 
 @attrs.frozen
 class Found:
-    """The edits of one file."""
+    """The edits of one file, its places as blocks, and the blocks that follow them."""
 
     target: Target
     edit: FileEdit
+    blocks: tuple[Block, ...] = ()
+    following: tuple[Block, ...] = ()
 
-
-class HasEdit(Protocol):
-    """What is found in a file."""
-
-    @property
-    def edit(self) -> FileEdit: ...
-
-
-_Found = TypeVar("_Found", bound=HasEdit)
+    @classmethod
+    def of(cls, target: Target, text: str, edit: FileEdit) -> "Found":
+        """Return an edit of this text."""
+        return cls(target, edit, *blocks_of(text, edit))
 
 
 @attrs.define
@@ -69,108 +77,62 @@ class Progress:
     reached: list[str] = attrs.field(factory=list)
 
 
-def search(
-    rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps, report: Callable[[Progress], None]
-) -> Iterator[Found]:
-    """Yield the files that the rules change or leave places out in, as they are found.
-
-    `report` is called after each group of files. A search that reaches a cap ends there, and its progress says so.
-    """
-    examine = functools.partial(search_files, rules)
-    chunks = _chunks(targets[: caps.files])
-    few = min(len(targets), caps.files) <= _FEW
-    return _capped(_here(examine, chunks) if few else _elsewhere(examine, chunks), len(targets), caps, report)
-
-
-def search_elsewhere(
-    examine: "Callable[[Sequence[Target]], list[_Found]]",
+async def search(
+    rules: Sequence[RuleSet],
     targets: Sequence[Target],
     caps: Caps,
     report: Callable[[Progress], None],
-) -> Iterator[_Found]:
-    """Yield what `examine` finds in the targets, as `search` does, always in other processes.
+    few: int = _FEW,
+) -> tuple[list[Found], Progress]:
+    """Return the files that the rules change or leave places out in, by path.
 
-    `examine` must be fit for pickle. `report` is called ten times a second too; what it raises ends the search and its
-    processes at once.
+    `report` is called after each group of files, and what it raises ends the search with its processes. A search that
+    reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process.
     """
-    return _capped(_elsewhere(examine, _chunks(targets[: caps.files])), len(targets), caps, report)
-
-
-_Results = Generator[tuple[int, list[_Found]], None, None]
-
-
-def _capped(
-    results: "_Results[_Found]", targets: int, caps: Caps, report: Callable[[Progress], None]
-) -> Iterator[_Found]:
-    progress = Progress(min(targets, caps.files))
-    if targets > caps.files:
-        progress.reached.append(f"only the first {caps.files} of {targets} files were searched")
+    progress = Progress(min(len(targets), caps.files))
+    if len(targets) > caps.files:
+        progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
+    examine, chunks = functools.partial(examined, rules), _chunks(targets[: caps.files])
+    found: list[Found] = []
     deadline = time.monotonic() + caps.seconds
-    try:
-        for searched, found in results:
-            progress.searched += searched
-            for one in found:
-                progress.places += len(one.edit.places)
-                yield one
-            is_end = progress.searched >= progress.files
+    here = progress.files <= few
+    async with aclosing(_in_turn(examine, chunks) if here else side_by_side(examine, chunks)) as results:
+        async for index, some in results:
+            found += some
+            progress.searched += len(chunks[index])
+            progress.places += sum(len(one.edit.places) for one in some)
             ended = ""
-            if progress.places >= caps.places and not is_end:
+            if progress.searched < progress.files and progress.places >= caps.places:
                 ended = f"the search ended at {progress.places} places"
-            elif time.monotonic() > deadline and not is_end:
+            elif progress.searched < progress.files and time.monotonic() > deadline:
                 ended = f"the search ended after {caps.seconds:g} seconds"
-            if ended:
-                progress.reached.append(ended)
+            progress.reached += [ended] if ended else []
             report(progress)
             if ended:
-                return
-    finally:
-        results.close()
+                break
+    return sorted(found, key=lambda one: (one.target.folder, one.target.path)), progress
 
 
 def _chunks(targets: Sequence[Target]) -> list[Sequence[Target]]:
     # The first group is small: its places are shown while the others are searched.
-    starts = [0, *range(8, len(targets), _CHUNK)] if len(targets) > 8 else [0]
+    starts = [0, *range(8, len(targets), _CHUNK)]
     ends = [*starts[1:], len(targets)]
     return [targets[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
 
 
-def _here(
-    examine: "Callable[[Sequence[Target]], list[_Found]]", chunks: Sequence[Sequence[Target]]
-) -> "_Results[_Found]":
-    for chunk in chunks:
-        yield len(chunk), examine(chunk)
+async def _in_turn(
+    examine: Callable[[Sequence[Target]], list[Found]], chunks: Sequence[Sequence[Target]]
+) -> AsyncGenerator[tuple[int, list[Found]], None]:
+    for index, chunk in enumerate(chunks):
+        yield index, examine(chunk)
 
 
-def _elsewhere(
-    examine: "Callable[[Sequence[Target]], list[_Found]]", chunks: Sequence[Sequence[Target]]
-) -> "_Results[_Found]":
-    results = side_by_side(examine, chunks)
-    try:
-        for done in results:
-            yield (len(chunks[done.part]), done.result) if done is not None else (0, [])
-    finally:
-        results.close()
-
-
-@attrs.frozen
-class Searched:
-    """A file with the text that was searched, and its edits."""
-
-    target: Target
-    text: str
-    edit: FileEdit
-
-
-def search_files(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Found]:
-    """Return the files that the rules change or leave places out in."""
-    return [Found(one.target, one.edit) for one in searched(rules, targets)]
-
-
-def searched(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[Searched]:
-    """Yield the files that the rules change or leave places out in.
+def examined(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Found]:
+    """Return the files that the rules change or leave places out in.
 
     All places of a file are left out that says that it is generated, or is not UTF-8.
     """
+    found: list[Found] = []
     for target in targets:
         language = language_for("", target.path)
         fitting = [one for one in rules if any(fits_language(rule, language) for rule in one.rules)]
@@ -179,9 +141,9 @@ def searched(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[Se
         data = read_bytes(target.folder, target.path) if target.text is None else None
         text = target.text if data is None else decode(data)
         if text is None:
-            if data is not None and is_foreign(data) and any(may_fit(one, data) for one in fitting):
+            if data is not None and is_foreign(data) and any(may_fit(one.rules, data) for one in fitting):
                 reason = Omission(Span(0, 0, 0), "this file is not UTF-8, and may have such places")
-                yield Searched(target, "", FileEdit(target.path, left_out=(reason,)))
+                found.append(Found(target, FileEdit(target.path, left_out=(reason,))))
             continue
         for one in fitting:
             edit = rewrite(one, target.path, text, language)
@@ -189,5 +151,12 @@ def searched(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[Se
                 if edit.places and is_generated(text):
                     reason = Omission(edit.places[0], "the file says that it is generated")
                     edit = FileEdit(edit.path, edit.digest, left_out=(reason,))
-                yield Searched(target, text, edit)
+                found.append(Found.of(target, text, edit))
                 break
+    return found
+
+
+def is_generated(text: str) -> bool:
+    """Return whether a comment at the start of a text says that it is generated, as in Go's convention."""
+    lines = text[:2000].split("\n", _HEAD_LINES)[:_HEAD_LINES]
+    return any(_COMMENT.match(line) and _SAYS_SO.search(line) for line in lines)

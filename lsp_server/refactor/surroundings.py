@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.bindings import is_scope
-from lsp_server.refactor.grammar import is_access, is_call, is_list, is_name, receiver_of
-from lsp_server.refactor.node import Node, same
+from lsp_server.refactor.grammar import around, is_access, is_call, is_list, is_name, receiver_of
 from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern
+from lsp_server.refactor.syntax import Node, same
 
 _WORDS = {
     "await": ("await", "await_expression"),
@@ -51,15 +51,11 @@ def unmet(needs: Sequence[Need], node: Node, language: str) -> str | None:
 
 def function_around(node: Node) -> Node | None:
     """Return the function whose body has a node; None if a class or the file has it."""
-    inner = node
-    for above in node.ancestors():
-        # Annotations, default values and decorators are outside of the function that they belong to.
-        is_inside = inner.field == "body" or all(child.field != "body" for child in above.children)
-        if is_inside and _CLASS.search(above.kind):
+    for above in around(node):
+        if _CLASS.search(above.kind):
             return None
-        if is_inside and _FUNCTION.search(above.kind) and (is_scope(above) or above.kind == "async_block"):
+        if _FUNCTION.search(above.kind) and (is_scope(above) or above.kind == "async_block"):
             return above
-        inner = above
     return None
 
 
@@ -137,9 +133,9 @@ def _own(tops: Sequence[Node], kinds: tuple[str, ...]) -> Iterator[Node]:
 
 def _values(statement: Node) -> tuple[str, ...]:
     """Return the values of a return statement as code."""
-    values = [child for child in statement.children if child.named]
+    values = statement.parts
     if len(values) == 1 and values[0].kind == "expression_list":
-        values = [child for child in values[0].children if child.named]
+        values = values[0].parts
     return tuple(map(_code, values))
 
 

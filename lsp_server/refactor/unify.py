@@ -7,8 +7,7 @@ import attrs
 
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression_kind, is_list_kind
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Text, variables
-from lsp_server.refactor.weight import weight
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Rule, Text, variables, weight
 
 Pair = tuple[tuple[Pattern, ...], tuple[Pattern, ...]]
 
@@ -60,8 +59,8 @@ class _Table:
         return rest
 
 
-def unify(first: Sides, second: Sides) -> Sides | None:
-    """Return the least general sides that have both; None if there are none that say enough."""
+def unify(first: Rule, second: Rule) -> Sides | None:
+    """Return the least general sides that have those of both rules; None if there are none that say enough."""
     table = _Table()
     try:
         pattern = _run(first.pattern, second.pattern, table, "")

@@ -1,12 +1,15 @@
 """Which nodes of an example vary: arguments and operands that are the same before and after the edit."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 
 import attrs
 
 from lsp_server.refactor.bindings import Scopes, binds
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import (
+    SELF,
+    binder_at,
     is_access,
     is_arguments,
     is_call,
@@ -20,19 +23,20 @@ from lsp_server.refactor.grammar import (
     is_literal,
     is_name,
     is_parameters,
+    is_part_of_name,
+    is_several,
     is_string_content,
     receiver_of,
 )
-from lsp_server.refactor.node import Node, leaf_text, same
 from lsp_server.refactor.pattern import Hole
-from lsp_server.refactor.targets import spread_value
+from lsp_server.refactor.syntax import Node, leaf_text, same
 
-SELF = frozenset({"self", "cls", "this"})
 END_TAGS = frozenset({">", "/>"})
 _ASSIGNING = ("short_var_declaration", "typed_parameter", "default_parameter", "typed_default_parameter",
               "required_parameter", "named_expression")  # fmt: skip
 
 
+_NO_TARGET = re.compile(r"_type$|^type|_specifier$|modifier|^value_binding_pattern$")
 _SMALL_FUNCTIONS = frozenset({"arrow_function", "lambda", "closure_expression", "lambda_expression"})
 Key = tuple[str, ...]
 
@@ -43,7 +47,7 @@ class Variables:
     def __init__(self, change: Change, scopes: Scopes, fixed: frozenset[str]) -> None:
         self._change, self._scopes, self._fixed = change, scopes, fixed
         self._value = spread_value(change)
-        self._new = list(_all(change.after))
+        self._new = [node for top in change.after for node in top.walk()]
         self._new_keys = {key_of(node) for node in self._new if not is_role(node)}
         self.holes: dict[Key, Hole] = {}
         self.fragments: dict[str, Hole] = {}
@@ -62,7 +66,7 @@ class Variables:
             return self.holes.setdefault(key_of(node), Hole(f"X{len(self.holes)}", frozenset({node.kind})))
         if not self._varies(node):
             return self._fragment(node)
-        hole = Hole(f"X{len(self.holes)}", frozenset(), self._is_value_receiver(node))
+        hole = Hole(f"X{len(self.holes)}", frozenset(), _is_receiver(node))
         if is_string_content(node) or node.text in END_TAGS:
             hole = attrs.evolve(hole, kinds=frozenset({node.kind, *(END_TAGS if node.text in END_TAGS else ())}))
         elif is_name(node) and node.field == "name":
@@ -89,7 +93,7 @@ class Variables:
     def _is_all(self, node: Node) -> bool:
         """Return whether a node is all there is: a rule for whatever is there says nothing."""
         before = self._change.before
-        return len(before) == 1 and bool(node.children) and _tokens(node) == _tokens(before[0])
+        return len(before) == 1 and bool(node.children) and node.size == before[0].size
 
     def _varies(self, node: Node) -> bool:
         if node.text in END_TAGS and node.parent is not None and node.parent.kind == "jsx_opening_element":
@@ -103,7 +107,7 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        if self._is_in_value(node):
+        if self._is_in_value(node) or is_part_of_name(node):
             return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
             return False
@@ -116,7 +120,7 @@ class Variables:
         ):
             return False
         if parent is None or is_literal(node):
-            return self._literal_may_vary(node)
+            return not is_keyword_literal(node) or (parent is not None and is_arguments(parent))
         if is_definition(parent) and node.field == "name":
             return "definition" not in self._fixed
         if _is_target(node):
@@ -144,12 +148,6 @@ class Variables:
             inner = inner.parent
         return False
 
-    def _literal_may_vary(self, node: Node) -> bool:
-        if not is_literal(node):
-            return True
-        parent = node.parent
-        return not is_keyword_literal(node) or (parent is not None and is_arguments(parent))
-
     def _receiver_varies(self, node: Node) -> bool:
         """Return whether a receiver may be another one: it moves, or its method gets another name."""
         names = [leaf for leaf in node.leaves() if leaf.named]
@@ -167,9 +165,6 @@ class Variables:
             return stays or name.text[:1].isupper()
         is_class = name.text[:1].isupper() and not name.text.isupper()
         return binding == "import" or (is_class and binding != "parameter")
-
-    def _is_value_receiver(self, node: Node) -> bool:
-        return _is_receiver(node)
 
     def _fragment(self, node: Node) -> Hole | None:
         """Return a hole for the content of a string that is a part of another string after the edit."""
@@ -206,14 +201,6 @@ def _contains(text: str, part: str) -> bool:
     return part in text and (len(part) > 1 or text.startswith(part) or text.endswith(part))
 
 
-def _tokens(node: Node) -> int:
-    return sum(1 for _ in node.leaves())
-
-
-def _all(nodes: Iterable[Node]) -> Iterable[Node]:
-    return (inner for node in nodes for inner in node.walk())
-
-
 def is_role(node: Node) -> bool:
     """Return whether a name is what something is called, and not a value: a member, a keyword."""
     return is_fixed_name(node) and not (node.parent is not None and is_definition(node.parent))
@@ -242,3 +229,45 @@ def _is_target(node: Node) -> bool:
         return parent.field == "left"
     assigns = "assign" in parent.kind or "declarator" in parent.kind or parent.kind in _ASSIGNING
     return assigns and (node.field in ("left", "name", "pattern") or node is parent.children[0])
+
+
+@attrs.frozen(eq=False)
+class _Binding:
+    """What a statement or a loop binds, and the value."""
+
+    targets: tuple[Node, ...]
+    value: Node
+
+    def leaves(self) -> Iterator[Node]:
+        return (leaf for one in self.targets for leaf in one.leaves())
+
+
+def spread_value(change: Change) -> Node | None:
+    """Return the value before an edit that only takes more out of it: `x = f()` becomes `x, y = f()`. Else None.
+
+    Statements may follow that do something with what is taken.
+    """
+    if len(change.before) != 1 or not change.after:
+        return None
+    old, new = _binding(change.before[0]), _binding(change.after[0])
+    if old is None or new is None or not same(old.value, new.value):
+        return None
+    names = [{leaf.text for leaf in one.leaves() if leaf.named} for one in (old, new)]
+    sizes = [sum(1 for _ in one.leaves()) for one in (old, new)]
+    has_several = len(new.targets) > 1 or any(map(is_several, new.targets))
+    return old.value if has_several and names[0] <= names[1] and sizes[0] < sizes[1] else None
+
+
+def _binding(node: Node) -> _Binding | None:
+    """Return the one binding of a node. Its body does not count."""
+    while not (index := binder_at(node)):
+        named = [child for child in node.children if child.named and not is_container(child)]
+        inner = [child for child in named if binder_at(child)] or named
+        if len(inner) != 1:
+            return None
+        node = inner[0]
+    sides = node.children[:index], node.children[index + 1 :]
+    before, after = sides[::-1] if node.children[index].text == "as" else sides
+    value = next((child for child in after if child.named), None)
+    targets = [one for one in before if one.named and one.field != "type" and not _NO_TARGET.search(one.kind)]
+    return _Binding(tuple(targets), value) if value is not None else None

@@ -1,21 +1,27 @@
-"""A process for work that takes longer than a key press may wait: trees of our own are built in Python."""
+"""Processes for work that takes longer than a key press may wait: trees of our own are built in Python."""
 
 import asyncio
 import logging
 import pickle
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple
 
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.refactor.frames import COMMAND, LENGTH, framed
+from lsp_server.refactor.worker_process import COMMAND, LENGTH, framed
 
 _logger = logging.getLogger(__name__)
 
 _Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
+_Part = TypeVar("_Part")
 _END_SECONDS = 2.0
+_SIDE_BY_SIDE = 2
+_MOST_SECONDS = 600.0
+"""For a part of a list: the user can cancel it."""
+NICENESS = 10
+"""Of processes that work while the user types."""
 
 
 class WorkerFailed(MidspanError):
@@ -29,9 +35,10 @@ class Worker:
     """Runs functions in one process, one after the other. The event loop never waits for it.
 
     The process is started by the first call, ends after `idle_seconds` without one, and is started again after it died.
-    A call that takes more than `most_seconds` ends it.
+    A call that takes more than `most_seconds` ends it. `niceness` is added to that of this process.
     """
 
+    niceness: int = 0
     idle_seconds: float = 600.0
     most_seconds: float = 60.0
     _process: asyncio.subprocess.Process | None = None
@@ -80,15 +87,15 @@ class Worker:
                 process.stdin.write(call)
                 await process.stdin.drain()
                 (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
-                result, failure = pickle.loads(await process.stdout.readexactly(length))
-        except (OSError, EOFError, TimeoutError) as error:
-            await self._end()
-            raise WorkerFailed(
-                f"the worker process ended ({type(error).__name__}); the next call starts it again"
-            ) from None
-        except asyncio.CancelledError:
-            await self._end()  # a reply without its call would be taken for the next one's
-            raise
+                reply = await process.stdout.readexactly(length)
+            # The places of many files take longer to read than a key press may wait.
+            result, failure = await asyncio.to_thread(pickle.loads, reply)
+        except (OSError, EOFError, asyncio.CancelledError) as error:
+            await self._end()  # also a reply without its call would be taken for the next one's
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            late = f" after {self.most_seconds:g} seconds" if isinstance(error, TimeoutError) else ""
+            raise WorkerFailed(f"the process that did this ended{late}; try again") from None
         finally:
             self._keep()
         if failure:
@@ -97,11 +104,10 @@ class Worker:
 
     async def _begin(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
+            pipe = asyncio.subprocess.PIPE
+            command = (*COMMAND, str(self.niceness)) if self.niceness else COMMAND
             self._process = await asyncio.create_subprocess_exec(
-                *COMMAND,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
+                *command, stdin=pipe, stdout=pipe, start_new_session=True
             )
         return self._process
 
@@ -125,3 +131,36 @@ class Worker:
                 await process.wait()
         except TimeoutError:
             _logger.warning("the worker process does not end")
+
+
+async def side_by_side(
+    function: Callable[[_Part], _Result], parts: Sequence[_Part]
+) -> AsyncGenerator[tuple[int, _Result], None]:
+    """Yield the index and the result of each part as it is done, by two processes that give way to others.
+
+    The parts begin in their order. The processes end with the generator, whatever they do then. Raises WorkerFailed.
+    """
+    workers = [Worker(NICENESS, most_seconds=_MOST_SECONDS) for _ in range(min(_SIDE_BY_SIDE, len(parts)))]
+    left = iter(enumerate(parts))
+    running: dict[asyncio.Task[_Result], tuple[Worker, int]] = {}
+
+    def begin(worker: Worker) -> None:
+        for index, part in left:
+            running[asyncio.create_task(worker.run(function, part))] = worker, index
+            return
+
+    try:
+        for worker in workers:
+            begin(worker)
+        while running:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                worker, index = running.pop(task)
+                result = task.result()
+                begin(worker)
+                yield index, result
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*(worker.close() for worker in workers))

@@ -8,10 +8,8 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
-from lsp_server.bulk.current_files import Choice, Ready, ready
-from lsp_server.bulk.draft import Draft, NotApplied
-from lsp_server.bulk.shown import Drafts, choices, shown, sure_ids
-from lsp_server.bulk.workspace_edit import EditForm
+from lsp_server.bulk.draft import Draft, DraftFile, Drafts, NotApplied
+from lsp_server.bulk.workspace_edit import EditForm, Ready, ready
 from lsp_server.protocol import refusal
 from lsp_server.refactor.file_edit import counted
 from lsp_server.requests.bulk_work import BulkWork
@@ -31,19 +29,19 @@ class BulkEdits:
     async def show(self, params: BulkEditParams) -> BulkEdit:
         """Return the places that an action would change, for the user to choose. Raises JsonRpcException."""
         draft = await self._work.draft(params.action, params.work_done_token)
-        return await asyncio.to_thread(shown, self._drafts.keep(draft), draft, self._session.encoding)
+        return await asyncio.to_thread(draft.shown, self._drafts.keep(draft), self._session.encoding)
 
     async def apply(self, params: ApplyParams) -> ApplyResult:
         """Apply the chosen places, all or none."""
         draft = self._drafts.get(params.id)
         if draft is None:
             return ApplyResult(False, "these places are forgotten by now; run the action again")
-        return await self._apply(draft, choices(draft, set(params.places)))
+        return await self._apply(draft, draft.chosen(set(params.places)))
 
     async def run(self, asked: BulkAction) -> ApplyResult:
         """Compute and apply an action, for editors without previews: all places that are sure."""
         draft = await self._work.draft(asked)
-        result = await self._apply(draft, choices(draft, sure_ids(draft)))
+        result = await self._apply(draft, draft.chosen(draft.sure))
         kind = types.MessageType.Info if result.applied else types.MessageType.Warning
         self._server.window_show_message(types.ShowMessageParams(kind, f"Midspan: {result.message}"))
         return result
@@ -52,8 +50,8 @@ class BulkEdits:
         """Return the edit of an action, for codeAction/resolve. Raises JsonRpcException."""
         draft = await self._work.draft(asked)
         form = self._form
-        ids = {*range(draft.places)} if form.annotations else sure_ids(draft)
-        chosen = choices(draft, ids)
+        ids = {*range(draft.places)} if form.annotations else draft.sure
+        chosen = draft.chosen(ids)
         try:
             if not chosen:
                 raise NotApplied("no other place fits" + _left_out(draft))
@@ -66,7 +64,7 @@ class BulkEdits:
             )
         return edit
 
-    async def _apply(self, draft: Draft, chosen: Sequence[Choice]) -> ApplyResult:
+    async def _apply(self, draft: Draft, chosen: Sequence[DraftFile]) -> ApplyResult:
         if not chosen:
             return ApplyResult(False, "no place is chosen")
         try:
@@ -83,9 +81,9 @@ class BulkEdits:
             said = f": {answer.failure_reason}" if answer.failure_reason else ""
             return ApplyResult(False, f"the editor did not apply the edit{said}")
         places = counted(sum(len(one.blocks) for one in chosen), "place")
-        return ApplyResult(True, f"{places} in {counted(len({one.file.uri for one in chosen}), 'file')} changed")
+        return ApplyResult(True, f"{places} in {counted(len({one.uri for one in chosen}), 'file')} changed")
 
-    async def _ready(self, draft: Draft, chosen: Sequence[Choice]) -> list[Ready]:
+    async def _ready(self, draft: Draft, chosen: Sequence[DraftFile]) -> list[Ready]:
         """Return the edits for the texts as they are now. Raises NotApplied if one is not what it was."""
         files = await asyncio.to_thread(ready, chosen, draft.narrow, self._session.documents.all())
         versions = {document.uri: document.version for document in self._session.documents.all()}

@@ -23,28 +23,28 @@ _LOOK_S = 0.05
 
 
 class BarWork:
-    """The work on a request, with its progress bar. `report` and `check` may be called in any thread."""
+    """The work on a request, with its progress bar. `report` may be called in any thread."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar
         self._loop = asyncio.get_running_loop()
         self._cancelled = threading.Event()
+        self.task: asyncio.Task[Draft] | None = None
 
     def cancel(self) -> None:
-        """Have the next `report` or `check` raise Cancelled."""
+        """Cancel the task of the work, and have the next `report` of its threads raise Cancelled."""
+        # A second time would cut off what the task ends.
+        if self.task is not None and not self._cancelled.is_set():
+            self.task.cancel()
         self._cancelled.set()
 
     def report(self, message: str, percentage: int | None = None) -> None:
         """Show how far the work is."""
-        self.check()
+        if self._cancelled.is_set():
+            raise Cancelled
         # The loop is closed when the editor left meanwhile.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._bar.report, message, percentage)
-
-    def check(self) -> None:
-        """Raise Cancelled if the work is cancelled."""
-        if self._cancelled.is_set():
-            raise Cancelled
 
 
 class BulkWork:
@@ -75,12 +75,14 @@ class BulkWork:
         with ProgressBar(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
             work = BarWork(bar)
             self._running.add(work)
-            task = asyncio.create_task(action.draft(selection, asked.scope, work))
+            task = work.task = asyncio.create_task(action.draft(selection, asked.scope, work))
             try:
                 while not task.done():
                     await asyncio.wait({task}, timeout=_LOOK_S)
                     if bar.cancelled:
                         work.cancel()
+                if task.cancelled():
+                    raise JsonRpcRequestCancelled("cancelled")
                 return task.result()
             except Cancelled:
                 raise JsonRpcRequestCancelled("cancelled") from None

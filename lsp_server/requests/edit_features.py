@@ -2,8 +2,12 @@
 
 from pygls.lsp.server import LanguageServer
 
-from lsp_server.bulk.actions import actions_of
-from lsp_server.bulk.known_rules import KnownRules
+from lsp_server.bulk.action import Action
+from lsp_server.bulk.fill_slots import FillSlots
+from lsp_server.bulk.paste import Paste
+from lsp_server.bulk.recent_rule import RecentRule
+from lsp_server.bulk.refill import Refill
+from lsp_server.bulk.repeat import Repeat
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.bulk_edits import BulkEdits
@@ -18,8 +22,16 @@ class EditFeatures:
 
     def __init__(self, server: LanguageServer, protocol: MidspanProtocol, session: Session) -> None:
         self._worker = Worker()
-        self._rules = KnownRules(session, self._worker)
-        actions = actions_of(session, self._rules, self._worker)
+        self._rules = RecentRule(session, self._worker)
+        # In the order of the menu.
+        actions: list[Action] = [
+            Repeat(session, self._rules),
+            Paste(session, self._worker),
+            FillSlots(session, "stubs"),
+            FillSlots(session, "annotations"),
+            FillSlots(session, "docstrings"),
+            Refill(session),
+        ]
         self._work = BulkWork(server, session, actions)
         self.next_edits = NextEdits(session, self._worker)
         self.bulk_edits = BulkEdits(server, session, self._work)

@@ -8,8 +8,7 @@ import tree_sitter
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.slots.functions import Function, Parameter, functions
-from lsp_server.slots.queries import text_of
-from lsp_server.slots.slot import Slot
+from lsp_server.slots.slot import Slot, text_of
 
 _PYTHON_LITERALS = {"true": "bool", "false": "bool", "integer": "int", "float": "float", "string": "str"}
 _SCRIPT_LITERALS = {"true": "boolean", "false": "boolean", "string": "string", "template_string": "string"}

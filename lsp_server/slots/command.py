@@ -15,10 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
 from engine.protocol.editor_messages import wire_names
-from engine.protocol.plain_text import plain
-from lsp_server.refactor.command import FAILED, LEFT_OUT, check_form, leave, save_all, targets_of
+from engine.protocol.messages import plain
+from lsp_server.refactor.command import (
+    FAILED,
+    LEFT_OUT,
+    as_diff,
+    check_form,
+    leave,
+    save_all,
+    shown,
+    shown_path,
+    targets_of,
+)
 from lsp_server.refactor.file_edit import counted
-from lsp_server.refactor.report import as_diff, shown, shown_path
 from lsp_server.refactor.search import Caps, Found
 from lsp_server.settings import Settings
 from lsp_server.slots.files import FilledFile, Todo, fill_files, slots_of

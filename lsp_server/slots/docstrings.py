@@ -8,8 +8,7 @@ import tree_sitter
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import indent_of
-from lsp_server.slots.queries import is_inside, matches, text_of
-from lsp_server.slots.slot import Slot
+from lsp_server.slots.slot import Slot, is_inside, matches, text_of
 
 _QUOTES = ('"""', "'''")
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import attrs
 
@@ -12,11 +11,10 @@ from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.credentials import context_text
-from lsp_server.documents.exclusion import why_secret
 from lsp_server.documents.store import Snapshot
+from lsp_server.exclusion import why_secret
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.generated import is_generated
-from lsp_server.refactor.search import Caps, Target
+from lsp_server.refactor.search import Caps, Target, is_generated
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import NO_MODEL, TOGETHER, Filler, fill_slots, gathered, why_unable
 from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
@@ -72,7 +70,7 @@ def slots_of(targets: Sequence[Target], kind: SlotKind, caps: Caps) -> Todo:
         todo.reached.append(f"only the first {caps.files} of {len(known)} files were searched")
     left = caps.places
     for target in known[: caps.files]:
-        full = str(Path(target.folder, target.path))
+        full = target.full
         if (reason := why_secret(full, settings.exclude)) is not None:
             todo.excluded.append(f"{target.path} is left alone: the file {reason}")
             continue

@@ -12,8 +12,7 @@ from engine.protocol.price import FREE
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.parsing import errors
-from lsp_server.refactor.file_edit import Omission, Span, TextEdit, edited
-from lsp_server.refactor.sound import is_sound, sound_parts
+from lsp_server.refactor.file_edit import Omission, Span, TextEdit, edited, is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS
 from lsp_server.settings import Settings
 from lsp_server.slots.judge import THRESHOLDS, Judge, Verdict, text_confidence

@@ -6,7 +6,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.slots.queries import is_inside, matches, text_of
+from lsp_server.slots.slot import is_inside, matches, text_of
 
 _FUNCTIONS = frozenset(
     {

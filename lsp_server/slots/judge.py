@@ -11,8 +11,7 @@ from engine.protocol.messages import Candidate, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.slots.docstrings import doc_targets, summary
-from lsp_server.slots.queries import matches, text_of
-from lsp_server.slots.slot import Shape, Slot
+from lsp_server.slots.slot import Shape, Slot, matches, text_of
 from lsp_server.suggest.pipeline import Plan, present
 
 UNSURE = "the model is not sure enough"

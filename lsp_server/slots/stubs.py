@@ -6,8 +6,7 @@ import tree_sitter
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import indent_of, indent_unit
-from lsp_server.slots.queries import is_inside, matches, text_of
-from lsp_server.slots.slot import Slot
+from lsp_server.slots.slot import Slot, is_inside, matches, text_of
 
 _TODO = re.compile(r"\b(todo|fixme|xxx|hack|implement|implemented)\b", re.IGNORECASE)
 _BARE = frozenset(

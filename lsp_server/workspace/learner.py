@@ -16,9 +16,8 @@ from engine.protocol.memory_messages import Forget, Learn
 from lsp_server.documents.credentials import context_text
 from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.log import describe
-from lsp_server.workspace.files import examine, learnable_files
+from lsp_server.workspace.files import Rules, examine, learnable_files
 from lsp_server.workspace.reading import is_learnable, read_text
-from lsp_server.workspace.rules import Rules
 
 TYPING_S = 2.0
 """The user types until this long after a change."""

@@ -16,8 +16,8 @@ from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.progress_bar import CancellableBar
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.settings import Configuration
+from lsp_server.workspace.files import Rules
 from lsp_server.workspace.learner import FolderLearner, Pace, Surroundings, WorkspaceFile
-from lsp_server.workspace.rules import Rules
 
 BUFFER_DELAY_S = 1.0
 """An open document is learned again when it has not changed for this long."""

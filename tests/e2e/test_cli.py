@@ -16,9 +16,8 @@ from support.ended import Ended
 from support.git_folder import repository
 
 from engine.cli.lsp_client import LspSession
-from engine.cli.sample import samples
-from engine.cli.typist import Typist
-from engine.models.embedded.kernel_pass import kernel_paths
+from engine.cli.typist import Typist, samples
+from engine.models.embedded.runner import kernel_paths
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {

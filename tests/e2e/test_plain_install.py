@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from support.gguf_files import tiny_network
 
 import engine
 import lsp_server
@@ -58,7 +59,8 @@ def without_torch(tmp_path: Path) -> dict[str, str]:
         missing = f"raise ModuleNotFoundError('No module named {name}', name={name!r})\n"
         (tmp_path / "missing").mkdir(exist_ok=True)
         (tmp_path / "missing" / f"{name}.py").write_text(missing)
-    return {**os.environ, "PYTHONPATH": str(tmp_path / "missing"), "MIDSPAN_RUNTIME_DIR": str(tmp_path / "runtime")}
+    paths = os.pathsep.join([str(tmp_path / "missing"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {**os.environ, "PYTHONPATH": paths, "MIDSPAN_RUNTIME_DIR": str(tmp_path / "runtime")}
 
 
 def _midspan(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,6 +76,30 @@ def test_without_torch_the_embedded_model_fills_a_hole(without_torch: dict[str, 
         assert json.loads(ended.stdout)["text"].startswith("n(")
     finally:
         _midspan(without_torch, "engine", "stop")
+
+
+def test_without_torch_a_gguf_fills_a_hole(without_torch: dict[str, str], tmp_path: Path) -> None:
+    path = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf", "Q4_0")
+    (tmp_path / "a.py").write_text("import os\n\nhome = \n")
+    try:
+        ended = _midspan(without_torch, "fill", str(tmp_path / "a.py"), "--at", "3:8", "--json", "--model", str(path))
+        assert ended.returncode == 0, ended.stderr
+        assert json.loads(ended.stdout)["model"] == "tiny"
+    finally:
+        _midspan(without_torch, "engine", "stop", "--model", str(path))
+
+
+def test_without_torch_a_gguf_is_tuned(without_torch: dict[str, str], tmp_path: Path) -> None:
+    path = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf", "Q4_0")
+    (tmp_path / "code").mkdir()
+    for number in range(6):
+        (tmp_path / "code" / f"m{number}.py").write_text(f"def total{number}(values):\n    return sum(values)\n" * 9)
+    ended = _midspan(without_torch, "models", "tune", str(path), str(tmp_path / "code"), "--minutes", "0.1")
+    assert ended.returncode == 0, ended.stderr
+    assert "nats a token on" in ended.stdout
+    ended = _midspan(without_torch, "models", "tune", str(path), str(tmp_path / "missing"))
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines() == ["midspan: 0 files of code are too few to tune on; at least 5 are needed"]
 
 
 def test_without_torch_a_larger_model_names_the_extra(without_torch: dict[str, str], tmp_path: Path) -> None:

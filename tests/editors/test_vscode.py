@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from code_server import what_is_missing
-from vscode_typing import count, engine_fills, type_until_ghost
+from vscode_typing import count, engine_fills, engine_passes, type_until_ghost
 from vscode_window import TALKATIVE, ready_window
 from workbench import CHOICE, POSITION, Workbench, eventually
 
@@ -41,6 +41,15 @@ def test_a_word_can_be_accepted(vscode: Workbench) -> None:
     assert taken
     assert ghost.startswith(taken)
     assert vscode.ghost() in ("", ghost.removeprefix(taken))
+
+
+def test_a_document_is_read_before_the_first_key(vscode: Workbench) -> None:
+    fills, passes = engine_fills(), engine_passes()
+    lines = (f"def number_{number}(first, second):\n    return first + {number} * second\n\n\n" for number in range(40))
+    (vscode.server.folder / "read.py").write_text("".join(lines))
+    vscode.open_in_explorer("read.py")
+    eventually(lambda: engine_passes() >= passes + 3, "the text around the cursor read")
+    assert engine_fills() == fills
 
 
 def test_escape_dismisses_and_is_messages_to_the_server(vscode: Workbench) -> None:

@@ -71,6 +71,18 @@ def test_the_workspaces_environment_comes_first_and_the_path_next(vscode: Workbe
     local_program(vscode.server).symlink_to(Path(sys.prefix) / "bin" / "midspan-lsp")
     find_again(vscode, "ready")
     assert str(local_program(vscode.server)) in running(vscode)
+    vscode.command("Midspan: Choose the Server")
+    eventually(partial(is_offered, vscode, "~/.local/bin"), "where the server was found")
+    assert not is_offered(vscode, "the PATH")
+    vscode.press("Escape")
+
+
+def test_the_red_status_item_says_what_is_wrong_and_what_to_do(without_server: Workbench) -> None:
+    without_server.command("Notifications: Clear All Notifications")
+    assert [text.strip() for text in without_server.texts(STATUS)] == ["Midspan: install the server"]
+    said = status(without_server)
+    assert "Nothing is suggested: the language server is not installed here." in said
+    assert "Click to install it, or to choose one that you have." in said
 
 
 def test_the_red_status_item_lets_the_user_choose_a_program(without_server: Workbench) -> None:

@@ -55,6 +55,7 @@ MANY = "from http_client import get\n" + "".join(f"value{number} = get(name{numb
 TYPED = ", timeout=10"
 EDITED = APP.replace("|", TYPED)
 PLACE = ".place:not(.following)"
+MESSAGE = '.statusbar-item[id="status.extensionMessage"]'
 TICKED = f"{PLACE}:has(.box:checked) .line-number"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
@@ -114,11 +115,30 @@ def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench)
         "broken.py": BROKEN,
         "more.py": MORE.replace("get(str(number))", "get(str(number), timeout=10)"),
     }
+    # VS Code saves a refactoring of several files itself.
+    eventually(lambda: not vscode.texts(".tab.dirty"), "VS Code to save both files")
+    assert "2 places in 2 files changed and saved" in "".join(vscode.texts(MESSAGE))
     eventually(lambda: saved(vscode) == applied, "both files changed")
     vscode.press("Control+Z")
     before = {"app.py": EDITED, "broken.py": BROKEN, "more.py": MORE}
     eventually(lambda: saved(vscode) == before, "all to be as before")
     (vscode.server.folder / "broken.py").unlink()
+
+
+def test_what_is_changed_in_the_editor_only_is_said_and_saved_on_request(vscode: Workbench) -> None:
+    vscode.saved("app.py")
+    vscode.choose_action("Repeat this edit in this file (2 places)")
+    eventually(lambda: vscode.texts_in_webview(PLACE), "the preview")
+    vscode.press("Control+Enter")
+    told = "Midspan: 2 places in 1 file changed; 1 file is not saved. One Undo takes all of it back."
+    eventually(lambda: told in vscode.notifications(), "the message")
+    file = vscode.server.folder / "app.py"
+    assert file.read_text() == EDITED
+    vscode.press_button("Save All")
+    applied = EDITED.replace("get(other)", "get(other, timeout=10)").replace("get(last)", "get(last, timeout=10)")
+    eventually(lambda: file.read_text() == applied, "the file saved")
+    vscode.press("Control+Z")
+    eventually(lambda: saved(vscode)["app.py"] == EDITED, "all to be as before")
 
 
 def test_a_search_can_be_cancelled(vscode: Workbench) -> None:

@@ -5,6 +5,7 @@ import asyncio
 from workbench import CHOICE, Workbench, eventually
 
 from engine.client.launcher import EngineOptions, connect_running
+from engine.protocol.messages import Status
 
 
 def type_until_ghost(vscode: Workbench, text: str, at_least: int = 1) -> tuple[str, str]:
@@ -36,11 +37,19 @@ def count(vscode: Workbench, what: str) -> int:
 
 
 def engine_fills() -> int:
-    async def ask() -> int:
+    return _engine_status().fills
+
+
+def engine_passes() -> int:
+    return _engine_status().passes
+
+
+def _engine_status() -> Status:
+    async def ask() -> Status:
         client = await connect_running(EngineOptions(model="embedded"), "test")
         assert client is not None
         status = await client.status()
         await client.close()
-        return status.fills
+        return status
 
     return asyncio.run(ask())

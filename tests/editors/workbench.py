@@ -1,16 +1,13 @@
 """A VS Code window in a headless Chromium, as a user has it: keys go in, what is on the screen comes out."""
 
-import itertools
-import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 from code_server import HOME, CodeServer, chromium, node
+from support.browser_driver import Driver, Seen
+from support.browser_driver import eventually as eventually_within
 
-T = TypeVar("T")
 PATIENCE_S = 120.0
 # What goes beyond the menu's selected entry has a class of its own.
 GHOST_INLINE = ".ghost-text-decoration, .ghost-text-decoration-preview"
@@ -30,39 +27,12 @@ _ICONS = {
 }
 
 
-class Workbench:
+class Workbench(Driver):
     """One window at a time on a running CodeServer."""
 
     def __init__(self, server: CodeServer) -> None:
         self.server = server
-        self._numbers = itertools.count(1)
-        self._driver = subprocess.Popen(
-            [str(node()), "driver.mjs"],
-            cwd=_with_driver(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.ask("launch", chromium=chromium())
-
-    def close(self) -> None:
-        if self._driver.poll() is None:
-            self.ask("close")
-            self._driver.wait(20)
-
-    def ask(self, method: str, **params: Any) -> Any:
-        """Have the driver do something; raises AssertionError with its reason when it could not."""
-        assert self._driver.stdin is not None
-        assert self._driver.stdout is not None
-        number = next(self._numbers)
-        self._driver.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
-        self._driver.stdin.flush()
-        line = self._driver.stdout.readline()
-        assert line, f"the driver has ended while it was to {method}"
-        answer = json.loads(line)
-        assert answer["id"] == number
-        assert "error" not in answer, f"cannot {method} {params}: {answer.get('error')}"
-        return answer["result"]
+        super().__init__(str(node()), Path(__file__).parent / "vscode" / "driver.mjs", HOME, chromium())
 
     def open_window(self, name: str) -> None:
         """Open the workspace, with an empty file of this name, in a fresh profile; wait until Midspan is ready."""
@@ -73,13 +43,13 @@ class Workbench:
         """Open the workspace, with an empty file of this name, in a fresh profile."""
         (self.server.folder / name).write_text("\n", "utf-8")
         self.ask("open", url=self.server.url())
-        self._open_in_explorer(name)
+        self.open_in_explorer(name)
 
     def open(self, name: str, text: str, cursor: str = "|") -> None:
         """Write a file of the workspace and open it; what `cursor` is in `text` is the cursor."""
         before, _, after = text.partition(cursor)
         (self.server.folder / name).write_text(before + after, "utf-8")
-        self._open_in_explorer(name)
+        self.open_in_explorer(name)
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         self.press("Control+G")
         self._type_into_box(f"{line}:{column}")
@@ -87,7 +57,8 @@ class Workbench:
         at = f"Ln {line}, Col {column}"
         eventually(lambda: at in self.texts(POSITION), f"the cursor at {at}")
 
-    def _open_in_explorer(self, name: str) -> None:
+    def open_in_explorer(self, name: str) -> None:
+        """Open a file of the workspace by a double click, and press no key."""
         row = f'.explorer-folders-view .monaco-list-row[aria-label^="{name}"]'
         eventually(lambda: self.texts(row), f"{name} in the explorer")
         self.ask("doubleClick", selector=row)
@@ -232,22 +203,11 @@ class Workbench:
         path.with_suffix(".txt").write_text("\n".join(seen), "utf-8")
 
 
-def eventually(look: Callable[[], T], what: str) -> T:
+def eventually(look: Callable[[], Seen], what: str) -> Seen:
     """Return what `look` returns as soon as that is true; fails naming `what` when it does not come."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s in vain for {what}"
-        time.sleep(0.03)
-    return seen
+    return eventually_within(look, what, PATIENCE_S)
 
 
 def plain(text: str) -> str:
     """Monaco draws spaces as no-break spaces, and marks some of them by a middle dot."""
     return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MIDDLE DOT}", " ")
-
-
-def _with_driver() -> Path:
-    """Node looks for playwright beside the script, so the driver is copied to where that is installed."""
-    driver = Path(__file__).parent / "vscode" / "driver.mjs"
-    (HOME / driver.name).write_text(driver.read_text("utf-8"), "utf-8")
-    return HOME

@@ -9,10 +9,9 @@ from tokenizers.models import WordLevel
 
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Bounds, Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
-from engine.fill.predictions import PassResult, Predictions
-from engine.fill.sampler import Sampler
+from engine.fill.sampler import PassResult, Predictions, Sampler
 from engine.fill.strategies import DEFAULT, start_stream_fill
-from engine.fill.stream import StreamPass
+from engine.fill.stream import CanvasUse, StreamPass
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 SURE = 0.9
@@ -57,7 +56,7 @@ class RecitingModel:
     def __init__(self, text: str, sight: int) -> None:
         """`sight` positions of each canvas are right, all others are wrong."""
         self._recited, self._sight = [*text.encode(), END], sight
-        self.drafts = DraftPlanner()
+        self.drafts, self.canvas_use = DraftPlanner(), CanvasUse()
 
     def lay_out(self, fill: Fill) -> Layout:
         return Layout([*fill.prefix.encode()], above=[*fill.prefix.encode()])

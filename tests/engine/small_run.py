@@ -33,9 +33,7 @@ def small_config() -> Config:
     return attrs.evolve(
         full,
         model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary),
-        holes=attrs.evolve(
-            full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}, branch_rows=0
-        ),
+        holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
         objective=attrs.evolve(full.objective, canvas_rows=32),
         optimizer=attrs.evolve(full.optimizer, rows=512, rate=2e-3, checkpoint_minutes=0.02, tuned_steps=2),
     )
@@ -46,10 +44,9 @@ def drawn_holes(config: Config, count: int, seed: int = 0) -> list[TrainingHole]
     return [sampler.draw() for _ in range(count)]
 
 
-def drawn_batch(tokenizer: Tokenizer, count: int, rows: int = 32, seed: int = 0, branch_rows: int = 0) -> Batch:
+def drawn_batch(tokenizer: Tokenizer, count: int, rows: int = 32, seed: int = 0) -> Batch:
     """Lay out holes of the frozen sources as a batch."""
     config = small_config()
-    config = attrs.evolve(config, holes=attrs.evolve(config.holes, branch_rows=branch_rows))
     collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed)
     return collator.batch([collator.lay_out(hole, LENGTH) for hole in drawn_holes(config, count)], rows)
 

@@ -15,12 +15,11 @@ from support.lsp_editor import Editor, engine_home
 from support.workspace_editor import work_on
 
 from hardening.hostile_repository import FILES, URLS, bare_folder, hostile_repository, marker_program
-from lsp_server.refactor.git_examples import changed_files
+from lsp_server.refactor.example import changed_files
 from lsp_server.settings import Settings
 from lsp_server.workspace import git as git_module
-from lsp_server.workspace.files import learnable_files
+from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.git import GitFailed, Repository
-from lsp_server.workspace.rules import Rules
 
 RULES = Rules.of(Settings())
 ROOT = Path(__file__).parents[2]

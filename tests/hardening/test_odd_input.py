@@ -15,7 +15,7 @@ from engine.cli.console import PlainConsole
 from engine.errors import ModelError
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
-from engine.protocol.plain_text import plain
+from engine.protocol.messages import plain
 from hardening.language_server import LanguageServer
 from lsp_server.documents.store import path_of
 from lsp_server.workspace.memory import Folders

@@ -120,7 +120,7 @@ import os, sys
 from lsp_server.refactor import save
 first = save._prepared
 def swapped(change, beside):
-    path = change.full
+    path = change.target.full
     if path.endswith("f3.py"):
         os.unlink(path)
         os.mkfifo(path) if {kind!r} == "pipe" else os.symlink({str(folder.parent / "outside.py")!r}, path)

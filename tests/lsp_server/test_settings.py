@@ -4,8 +4,7 @@ import attrs
 import pytest
 
 from engine.protocol.price import FREE, Price
-from lsp_server.documents.exclusion import MAX_DOCUMENT_BYTES, why_secret, why_unfit
-from lsp_server.secret_files import SECRET_FILES
+from lsp_server.exclusion import MAX_DOCUMENT_BYTES, SECRET_FILES, why_secret, why_unfit
 from lsp_server.settings import GATES, Configuration, Settings, read_settings, setting_names
 
 

@@ -1,7 +1,7 @@
 # The page of `midspan play`: what builds it, and what its tests drive it with. The Makefile includes this file.
 PLAY := .editors/play
 
-.PHONY: editors-play play-page
+.PHONY: editors-play play-page play-pictures
 
 editors-play: $(PLAY)/.installed editors/play/node_modules/.installed
 	@tests/editors/vscode/fetch_chromium
@@ -20,3 +20,7 @@ editors/play/node_modules/.installed: editors/play/package-lock.json
 # The page as the wheel has it, in engine/play/page. It is committed; a test builds it again and compares.
 play-page: editors/play/node_modules/.installed
 	cd editors/play && npm run --silent check && npm run --silent build
+
+# The pictures of README.md and docs/play.md.
+play-pictures: setup editors-play
+	$(BIN)/python tests/play/take_pictures.py

@@ -1,18 +1,14 @@
 """The page of `midspan play` in a headless Chromium: keys go in, what is on the screen comes out."""
 
-import itertools
 import json
 import shutil
-import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-Seen = TypeVar("Seen")
+from support.browser_driver import Driver, eventually
+
 ROOT = Path(__file__).parent.parent.parent
 HOME = ROOT / ".editors" / "play"
-PATIENCE_S = 60.0
 
 
 def chromium() -> str | None:
@@ -28,36 +24,11 @@ def what_is_missing() -> str | None:
     return None
 
 
-class Browser:
+class Browser(Driver):
     """Windows of one Chromium, by name. Each has a profile of its own."""
 
     def __init__(self) -> None:
-        # Node looks for packages beside the script, so the driver is copied to where they are installed.
-        driver = Path(__file__).parent / "chromium" / "driver.mjs"
-        (HOME / driver.name).write_text(driver.read_text("utf-8"), "utf-8")
-        self._numbers = itertools.count(1)
-        self._driver = subprocess.Popen(
-            ["node", driver.name], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.ask("launch", chromium=chromium())
-
-    def close(self) -> None:
-        if self._driver.poll() is None:
-            self.ask("close")
-            self._driver.wait(20)
-
-    def ask(self, method: str, **params: Any) -> Any:
-        """Have the driver do something; raises AssertionError with its reason when it could not."""
-        assert self._driver.stdin is not None
-        assert self._driver.stdout is not None
-        number = next(self._numbers)
-        self._driver.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
-        self._driver.stdin.flush()
-        line = self._driver.stdout.readline()
-        assert line, f"the driver has ended while it was to {method}"
-        answer = json.loads(line)
-        assert "error" not in answer, f"cannot {method} {params}: {answer.get('error')}"
-        return answer["result"]
+        super().__init__("node", Path(__file__).parent / "chromium" / "driver.mjs", HOME, chromium())
 
     def value(self, expression: str, name: str = "first") -> Any:
         """Return what an expression is in the page."""
@@ -78,11 +49,14 @@ class Browser:
             "the hole filled in all ways",
         )
 
+    def is_open(self, name: str) -> bool:
+        """Return whether there is a window of this name."""
+        return bool(self.ask("opened", name=name))
 
-def eventually(look: Callable[[], Seen], what: str, seconds: float = PATIENCE_S) -> Seen:
-    """Return what `look` returns as soon as that is true; fails naming `what` when it does not come."""
-    deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain for {what}"
-        time.sleep(0.03)
-    return seen
+    def tab_to(self, selector: str, name: str = "first", key: str = "Tab") -> bool:
+        """Press Tab (or Shift+Tab) until an element that matches has the focus; fails when none gets it."""
+        for _ in range(80):
+            self.ask("press", key=key, name=name)
+            if self.value(f"document.activeElement.matches({json.dumps(selector)})", name):
+                return True
+        raise AssertionError(f"80 times Tab did not reach {selector}")

@@ -10,7 +10,7 @@ VARIABLE = "KERNEL"
 
 
 def use_kernel(path: str) -> ModuleType:
-    """Load the kernel at `path` as the one that engine.models.embedded.kernel_pass will import."""
+    """Load the kernel at `path` as the one that engine.models.embedded.runner will import."""
     spec = importlib.util.spec_from_file_location(NAME, path)
     assert spec is not None
     assert spec.loader is not None

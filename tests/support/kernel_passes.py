@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.models.embedded.kernel_pass import kernel_paths
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass
+from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.runner import kernel_paths
 from engine.models.embedded.shape import GROUP, Floats, Shape
-from engine.models.embedded.slabs import SlabContext
 from engine.models.embedded.weights import (
     OFFSET,
     SCALE,

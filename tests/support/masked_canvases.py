@@ -6,7 +6,7 @@ import attrs
 from torch import Tensor
 
 from engine.fill.interface import FillStrategy, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.load import load
 from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.model import MaskedModel

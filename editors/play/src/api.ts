@@ -52,10 +52,24 @@ export interface Trace {
   hole: { read: [number, number]; hidden: [number, number]; extent: 'line' | 'lines'; context: string };
 }
 
+export interface HeatToken {
+  text: string;
+  probability: number;
+  likeliest: { text: string; probability: number }[];
+}
+
+export interface Solved {
+  text: string;
+  right: boolean;
+  passes: Pass[];
+  ms: number;
+}
+
 export interface EngineStatus {
   state: 'idle' | 'starting' | 'ready' | 'busy' | 'off' | 'error';
   message: string;
   memory: string | null;
+  workspaces: { name: string; memory: string }[];
   engine: {
     model: { name: string; parameters: number; device: string; dtype: string; server: string; licence: string };
     active: number;
@@ -97,7 +111,7 @@ function takeToken(): string {
   const given = location.hash.slice(1);
   if (given) {
     sessionStorage.setItem(KEPT, given);
-    history.replaceState(null, '', location.pathname);
+    history.replaceState(null, '', location.pathname + location.search);
   }
   return given || sessionStorage.getItem(KEPT) || '';
 }

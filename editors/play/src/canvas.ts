@@ -1,9 +1,8 @@
 // The canvas, pass by pass: tiles of the tokens, a roll of all passes, and a player that goes back and forth.
 import type { Cell, Origin, Trace } from './api.ts';
 import { counted, make, milliseconds, percent, say, the, visible } from './dom.ts';
+import { Player } from './player.ts';
 
-const SPEEDS = [0.5, 1, 2, 4];
-const PASS_MS = 700;
 const SOURCES = ['the model', 'this file', 'the workspace'] as const;
 const STATES: Record<Cell['state'], string> = {
   written: 'written by this or an earlier pass',
@@ -56,28 +55,16 @@ export class Canvas {
   private shown = 0;
   private chosen = -1;
   private tiles: Tile[] = [];
-  private timer = 0;
-  private speed = 1;
-  private readonly slider = make('input', { type: 'range', min: '0', max: '0', value: '0', 'aria-label': 'Pass' });
-  private readonly play = make('button', { type: 'button', class: 'play', 'aria-label': 'Play' }, '▶');
-  private readonly rate = make('button', { type: 'button', 'aria-label': 'Speed 1' }, '1×');
+  private readonly player = new Player(the('player'), index => this.draw(index));
   private readonly roll = make('canvas', { role: 'img' });
   private readonly shares: { bar: HTMLElement; value: HTMLElement }[] = [];
 
   /** `open` shows the place that a token came from. */
   constructor(private readonly open: (origin: Origin) => void) {
-    const back = make('button', { type: 'button', 'aria-label': 'One pass back' }, '‹');
-    const on = make('button', { type: 'button', 'aria-label': 'One pass on' }, '›');
-    the('player').append(back, this.play, on, this.slider, this.rate);
-    back.addEventListener('click', () => this.stopAt(this.shown - 1));
-    on.addEventListener('click', () => this.stopAt(this.shown + 1));
-    this.play.addEventListener('click', () => (this.timer ? this.stop() : this.start()));
-    this.slider.addEventListener('input', () => this.stopAt(Number(this.slider.value)));
-    this.rate.addEventListener('click', () => this.faster());
     the('roll').append(this.roll);
     this.roll.addEventListener('click', event => {
       const y = event.offsetY / this.roll.clientHeight;
-      this.stopAt(Math.floor(y * this.frames.length));
+      this.player.stopAt(Math.floor(y * this.frames.length));
     });
     for (const [index, name] of SOURCES.entries()) {
       const bar = make('span', { class: `share part-${index}` });
@@ -93,7 +80,6 @@ export class Canvas {
 
   /** Show another fill: its last pass, or from the first one on if `plays`. */
   show(trace: Trace, plays: boolean): void {
-    this.stop();
     this.trace = trace;
     const width = Math.max(0, ...trace.passes.flatMap(pass => pass.cells.map(cell => cell.at + 1)));
     this.frames = trace.passes.map(pass => spotsOf(pass.cells, width));
@@ -102,23 +88,19 @@ export class Canvas {
       this.tiles.push(makeTile(() => this.choose(at)));
     }
     the('tiles').replaceChildren(...this.tiles.slice(0, width).map(tile => tile.root));
-    this.slider.max = String(Math.max(0, this.frames.length - 1));
     this.chosen = -1;
     this.drawRoll();
-    this.to(this.frames.length - 1);
-    if (plays && this.frames.length > 1 && !matchMedia('(prefers-reduced-motion: reduce)').matches) this.start();
+    this.player.load(this.frames.length, plays);
   }
 
   /** Show a pass. It changes only what differs, so that a drag on the slider keeps up with the screen. */
-  private to(index: number): void {
-    this.shown = Math.max(0, Math.min(index, this.frames.length - 1));
+  private draw(index: number): void {
+    this.shown = index;
     const frame = this.frames[this.shown] ?? [];
-    this.slider.value = String(this.shown);
     for (const [at, spot] of frame.entries()) this.fill(this.tiles[at], spot);
     const pass = this.trace?.passes[this.shown];
     const total = this.frames.length;
     say(the('pass'), pass ? `pass ${pass.step} of ${total}, ${milliseconds(pass.ms)}` : 'no pass was needed');
-    this.slider.setAttribute('aria-valuetext', `pass ${this.shown + 1} of ${total}`);
     this.drawShares(frame);
     this.markRoll();
     this.tell();
@@ -188,37 +170,6 @@ export class Canvas {
     const start = trace.tokens.slice(0, at).join('').length;
     const end = start + (trace.tokens[at]?.length ?? 0);
     return trace.origins.find(origin => origin.start < end && origin.start + origin.text.length > start);
-  }
-
-  private start(): void {
-    if (this.frames.length < 2) return;
-    if (this.shown === this.frames.length - 1) this.to(0);
-    this.play.textContent = '❚❚';
-    this.play.setAttribute('aria-label', 'Pause');
-    const next = () => {
-      if (this.shown >= this.frames.length - 1) return this.stop();
-      this.to(this.shown + 1);
-      this.timer = window.setTimeout(next, PASS_MS / this.speed);
-    };
-    this.timer = window.setTimeout(next, PASS_MS / this.speed);
-  }
-
-  private stop(): void {
-    window.clearTimeout(this.timer);
-    this.timer = 0;
-    this.play.textContent = '▶';
-    this.play.setAttribute('aria-label', 'Play');
-  }
-
-  private stopAt(index: number): void {
-    this.stop();
-    this.to(index);
-  }
-
-  private faster(): void {
-    this.speed = SPEEDS[(SPEEDS.indexOf(this.speed) + 1) % SPEEDS.length] ?? 1;
-    this.rate.textContent = `${this.speed}×`;
-    this.rate.setAttribute('aria-label', `Speed ${this.speed}`);
   }
 
   /** Draw all passes, a row each: what was certain when. */

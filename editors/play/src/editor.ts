@@ -7,6 +7,7 @@ import { Compartment, EditorState, type Extension } from '@codemirror/state';
 import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { type Ghost, ghosts } from './ghost.ts';
+import { heatMap } from './heat.ts';
 import { holeField } from './marks.ts';
 
 const colours = HighlightStyle.define([
@@ -26,7 +27,7 @@ function languageOf(path: string): Extension {
 }
 
 export interface Heard {
-  changed(): void;
+  changed(textToo: boolean): void;
   taken(ghost: Ghost): void;
 }
 
@@ -44,12 +45,13 @@ export function openEditor(parent: HTMLElement, heard: Heard): EditorView {
         syntaxHighlighting(colours),
         holeField,
         ghosts(heard.taken),
+        heatMap,
         language.of([]),
         // Tab without a ghost leaves the editor, as the keyboard alone must be able to.
         keymap.of([...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({ 'aria-label': 'Text', spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of(update => {
-          if (update.docChanged || update.selectionSet) heard.changed();
+          if (update.docChanged || update.selectionSet) heard.changed(update.docChanged);
         }),
       ],
     }),

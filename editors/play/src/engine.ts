@@ -16,7 +16,7 @@ export class Engine {
 
   constructor() {
     const list = make('dl', {});
-    for (const name of ['Model', 'Runs on', 'Passes a second', 'Queue', 'Cache', 'Memory of this workspace']) {
+    for (const name of ['Model', 'Runs on', 'Passes a second', 'Queue', 'Cache', 'Memory of this workspace', 'Of all workspaces']) {
       const value = make('dd', {}, '–');
       this.values.set(name, value);
       list.append(make('div', {}, make('dt', {}, name), value));
@@ -58,7 +58,8 @@ export class Engine {
       'Passes a second': `${Math.max(0, this.rate).toFixed(1)}; ${engine.passes} in all`,
       Queue: `${engine.active} under way, ${engine.waiting} waiting`,
       Cache: held,
-      'Memory of this workspace': status.memory ?? 'nothing learned yet',
+      'Memory of this workspace': status.memory?.replace(/^memory: /, '') ?? 'nothing learned yet',
+      'Of all workspaces': status.workspaces.map(each => `${each.name}: ${each.memory}`).join('\n') || 'nothing learned yet',
     };
     for (const [name, value] of this.values) say(value, texts[name] ?? '–');
   }

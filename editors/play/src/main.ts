@@ -5,8 +5,10 @@ import { counted, make, say, the } from './dom.ts';
 import { openEditor, openText } from './editor.ts';
 import { Engine } from './engine.ts';
 import { showGhost } from './ghost.ts';
+import { Heat } from './heat.ts';
 import { setHole } from './marks.ts';
 import { CURSOR, NAME, TEXT } from './sample.ts';
+import { Sudoku } from './sudoku.ts';
 import { showVerdict } from './verdict.ts';
 import { Ways } from './ways.ts';
 
@@ -31,7 +33,7 @@ let files = new Set<string>();
 let gone = false;
 
 const view = openEditor(the('editor'), {
-  changed: () => changed(),
+  changed: textToo => changed(textToo),
   taken: ghost => void ask('accepted', { tag: ghost.tag }).catch(() => undefined),
 });
 const canvas = new Canvas(origin => void openOrigin(origin));
@@ -39,6 +41,9 @@ const ways = new Ways(trace => {
   canvas.show(trace, false);
   showVerdict(trace.verdict);
 });
+
+const heat = new Heat(view, place, complain);
+const sudoku = new Sudoku(complain);
 
 function place(): Place {
   return { page, path, text: view.state.doc.toString(), at: view.state.selection.main.head };
@@ -56,7 +61,8 @@ function fine(): void {
   say(the('problem'), '');
 }
 
-function changed(): void {
+function changed(textToo: boolean): void {
+  heat.changed(textToo);
   edits += 1;
   document.body.dataset.edit = String(edits);
   void suggest(edits);
@@ -196,7 +202,10 @@ view.dom.addEventListener(
 );
 addEventListener('pagehide', () => void ask('leave', { page }, true).catch(() => undefined));
 
+const sudokuFirst = new URLSearchParams(location.search).has('sudoku');
+document.body.classList.toggle('sudoku-first', sudokuFirst);
 openText(view, NAME, TEXT, CURSOR);
-view.focus();
+if (!sudokuFirst) view.focus();
 begin().catch(complain);
+sudoku.begin(sudokuFirst).catch(complain);
 void watchEngine();

@@ -18,6 +18,7 @@ import type { FromPreview } from './preview_messages';
 import type { Session } from './session';
 
 const TOLD_MS = 8000;
+const SAVE_ALL = 'Save All';
 
 /** An edit that is previewed. `applying` while the server changes the files, so that this is no surprise. */
 interface Previewed {
@@ -93,12 +94,26 @@ export class BulkEdits implements Disposable {
       const { applied, message } = await this.session.running.sendRequest<ApplyResult>(APPLY_BULK_EDIT, params);
       if (applied) {
         shown.preview.dispose();
-        window.setStatusBarMessage(`Midspan: ${message}`, TOLD_MS);
+        this.tellApplied(message, changedBy(shown.edit, places));
       } else {
         shown.preview.warn(message);
       }
     } finally {
       shown.applying = false;
+    }
+  }
+
+  /** Says what was changed, and offers to save what is only changed in editors. VS Code saves some refactorings itself. */
+  private async tellApplied(message: string, uris: Set<string>): Promise<void> {
+    const unsaved = workspace.textDocuments.filter(({ isDirty, uri }) => isDirty && uris.has(uri.toString()));
+    if (!unsaved.length) {
+      window.setStatusBarMessage(`Midspan: ${message} and saved`, TOLD_MS);
+      return;
+    }
+    const files = unsaved.length === 1 ? '1 file is' : `${unsaved.length} files are`;
+    const told = `Midspan: ${message}; ${files} not saved. One Undo takes all of it back.`;
+    if ((await window.showInformationMessage(told, SAVE_ALL)) === SAVE_ALL) {
+      await Promise.all(unsaved.map(document => document.save()));
     }
   }
 
@@ -113,6 +128,11 @@ export class BulkEdits implements Disposable {
       preview.warn(`${changed.path} has changed since.`);
     }
   }
+}
+
+/** Returns the files that the chosen places of an edit are in. */
+function changedBy({ places }: BulkEdit, chosen: number[]): Set<string> {
+  return new Set(places.filter(({ id }) => chosen.includes(id)).map(({ uri }) => Uri.parse(uri).toString()));
 }
 
 /** Returns the action for the document as it is now. */

@@ -80,7 +80,8 @@ function places(context: ExtensionContext): Place[] {
       pythonPlace(`the workspace's ${join(uri.fsPath, '.venv')}`, async () => pythonIn(join(uri.fsPath, '.venv'))),
     ),
     pythonPlace('the selected Python interpreter', selectedPython),
-    { origin: 'the PATH', found: () => onPath() },
+    programPlace('the PATH', 'midspan-lsp'),
+    ...USUAL_FOLDERS.map(folder => programPlace(join('~', ...folder), join(homedir(), ...folder, 'midspan-lsp'))),
     pythonPlace('its own environment', async () => privatePython(context)),
   ];
 }
@@ -94,13 +95,11 @@ function pythonPlace(origin: string, python: () => Promise<string | undefined>):
   return { origin, found };
 }
 
-async function onPath(): Promise<Server | undefined> {
-  const usual = USUAL_FOLDERS.map(folder => join(homedir(), ...folder, 'midspan-lsp'));
-  for (const program of ['midspan-lsp', ...usual]) {
+function programPlace(origin: string, program: string): Place {
+  const found = async () => {
     const command = findProgram(program);
-    if (command && (await outputOf(command, ['--version']))) {
-      return { command, args: [], origin: 'the PATH' };
-    }
-  }
-  return undefined;
+    const runs = command && (await outputOf(command, ['--version']));
+    return runs ? { command, args: [], origin } : undefined;
+  };
+  return { origin, found };
 }

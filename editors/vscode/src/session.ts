@@ -14,10 +14,19 @@ import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
 import { excluded } from './settings';
 import type { StatusItem } from './status_item';
-import { forServer, STATUS, type Status } from './wire';
+import { type Broken, forServer, STATUS, type Status } from './wire';
 
 const RESTART_DELAY_MS = 500;
-const MISSING = 'The language server is not installed.';
+const MISSING: Broken = {
+  state: 'error',
+  message: 'Nothing is suggested: the language server is not installed here.',
+  brief: 'install the server',
+  click: 'Click to install it, or to choose one that you have.',
+};
+
+function broken(message: string, brief: string): Broken {
+  return { state: 'error', message, brief, click: 'Click to install another one, to choose one, or to read the log.' };
+}
 
 /** The language server of this window. It restarts when another server is chosen and stops with the window. */
 export class Session implements Disposable {
@@ -92,7 +101,7 @@ export class Session implements Disposable {
     try {
       this.server = await findServer(this.context, this.log);
       if (!this.server) {
-        this.status.show({ state: 'error', message: MISSING });
+        this.status.show(MISSING);
         this.onMissing();
         return;
       }
@@ -102,7 +111,7 @@ export class Session implements Disposable {
       await commands.executeCommand('setContext', 'midspan.ready', true); // Completes a step of the walkthrough.
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.status.show({ state: 'error', message: `The language server did not start: ${reason}` });
+      this.status.show(broken(`The language server did not start: ${reason}`, 'the server did not start'));
       window.showErrorMessage(`Midspan: ${reason}`);
     }
   }
@@ -141,7 +150,7 @@ export class Session implements Disposable {
       if (newState === State.Starting) {
         this.status.show({ state: 'starting', message: 'Starting the language server.' });
       } else if (newState === State.Stopped && this.client === client) {
-        this.status.show({ state: 'error', message: 'The language server has stopped.' });
+        this.status.show(broken('The language server has stopped.', 'the server has stopped'));
       }
     });
     return client;

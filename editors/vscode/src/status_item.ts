@@ -1,13 +1,13 @@
 import { type Disposable, StatusBarAlignment, type StatusBarItem, ThemeColor, window, workspace } from 'vscode';
 import { isAutomatic, isOn } from './settings';
 import { shown } from './status_text';
-import type { Status } from './wire';
+import type { Broken, Status } from './wire';
 
 /** The item in the status bar. It shows the server's latest status for the language of the active editor. */
 export class StatusItem implements Disposable {
   private readonly item: StatusBarItem;
   private readonly subscriptions: Disposable[];
-  private latest: Status = { state: 'starting', message: 'Looking for the language server.' };
+  private latest: Status | Broken = { state: 'starting', message: 'Looking for the language server.' };
 
   constructor() {
     this.item = window.createStatusBarItem('status', StatusBarAlignment.Right, 100);
@@ -27,7 +27,7 @@ export class StatusItem implements Disposable {
     return this.latest;
   }
 
-  show(status: Status): void {
+  show(status: Status | Broken): void {
     this.latest = status;
     this.refresh();
   }

@@ -1,4 +1,4 @@
-import type { Report, Status } from './wire';
+import type { Broken, Report, Status } from './wire';
 
 /** What a status item shows. */
 export interface Shown {
@@ -14,14 +14,11 @@ export interface Here {
 }
 
 /** Returns how to show a status. Suggestions may be off for the language of the active editor. */
-export function shown(status: Status, { language, automatic }: Here): Shown {
+export function shown(status: Status | Broken, { language, automatic }: Here): Shown {
   const { state, message } = status;
   if (state === 'error') {
-    return {
-      text: '$(error) Midspan',
-      tooltip: `${message}\n\nClick for what to do.`,
-      severity: 'error',
-    };
+    const { brief, click } = 'brief' in status ? status : { brief: 'no suggestions', click: 'Click for what to do.' };
+    return { text: `$(error) Midspan: ${brief}`, tooltip: `${message}\n\n${click}`, severity: 'error' };
   }
   if (language && !language.on && state !== 'starting') {
     const tooltip = state === 'off' ? message : `Suggestions are off for ${language.id}.`;

@@ -18,6 +18,13 @@ export interface Status {
   snoozedUntil?: number | null;
 }
 
+/** What is wrong with the language server itself, which cannot say so: in a few words for the bar, and what a click does. */
+export interface Broken extends Status {
+  state: 'error';
+  brief: string;
+  click: string;
+}
+
 export interface Report extends Status {
   model: string;
   asked: number;

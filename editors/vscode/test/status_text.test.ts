@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clock, type Here, readable, shown } from '../src/status_text.ts';
-import type { Report, Status } from '../src/wire.ts';
+import type { Broken, Report, Status } from '../src/wire.ts';
 
 const READY: Status = { state: 'ready', message: 'Ready.', model: 'midspan-small', medianMs: 44.6 };
 const PYTHON: Here = { language: { id: 'python', on: true }, automatic: true };
@@ -34,6 +34,19 @@ test('an error is shown whatever the language', () => {
   const { severity, tooltip } = shown({ state: 'error', message: 'No engine.' }, PYTHON_OFF);
   assert.equal(severity, 'error');
   assert.match(tooltip, /No engine\.\n\nClick for what to do/);
+});
+
+test('an error says in the bar what is wrong, and what a click does', () => {
+  const broken: Broken = {
+    state: 'error',
+    message: 'Not installed.',
+    brief: 'install the server',
+    click: 'Click to install.',
+  };
+  const { text, tooltip } = shown(broken, PYTHON);
+  assert.equal(text, '$(error) Midspan: install the server');
+  assert.equal(tooltip, 'Not installed.\n\nClick to install.');
+  assert.equal(shown({ state: 'error', message: 'No engine.' }, PYTHON).text, '$(error) Midspan: no suggestions');
 });
 
 test('a start shows a spinner', () => {

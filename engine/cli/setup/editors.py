@@ -1,5 +1,6 @@
 """The editors that setup knows: which are on this machine, what it would do for each, and doing it."""
 
+import json
 import os
 import re
 import shutil
@@ -11,10 +12,61 @@ from pathlib import Path
 
 import attrs
 
-from engine.cli.setup import deeds, texts
+from engine.cli.setup import deeds
 from engine.cli.setup.receipt import AddedText, Deeds
 from engine.cli.setup.sources import neovim_plugin, server_program, vscode_extension
 from engine.errors import MidspanError
+
+NEOVIM_INSTALLED = """\
+-- Written by `midspan setup`: what Midspan starts with. Your own setup() in init.lua changes what it names.
+return {{
+  cmd = {{ {server} }},
+  keymaps = {{ accept = '<Tab>', accept_word = '<M-Right>', dismiss = '<M-e>' }},
+}}
+"""
+NEOVIM_LAZY = "lazy.nvim loads no packages; add this to its plugins: {{ dir = {target}, lazy = false }}"
+HELIX_SERVER = """# Written by `midspan setup`, to the end of this file.
+[language-server.midspan]
+command = {server}
+config = {{ completionItems = true }}
+"""
+HELIX_LANGUAGES = (
+    "python",
+    "typescript",
+    "javascript",
+    "go",
+    "rust",
+    "java",
+    "c",
+    "cpp",
+    "c-sharp",
+    "ruby",
+    "php",
+    "bash",
+)
+EMACS = """;;; midspan.el --- Written by `midspan setup`  -*- lexical-binding: t -*-
+(with-eval-after-load 'lsp-mode
+  (require 'lsp-inline-completion nil t)
+  (lsp-register-client
+   (make-lsp-client :new-connection (lsp-stdio-connection '({server}))
+                    :activation-fn (lambda (&rest _) t)
+                    :server-id 'midspan
+                    :add-on? t))
+  (global-set-key (kbd "C-c m") 'lsp-inline-completion-display))
+;;; midspan.el ends here
+"""
+
+
+def helix_language(name: str, servers: list[str]) -> str:
+    """Return the entry of languages.toml that gives a language its `servers` and midspan."""
+    listed = ", ".join(quoted(server) for server in [*servers, "midspan"])
+    return f"\n[[language]]\nname = {quoted(name)}\nlanguage-servers = [{listed}]\n"
+
+
+def quoted(text: str) -> str:
+    """Return a path or a name as a string of Lua, TOML and Emacs Lisp, which quote it as JSON does."""
+    return json.dumps(text, ensure_ascii=False)
+
 
 _OLDEST_NEOVIM = (0, 12)
 
@@ -74,7 +126,7 @@ def _neovim() -> Editor | None:
     try:
         version = tuple(map(int, re.findall(r"v(\d+)\.(\d+)", _output(program, "--version"))[0]))
         data = _output(program, "--clean", "--headless", "+lua io.stdout:write(vim.fn.stdpath('data'))", "+qall")
-        source, server = neovim_plugin(), texts.quoted(str(server_program()))
+        source, server = neovim_plugin(), quoted(str(server_program()))
     except (MidspanError, IndexError) as error:
         return Editor("neovim", "Neovim", "", _nothing, problem=str(error))
     if version < _OLDEST_NEOVIM:
@@ -85,11 +137,11 @@ def _neovim() -> Editor | None:
 
     def install(earlier: Deeds) -> Deeds:
         files = {target / path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
-        files[target / "lua" / "midspan" / "installed.lua"] = texts.NEOVIM_INSTALLED.format(server=server).encode()
+        files[target / "lua" / "midspan" / "installed.lua"] = NEOVIM_INSTALLED.format(server=server).encode()
         return Deeds(folder=str(pack), files=deeds.write_files(files, earlier))
 
     plan = f"write the plugin to {target}; <Tab> accepts a suggestion"
-    then = texts.NEOVIM_LAZY.format(target=texts.quoted(str(target)))
+    then = NEOVIM_LAZY.format(target=quoted(str(target)))
     has_lazy = (Path(data.strip()) / "lazy" / "lazy.nvim").is_dir()
     return Editor("neovim", "Neovim", plan, install, then=then if has_lazy else "")
 
@@ -110,13 +162,13 @@ def _helix() -> Editor | None:
     def install(earlier: Deeds) -> Deeds:
         if has_own:
             return earlier
-        languages = [name for name in texts.HELIX_LANGUAGES if name not in named]
-        entries = [texts.helix_language(name, _helix_servers(program, name)) for name in languages]
-        text = texts.HELIX_SERVER.format(server=texts.quoted(str(server_program()))) + "".join(entries)
+        languages = [name for name in HELIX_LANGUAGES if name not in named]
+        entries = [helix_language(name, _helix_servers(program, name)) for name in languages]
+        text = HELIX_SERVER.format(server=quoted(str(server_program()))) + "".join(entries)
         return Deeds(added=[deeds.add_text(path, text)])
 
     plan = f"{path} names midspan already" if has_own else f"add midspan and its languages to {path}"
-    clashes = sorted(named & set(texts.HELIX_LANGUAGES)) if not has_own else []
+    clashes = sorted(named & set(HELIX_LANGUAGES)) if not has_own else []
     then = f'in {path}, add "midspan" to the language-servers of {", ".join(clashes)}' if clashes else ""
     return Editor("helix", "Helix", plan, install, then=then)
 
@@ -130,7 +182,7 @@ def _emacs() -> Editor | None:
     path = folder / "midspan.el"
 
     def install(earlier: Deeds) -> Deeds:
-        text = texts.EMACS.format(server=texts.quoted(str(server_program())))
+        text = EMACS.format(server=quoted(str(server_program())))
         return Deeds(files=deeds.write_files({path: text.encode()}, earlier))
 
     return Editor("emacs", "Emacs", f"write {path}", install, then=f'add this to your init file: (load "{path}")')

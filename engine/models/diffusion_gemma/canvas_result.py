@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.fill.predictions import PassResult, Predictions
+from engine.fill.sampler import PassResult, Predictions
 from engine.models.diffusion_gemma.canvas import CanvasState
 
 

@@ -7,7 +7,7 @@ import attrs
 
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillTask, Model, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
 from engine.models.diffusion_gemma.canvas_result import CanvasResult
 from engine.models.diffusion_gemma.context import RollingContext

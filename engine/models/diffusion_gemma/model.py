@@ -6,7 +6,7 @@ import torch
 
 from engine.errors import ModelError
 from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
 from engine.models.diffusion_gemma.attention import ContextSegment
 from engine.models.diffusion_gemma.canvas import AcceptRule, CanvasPass

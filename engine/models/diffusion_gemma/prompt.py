@@ -14,8 +14,7 @@ import attrs
 
 from engine.fill.interface import Layout
 from engine.models.stock.snippets import heading, related_tokens
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import Fill, Snippet, left_edge
 
 PromptMode = Literal["plain", "instructed"]
 SUFFIX_TOKENS = 64

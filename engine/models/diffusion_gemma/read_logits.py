@@ -6,7 +6,7 @@ import attrs
 import torch
 from torch import Tensor
 
-from engine.fill.predictions import NEVER
+from engine.fill.sampler import NEVER
 from engine.models.diffusion_gemma.canvas import Canvas
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.noise import Noise

@@ -3,6 +3,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.models.embedded.runner import Taken
+
 def paths() -> list[str]: ...
 
 class Network:
@@ -12,7 +14,7 @@ class Network:
         threads: int,
         epsilon: float,
         sizes: Sequence[int],
-        arrays: Sequence[NDArray[np.generic] | None],
+        arrays: Sequence[Taken],
     ) -> None: ...
     def run(
         self,

@@ -9,15 +9,54 @@ the cursor moves some lines; what is near the cursor is read again then. The res
 editor that closes brackets changes it with every other key.
 """
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
 from tokenizers import Tokenizer
 
-from engine.models.stock.line_tokens import MOST_BYTES, LineTokens
-from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Snippet
+from engine.models.stock.token_bytes import MOST_BYTES, LineTokens, TokenBytes
+from engine.protocol.messages import Snippet, left_edge
+
+LONGEST = 24
+"""Characters of a piece. A longer one stays in the prefix: no token is longer, so it ends in a token of its own."""
+_WINDOW = 256
+
+
+def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
+    """Return the end of a prefix that the next token may begin with: the last piece of its line, or "".
+
+    A newline followed by indentation is finished, because an editor wrote that, but for its last space: a word's token
+    has the space before it. At the very start of a line the indentation may still come.
+    """
+    line = prefix[-_WINDOW:]
+    line = line[max(0, line.rfind("\n")) :]
+    if not line or tokenizer.pre_tokenizer is None:
+        return ""
+    start: int = tokenizer.pre_tokenizer.pre_tokenize_str(line)[-1][1][0]
+    indented = line[start] == "\n" and len(line) - start > 1
+    if indented:
+        return " " if line.endswith(" ") else ""
+    return "" if len(line) - start > LONGEST else line[start:]
+
+
+class CompatibleTokens:
+    """Finds the tokens that may come where something is typed already. `token_bytes` are the bytes of each token."""
+
+    def __init__(self, token_bytes: Sequence[bytes]) -> None:
+        self._token_of = {text: token for token, text in enumerate(token_bytes) if text}
+        self._texts = sorted(self._token_of)
+        self._tokens = [self._token_of[text] for text in self._texts]
+
+    def of(self, typed: bytes) -> list[int]:
+        """Return the tokens that begin with `typed`, and those that `typed` begins with."""
+        length = len(typed)
+        starts = [typed[:end] for end in range(1, length) if typed[:end] in self._token_of]
+        first = bisect_left(self._texts, typed)
+        stop = bisect_right(self._texts, typed, key=lambda text: text[:length])
+        return [*(self._token_of[start] for start in starts), *self._tokens[first:stop]]
+
 
 PATH_PARTS = 3
 _TOKEN_CHARACTERS = 8
@@ -37,7 +76,7 @@ class Encoder(Protocol):
 class LineEncoder:
     """Implements Encoder, in training and in the editor. Remembers the tokens of lines, at most about `most_bytes`.
 
-    This is exact for lines shorter than a piece (stock/line_tokens.py), because no token crosses the start of a line.
+    This is exact for lines shorter than a piece (stock/token_bytes.py), because no token crosses the start of a line.
     """
 
     def __init__(self, tokenizer: Tokenizer, token_bytes: TokenBytes, most_bytes: int = MOST_BYTES) -> None:

@@ -13,13 +13,10 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
-from engine.models.embedded.card import Card
-from engine.models.embedded.model import EmbeddedModel
+from engine.models.embedded.model import Card, EmbeddedModel
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
-
-"""What only torch computes in."""
 
 
 def load(

@@ -1,30 +1,50 @@
 """The embedded model: our own small network, run row by row over each hole's own context, without transformers."""
 
+import json
 from collections.abc import Sequence
 
+import attrs
 import numpy as np
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.fill.strategies import DEFAULT, start_stream_fill
-from engine.fill.stream import StreamPass
-from engine.models.embedded.card import FAMILY, Card
-from engine.models.embedded.layout import Limits, LineEncoder, lay_out
+from engine.fill.stream import CanvasUse, StreamPass
+from engine.models.embedded.layout import CompatibleTokens, Limits, LineEncoder, SpecialTokens, lay_out, unfinished
 from engine.models.embedded.runner import Runner
-from engine.models.embedded.shape import Floats
-from engine.models.embedded.token_healing import CompatibleTokens, unfinished
-from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Fill, ModelInfo
+from engine.models.embedded.shape import Floats, Shape
+from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
+from engine.protocol.messages import Fill, ModelInfo, left_edge
 
 CLIP = 16_384
 """Characters of a prefix or suffix that are read at most. No context of this model reaches further."""
 
 
-class EmbeddedModel:
+FAMILY = "midspan"
+"""What config.json calls this kind of model."""
+
+
+@attrs.frozen
+class Card:
+    """The fields of config.json."""
+
+    family: str
+    name: str
+    licence: str
+    shape: Shape
+    marks: SpecialTokens
+    below_tokens: int
+
+
+def config_of(card: Card) -> str:
+    """Return the text of config.json for a card."""
+    return json.dumps(attrs.asdict(card), indent=2) + "\n"
+
+
+class EmbeddedModel(OfTokenBytes):
     """Implements fill.stream.StreamModel.
 
     The runner computes passes: in the kernel, in NumPy or in torch. This class does not import torch.
@@ -44,6 +64,7 @@ class EmbeddedModel:
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
         self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens)
+        self.canvas_use = CanvasUse()
         self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(
             name=card.name,
@@ -103,15 +124,6 @@ class EmbeddedModel:
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._compatible.of(typed)
-
-    def bytes_of(self, token: int) -> bytes:
-        return self._token_bytes.bytes[token]
-
-    def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._token_bytes.texts_of(tokens)
-
-    def breaks_line(self, token: int) -> bool:
-        return self._token_bytes.breaks_line(token)
 
 
 def _clip(prefix: str) -> str:

@@ -4,22 +4,129 @@ Does not import torch.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.fill.interface import Context, expect_type
-from engine.fill.predictions import NEVER, Predictions, Query, keep_only
+from engine.fill.sampler import NEVER, Predictions, Query, keep_only
 from engine.fill.stream import StreamPass
-from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
-from engine.models.embedded.numpy_pass import Hole, HostPass, Ids, NumpyPass
-from engine.models.embedded.shape import Floats, Shape
-from engine.models.embedded.slabs import SlabContext
-from engine.models.embedded.weights import Weights
+from engine.models.embedded.numpy_pass import Hole, HostPass, Ids, NumpyPass, SlabContext
+from engine.models.embedded.shape import Floats, Shape, rope_angles
+from engine.models.embedded.weights import Blocks, Packed, Weights
+
+try:
+    from engine.models.embedded import _kernel
+except ImportError:  # There was no compiler, or it is another machine's build.
+    _kernel = None  # type: ignore[assignment]
+
+BLOCK = 64
+
+
+def kernel_paths() -> list[str]:
+    """Return the kernel's paths on this processor, the fastest first; none where the kernel was not built."""
+    return [] if _kernel is None else list(_kernel.paths())
+
+
+class KernelPass:
+    """Implements numpy_pass.HostPass. Raises ValueError for sizes that do not fit; never reads or writes beyond."""
+
+    dtype: type[np.float16] | type[np.float32] = np.float16
+
+    def __init__(self, weights: Weights, shape: Shape, path: str = "", threads: int = 1) -> None:
+        """Pack the weights for a path of `kernel_paths`, by default the fastest. The threads start when needed."""
+        if _kernel is None:
+            raise ValueError("the kernel was not built")
+        self.name = path or kernel_paths()[0]
+        self._shape = shape
+        sizes = (
+            shape.vocabulary,
+            shape.width,
+            shape.layers,
+            shape.heads,
+            shape.key_heads,
+            shape.head_width,
+            shape.hidden,
+            shape.positions,
+        )
+        arrays = _Arrays(weights, shape)
+        self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, arrays)
+        arrays.forget()
+
+    def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
+        vocabulary = self._shape.vocabulary
+        logits = np.empty((len(wanted), -(-vocabulary // BLOCK) * BLOCK), np.float32)
+        described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
+        self._network.run(numbers, described, wanted, logits)
+        return logits[:, :vocabulary]
+
+
+Taken = NDArray[np.generic] | Blocks | None
+
+
+class _Arrays(Sequence[Taken]):
+    """All weights in the order in which native/arrays.h takes them; each is made when it is taken."""
+
+    def __init__(self, weights: Weights, shape: Shape) -> None:
+        self._weights = weights
+        self._scales: NDArray[np.float16] | None = None
+        layers = [f"blocks.{layer}." for layer in range(shape.layers)]
+        tables = rope_angles(shape, shape.positions)
+        self._takes: list[Callable[[], Taken]] = [lambda: tables[0], lambda: tables[1]]
+        for name in ("norm.weight", *(f"{layer}{norm}.weight" for layer in layers for norm in ("norm", "feed_norm"))):
+            self._add_vector(name)
+        self._add_matrix("embed.weight")
+        for layer in layers:
+            for matrix in ("qkv", "out", "gate_up", "down"):
+                self._add_matrix(f"{layer}{matrix}.weight")
+            self._add_vector(f"{layer}qkv.bias", shape.biased)
+            self._add_vector(f"{layer}query_norm.weight", shape.head_norms)
+            self._add_vector(f"{layer}key_norm.weight", shape.head_norms)
+        if shape.tied:
+            self._takes += [lambda: None, lambda: None]
+        else:
+            self._add_matrix("head.weight")
+
+    def _add_vector(self, name: str, there: bool = True) -> None:
+        self._takes.append(lambda: self._weights.dense(name) if there else None)
+
+    def _add_matrix(self, name: str) -> None:
+        self._takes.append(lambda: self._matrix(name))
+        self._takes.append(lambda: self._scales)
+
+    def _matrix(self, name: str) -> Taken:
+        """Return a matrix's blocks, or its values; its scales are taken right after them."""
+        self._scales = None
+        taken = self._weights.taken(name)
+        if isinstance(taken, Packed):
+            self._scales = taken.all_scales
+            return taken.values
+        return taken
+
+    def forget(self) -> None:
+        """Drop the weights, and with them the file that they are in."""
+        self._takes.clear()
+        self._scales = None
+
+    def __len__(self) -> int:
+        return len(self._takes)
+
+    @overload
+    def __getitem__(self, index: int) -> Taken: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Taken]: ...
+
+    def __getitem__(self, index: int | slice) -> Taken | list[Taken]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        taken = self._takes[index]()
+        return np.ascontiguousarray(taken) if isinstance(taken, np.ndarray) else taken
+
 
 CHOICE = "MIDSPAN_KERNEL"
 """An environment variable for measurements: a path of the kernel, or "numpy"."""
@@ -67,7 +174,7 @@ def wanted_rows(passes: Sequence[StreamPass]) -> list[int]:
 def host_pass(weights: Weights, shape: Shape, threads: int = 1) -> HostPass:
     """Return the fastest pass that this machine has, or the one that CHOICE names.
 
-    Raises ModelError in one line if there is no such path.
+    Raises ModelError in one line if there is no such path, or the weights hold numbers that are not finite.
     """
     chosen = os.environ.get(CHOICE, "")
     if chosen == "numpy" or (not chosen and not kernel_paths()):
@@ -75,7 +182,10 @@ def host_pass(weights: Weights, shape: Shape, threads: int = 1) -> HostPass:
     if chosen and chosen not in kernel_paths():
         known = ", ".join([*kernel_paths(), "numpy"])
         raise ModelError(f"{CHOICE} is {chosen}, which this machine cannot run; it can be one of {known}")
-    return KernelPass(weights, shape, chosen, threads)
+    try:
+        return KernelPass(weights, shape, chosen, threads)
+    except ValueError as error:
+        raise ModelError(str(error)) from None
 
 
 class HostRunner:

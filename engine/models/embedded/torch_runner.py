@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.fill.interface import expect_type
-from engine.fill.predictions import Predictions
+from engine.fill.sampler import Predictions
 from engine.fill.stream import StreamPass
 from engine.library.precision_names import PrecisionSetting
 from engine.models.cuda_graphs.graphs import synchronize

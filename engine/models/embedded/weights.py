@@ -26,6 +26,11 @@ _LARGEST = np.float32(np.finfo(np.float16).max)
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
 
 Scales = NDArray[np.float16]
+Part = tuple[str, str, NDArray[np.uint8], int, int]
+"""A tensor of another program's file: name, type, its bytes, its outputs, and the width of heads whose halves it has
+side by side, else 0."""
+Blocks = tuple[int, tuple[Part, ...]]
+"""A matrix as it is in such a file, for the kernel to pack: its bits there, 8 or 4 with offsets, and its parts."""
 
 
 @attrs.frozen(eq=False)
@@ -120,14 +125,12 @@ class Weights:
         """Return a matrix or vector in fp32."""
         return _dense(self._stored[name], self._stored.get(name + SCALE), self._stored.get(name + OFFSET))
 
-    def rows(self, name: str, indices: NDArray[np.int64] | int) -> Floats:
-        """Return rows of a matrix in fp32, in the shape of `indices` with the matrix's width after it."""
-        scale, offset = self._stored.get(name + SCALE), self._stored.get(name + OFFSET)
-        parts = (None if each is None else each[indices] for each in (scale, offset))
-        return _dense(self._stored[name][indices], *parts)
+    def taken(self, name: str) -> Packed | Blocks:
+        """Return a matrix as the kernel takes it."""
+        return self.packed(name)
 
     def packed(self, name: str) -> Packed:
-        """Return a matrix as the kernel takes it. One that is stored in fp32 is rounded to int8."""
+        """Return a quantized matrix. One that is stored in fp32 is rounded to int8."""
         stored, scale = self._stored[name], self._stored.get(name + SCALE)
         if scale is None:
             return Packed(*quantize_int8(self.dense(name)))

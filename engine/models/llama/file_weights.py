@@ -1,28 +1,16 @@
-"""Weights for the kernel from a file of others: each matrix is read, joined and rounded when the kernel takes it."""
+"""Weights from a file of others. The kernel packs each matrix from the bytes of the file when it takes it."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.models.embedded.shape import GROUP, Floats, Shape
-from engine.models.embedded.weights import (
-    HALF,
-    Packed,
-    Scales,
-    Weights,
-    quantize_int8,
-    quantize_with_offsets,
-    shapes_of,
-)
+from engine.models.embedded.weights import HALF, Blocks, Packed, Part, Weights, quantize_int8, shapes_of
 from engine.models.llama.family import Names, names_of
 from engine.models.llama.tensor_files import FOUR_BITS, TensorFile
 
-_AT_ONCE = 1 << 22
-"""Weights that are in fp32 at once."""
 _WHOLE = ("embed.weight", "head.weight")
 """Matrices that int4 never rounds: their errors reach every token."""
 
@@ -88,20 +76,21 @@ class FileWeights(Weights):
         return round(sizes)
 
     def dense(self, name: str) -> Floats:
-        return np.concatenate([self._ordered(name, part, rows) for part, rows in self._read(name)])
-
-    def rows(self, name: str, indices: NDArray[np.int64] | int) -> Floats:
-        return self.dense(name)[indices]
-
-    def packed(self, name: str) -> Packed:
-        parts = [self._packed(name, part) for part in range(len(self._theirs[name]))]
-        result = _joined(parts)
-        kept = result.scales if result.offsets is None else np.stack((result.scales, result.offsets))
-        if not np.isfinite(kept).all():
+        """Return a matrix or vector in fp32. Raises ModelError where a vector holds numbers that are not finite."""
+        found = np.concatenate([self._ordered(name, part, rows) for part, rows in self._read(name)])
+        if found.ndim == 1 and not np.isfinite(found).all():
             raise ModelError(f"the tensor {self._theirs[name][0]} holds numbers that are not finite")
+        return found
+
+    def taken(self, name: str) -> Blocks:
+        """Return a matrix as it is in the file. What was taken is no longer held in memory."""
+        self._file.drop()
         self._taken += math.prod(self._sizes[name])
         self._on_share(self._taken / self.count)
-        return result
+        return self._bits(name), tuple(self._part(name, part) for part in range(len(self._theirs[name])))
+
+    def packed(self, name: str) -> Packed:
+        return Packed(*quantize_int8(self.dense(name)))
 
     def _bits(self, name: str) -> int:
         if self._keeps(name):
@@ -113,54 +102,27 @@ class FileWeights(Weights):
         kinds = [self._file.kind(each) for each in self._theirs[name]]
         return self._in_four_bits is not False and all(kind in FOUR_BITS for kind in kinds)
 
-    def _packed(self, name: str, part: int) -> Packed:
+    def _part(self, name: str, part: int) -> Part:
         theirs = self._theirs[name][part]
-        packed = self._file.packed(theirs) if self._keeps(name) else self._rounded(theirs, self._bits(name))
-        if (order := self._order(name, part)) is None:
-            return packed
-        offsets = None if packed.offsets is None else packed.offsets[order]
-        return Packed(packed.values[order], packed.scales[order], offsets)
-
-    def _rounded(self, theirs: str, bits: int) -> Packed:
-        """Round a tensor, some rows at a time."""
-        pieces = []
-        for first, stop in self._pieces(theirs):
-            rows = self._file.dense(theirs, first, stop)
-            if not np.isfinite(rows).all():
-                raise ModelError(f"the tensor {theirs} holds numbers that are not finite")
-            pieces.append(Packed(*(quantize_int8(rows) if bits == 8 else quantize_with_offsets(rows))))
-        return _joined(pieces)
-
-    def _pieces(self, theirs: str) -> Iterator[tuple[int, int]]:
-        rows, *inputs = self._sides(theirs)
-        step = max(1, _AT_ONCE // math.prod(inputs))
-        return ((first, min(first + step, rows)) for first in range(0, rows, step))
+        paired = self._shape.head_width if self._is_paired(name, part) else 0
+        return theirs, self._file.kind(theirs), self._file.bytes_of(theirs), self._sides(theirs)[0], paired
 
     def _read(self, name: str) -> Iterator[tuple[int, Floats]]:
         for part, theirs in enumerate(self._theirs[name]):
             yield part, self._file.dense(theirs, 0, self._sides(theirs)[0]).astype(np.float32)
 
     def _ordered(self, name: str, part: int, rows: Floats) -> Floats:
-        order = self._order(name, part)
-        return rows if order is None else rows[order]
+        """Return rows of the file in our order, in which the halves of a head come one after the other."""
+        if not self._is_paired(name, part):
+            return rows
+        order = np.arange(len(rows)).reshape(-1, self._shape.head_width // 2, 2).transpose(0, 2, 1).reshape(-1)
+        return rows[order]
 
-    def _order(self, name: str, part: int) -> NDArray[np.int64] | None:
-        """Return which of the file's rows of q or k are ours, one after the other; None where they are in our order."""
-        if not self._pairs_halves or ".qkv." not in name or part == 2:
-            return None
-        rows = self._sides(self._theirs[name][part])[0]
-        return np.arange(rows).reshape(-1, self._shape.head_width // 2, 2).transpose(0, 2, 1).reshape(-1)
+    def _is_paired(self, name: str, part: int) -> bool:
+        return self._pairs_halves and ".qkv." in name and part < 2
 
     def _sides(self, theirs: str) -> tuple[int, ...]:
         sides = self._file.sides(theirs)
         if sides is None:
             raise ModelError(f"the tensor {theirs} is missing")
         return sides
-
-
-def _joined(pieces: Sequence[Packed]) -> Packed:
-    """Return pieces of a matrix, which have the same inputs, as one."""
-    values: NDArray[Any] = np.concatenate([piece.values for piece in pieces])
-    scales: Scales = np.concatenate([piece.scales for piece in pieces])
-    offsets = [piece.offsets for piece in pieces if piece.offsets is not None]
-    return Packed(values, scales, np.concatenate(offsets) if offsets else None)

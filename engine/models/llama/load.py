@@ -14,6 +14,7 @@ from engine.library.device_memory import gigabytes, machine_memory
 from engine.library.gguf_file import GgufHeader, read_header
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.library.resolve import known_model
+from engine.memory.mixing_network import own_mixing_of
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
@@ -67,16 +68,15 @@ def load_gguf(
         weights.check(shape)
         if not in_torch:
             _check_memory(path, weights.bytes)
-        vocabulary = tokenizer.get_vocab()
-        if max(vocabulary.values()) >= shape.vocabulary:
-            raise ModelError(f"it has {len(vocabulary)} tokens, and its network {shape.vocabulary}")
         token_bytes = TokenBytes(tokenizer)
+        if (tokens := len(token_bytes.bytes)) > shape.vocabulary:
+            raise ModelError(f"it has {tokens} tokens, and its network {shape.vocabulary}")
     except ModelError as error:
         raise ModelError(f"{path} cannot be run: {error}") from None
     except KeyError:
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
     licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
-    return _model(weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
+    return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
 
 
 @attrs.frozen
@@ -93,6 +93,7 @@ class _Way:
 
 
 def _model(
+    path: Path,
     weights: FileWeights,
     shape: Shape,
     tokenizer: Tokenizer,
@@ -102,9 +103,9 @@ def _model(
     licence: str,
     way: _Way,
 ) -> LeftToRightModel:
-    nothing = set(range(shape.vocabulary)).difference(tokenizer.get_vocab().values())
-    special = set(tokenizer.get_added_tokens_decoder())
-    never = sorted((special | nothing).difference(specials.ends))
+    nothing = (token for token, text in enumerate(token_bytes.bytes) if not text)
+    beyond = range(len(token_bytes.bytes), shape.vocabulary)
+    never = sorted({*nothing, *beyond}.difference(specials.ends))
     runner = _runner(weights, shape, way, never, token_bytes.continuing_words())
     info = ModelInfo(
         name=name,
@@ -118,7 +119,8 @@ def _model(
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
     )
-    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions)
+    mixes = own_mixing_of(path) is not None
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, mixes)
 
 
 def folder_shape(checkpoint: Checkpoint) -> Shape | None:
@@ -160,6 +162,7 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
         raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
     known, notes = known_model(checkpoint.folder), checkpoint.notes
     return _model(
+        checkpoint.folder,
         folder_weights(checkpoint, shape, precision),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
         tokenizer,

@@ -22,20 +22,18 @@ from engine.fill.interface import (
     RowMixture,
     expect_type,
 )
-from engine.fill.predictions import PassResult, Predictions
+from engine.fill.sampler import SOURCES, PassResult, Predictions, RowSources
 from engine.fill.strategies import start_stream_fill
-from engine.fill.stream import StreamPass
-from engine.fill.token_source import SOURCES, RowSources
+from engine.fill.stream import CanvasUse, StreamPass
+from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
-from engine.models.embedded.token_healing import LONGEST, CompatibleTokens
 from engine.models.llama.fim import Specials
 from engine.models.qwen_fim.prompt import FimPrompt
+from engine.models.stock.left_to_right import LeftToRightBase
 from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Fill, ModelInfo, RuleName
+from engine.protocol.messages import Fill, ModelInfo, left_edge
 
 FAMILY = "left-to-right"
-_RULES: tuple[RuleName, ...] = ("verify", "left-to-right")
 _WINDOW = 256
 """Characters before the cursor in which its last piece is looked for."""
 _TOKEN_CHARACTERS = 8
@@ -49,12 +47,12 @@ class TextLayout(Layout):
     anchor: int
 
 
-class LeftToRightModel:
+class LeftToRightModel(LeftToRightBase):
     """Implements fill.stream.StreamModel, but for canvases: it has no mask.
 
     A model with tokens for filling in the middle reads the suffix before <middle>. Any other reads what is above alone,
-    and what is below helps through the memory. Nothing of the memory is mixed in: its mixing network was trained with
-    another model's predictions. It drafts, and the text is that of left to right.
+    and what is below helps through the memory. The memory drafts, and the text is that of left to right. It is mixed in
+    only where a mixing network was fitted for this model: the shipped one was trained with another model's predictions.
     """
 
     def __init__(
@@ -66,16 +64,18 @@ class LeftToRightModel:
         specials: Specials,
         threads: int,
         capacity: int,
+        mixes: bool = False,
     ) -> None:
-        """capacity: the most positions of a context with its fill."""
-        self.info, self.runner, self.threads, self.tokenizer = info, runner, threads, tokenizer
-        self.specials, self._capacity = specials, capacity
+        """capacity: the most positions of a context with its fill. mixes: whether a mixing network was fitted for it
+        (`midspan models tune`), so that the memory is mixed with its predictions."""
+        super().__init__(info, tokenizer, token_bytes, threads)
+        self.runner = runner
+        self.specials, self._capacity, self.mixes = specials, capacity, mixes
         self.end = self.mask = specials.ends[0]
         self.middle = self.end if specials.fim is None else specials.fim.middle
-        self.default, self.drafts = FillStrategy("verify"), DraftPlanner(0)
+        self.default, self.drafts, self.canvas_use = FillStrategy("verify"), DraftPlanner(0), CanvasUse()
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
-        self._token_bytes = token_bytes
         self._compatible = CompatibleTokens(token_bytes.bytes)
         self._prompt = (
             None
@@ -103,27 +103,14 @@ class LeftToRightModel:
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
         return TextLayout(context=context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1])
 
-    def _check(self, rule: RuleName) -> None:
-        if rule not in ("default", *_RULES):
-            raise ModelError(
-                f'the rule "{rule}" needs a model that denoises, which {self.info.name} does not; '
-                f"it has {', '.join(_RULES)}"
-            )
-
-    def _encode(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
-
     def new_context(self) -> Context:
         return self.runner.new_context()
-
-    def read(self, context: Context, tokens: list[int]) -> StreamPass:
-        return StreamPass(context, tokens, [], [])
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
         own = copy.copy(self)
         own.middle = expect_type(task.layout, TextLayout).anchor
-        memory = None if task.memory is None else DraftingMemory(task.memory)
+        memory = task.memory if task.memory is None or self.mixes else DraftingMemory(task.memory)
         return start_stream_fill(own, attrs.evolve(task, memory=memory))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
@@ -144,20 +131,11 @@ class LeftToRightModel:
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._compatible.of(typed)
 
-    def bytes_of(self, token: int) -> bytes:
-        return self._token_bytes.bytes[token]
-
-    def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._token_bytes.texts_of(tokens)
-
-    def breaks_line(self, token: int) -> bool:
-        return self._token_bytes.breaks_line(token)
-
 
 def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
     """Return the end of a prefix that the next token may begin with: its last piece, or "".
 
-    See embedded/token_healing.py. Here a piece may hold a newline with what is around it. Such a piece is finished, but
+    See embedded/layout.py. Here a piece may hold a newline with what is around it. Such a piece is finished, but
     for a last space: a word's token has the space before it.
     """
     window = prefix[-_WINDOW:]

@@ -4,6 +4,7 @@ A file is mapped, so what is not asked for is not read. NumPy knows no bf16: its
 """
 
 import math
+import mmap
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,13 @@ from typing import Protocol
 import attrs
 import numpy as np
 from gguf import GGMLQuantizationType
-from gguf.quants import Q4_K, dequantize
+from gguf.quants import dequantize
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.json_file import parse_json
 from engine.library.gguf_file import GgufHeader
 from engine.models.embedded.shape import Floats
-from engine.models.embedded.weights import HALF, Packed, packed_pairs
 
 Bytes = NDArray[np.uint8]
 FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
@@ -42,8 +42,12 @@ class TensorFile(Protocol):
         """Return rows of a tensor in fp32; of a vector, its numbers."""
         ...
 
-    def packed(self, name: str) -> Packed:
-        """Return a matrix of FOUR_BITS as it is in the file."""
+    def bytes_of(self, name: str) -> Bytes:
+        """Return a tensor's bytes, without reading them."""
+        ...
+
+    def drop(self) -> None:
+        """Forget what was read. Another reading reads the file again."""
         ...
 
 
@@ -52,7 +56,7 @@ class GgufTensors:
 
     def __init__(self, header: GgufHeader) -> None:
         self._tensors = header.tensors
-        self._data: Bytes = np.memmap(header.path, np.uint8, "r")
+        self._map, self._data = _mapped(header.path)
 
     def sides(self, name: str) -> tuple[int, ...] | None:
         tensor = self._tensors.get(name)
@@ -68,47 +72,31 @@ class GgufTensors:
         result: Floats = dequantize(rows, GGMLQuantizationType[kind])
         return result.reshape(-1) if self._is_vector(name) else result
 
-    def packed(self, name: str) -> Packed:
-        blocks = {"Q4_0": _of_q4_0, "Q4_1": _of_q4_1, "Q4_K": _of_q4_k}[self.kind(name)]
-        rows = self._rows(name)
-        outputs, inputs = self._tensors[name].sides
-        whole, scales, offsets = blocks(rows)
-        sides = (outputs, inputs // HALF)
-        values = packed_pairs(whole.reshape(outputs, inputs))
-        return Packed(values, scales.reshape(sides), offsets.reshape(sides))
+    def bytes_of(self, name: str) -> Bytes:
+        tensor = self._tensors[name]
+        return self._data[tensor.start : tensor.start + tensor.size]
+
+    def drop(self) -> None:
+        _drop(self._map)
 
     def _is_vector(self, name: str) -> bool:
         return len(self._tensors[name].sides) == 1
 
     def _rows(self, name: str) -> Bytes:
         """Return the bytes of a tensor by its rows; each number of a vector is a row."""
-        tensor = self._tensors[name]
-        return self._data[tensor.start : tensor.start + tensor.size].reshape(tensor.sides[0], -1)
+        return self.bytes_of(name).reshape(self._tensors[name].sides[0], -1)
 
 
-def _of_q4_0(rows: Bytes) -> tuple[Bytes, NDArray[np.float16], NDArray[np.float16]]:
-    blocks = rows.reshape(-1, 18)
-    scales = blocks[:, :2].copy().view(np.float16)
-    return _halves(blocks[:, 2:]), scales, (scales.astype(np.float32) * -8).astype(np.float16)
+def _mapped(path: Path) -> tuple[mmap.mmap, Bytes]:
+    """Return a file's bytes, which are read when they are used."""
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return mapped, np.frombuffer(mapped, np.uint8)
 
 
-def _of_q4_1(rows: Bytes) -> tuple[Bytes, NDArray[np.float16], NDArray[np.float16]]:
-    blocks = rows.reshape(-1, 20)
-    numbers = blocks[:, :4].copy().view(np.float16)
-    return _halves(blocks[:, 4:]), numbers[:, :1].copy(), numbers[:, 1:].copy()
-
-
-def _of_q4_k(rows: Bytes) -> tuple[Bytes, NDArray[np.float16], NDArray[np.float16]]:
-    blocks = rows.reshape(-1, 144)
-    both = blocks[:, :4].copy().view(np.float16).astype(np.float32)
-    scales, least = Q4_K.get_scale_min(blocks[:, 4:16])
-    whole = _halves(blocks[:, 16:].reshape(-1, HALF))
-    return whole, (both[:, :1] * scales).astype(np.float16), (-both[:, 1:] * least).astype(np.float16)
-
-
-def _halves(blocks: Bytes) -> Bytes:
-    """Return the low halves of each block's bytes, and the high ones after them."""
-    return np.concatenate((blocks & 15, blocks >> 4), 1)
+def _drop(mapped: mmap.mmap) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 @attrs.frozen
@@ -124,6 +112,7 @@ class SafetensorsFolder:
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raises ModelError for a damaged file."""
         self._stored: dict[str, _Stored] = {}
+        self._maps: list[mmap.mmap] = []
         for path in paths:
             try:
                 self._add(path)
@@ -131,7 +120,8 @@ class SafetensorsFolder:
                 raise ModelError(f"the weights in {path} are damaged ({error}); install the model again") from None
 
     def _add(self, path: Path) -> None:
-        data = np.memmap(path, np.uint8, "r")
+        mapped, data = _mapped(path)
+        self._maps.append(mapped)
         (length,) = struct.unpack("<Q", data[:8].tobytes())
         if length > len(data) - 8:
             raise ValueError("a header longer than the file")
@@ -165,5 +155,9 @@ class SafetensorsFolder:
             wide = np.ascontiguousarray(rows).view(form).astype(np.float32)
         return wide.reshape(-1) if len(stored.sides) == 1 else wide
 
-    def packed(self, name: str) -> Packed:
-        raise ValueError(f"{name} is not in 4 bits")
+    def bytes_of(self, name: str) -> Bytes:
+        return self._stored[name].data
+
+    def drop(self) -> None:
+        for mapped in self._maps:
+            _drop(mapped)

@@ -8,18 +8,45 @@ import attrs
 import numpy as np
 
 from engine.errors import ModelError
-from engine.fill.commit_rules import CommitRule, by_entropy, by_threshold, min_commits
+from engine.fill.denoise import CommitRule, by_entropy, by_threshold, min_commits
 from engine.fill.filling import BaseFilling
-from engine.fill.interface import HISTORY, FillTask, Model, RowMixture
-from engine.fill.predictions import PassResult, Predictions, Query
-from engine.fill.sampler import Proposal
+from engine.fill.interface import HISTORY, FillTask, Layout, Model, RowMixture
+from engine.fill.sampler import PassResult, Predictions, Proposal, Query
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.traits import MaskedTraits
+from engine.models.masked.surrounding_cache import SurroundingCache
 from engine.models.stock.family import MaskedTokens
 from engine.protocol.messages import Extent, Finish
+from engine.schedule.pass_timer import PassTimer
 
 START = 8
 """Masks at first. Half of all fills of one line have at most 7 tokens."""
+REFRESH_STEPS = 8
+"""Prefix and suffix are read in the first of this many steps, and cached for the others. Most fills of a line take
+fewer steps. Fast-dLLM reads them again after each block of 32 tokens."""
+
+
+@attrs.frozen
+class MaskedTraits:
+    """`shifted`: the row of a position predicts the token after it. `window`: tokens, the middle included."""
+
+    special: MaskedTokens
+    shifted: bool
+    window: int
+    refresh_steps: int = REFRESH_STEPS
+    timer: PassTimer = attrs.field(factory=PassTimer)
+
+    def surroundings(self, layout: Layout, room: int) -> SurroundingCache:
+        """Return what surrounds a middle of at most `room` tokens."""
+        return SurroundingCache(layout.before, layout.after, self.shifted, room)
+
+    def steps_left(self, steps_left: int, taken_rows: int, next_rows: int) -> int:
+        """Return for how many steps of `next_rows` rows there is time, where there is for `steps_left` of `taken_rows`.
+
+        A step that reads prefix and suffix costs many times what the next ones cost. A budget counted in such steps
+        would commit doubtful tokens in a hurry.
+        """
+        cheaper = self.timer.expect(taken_rows) / max(self.timer.expect(next_rows), 1e-6)
+        return 1 + int((steps_left - 1) * max(1.0, cheaper))
 
 
 class Expansion:

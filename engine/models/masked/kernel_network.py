@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.models.embedded.numpy_pass import Hole, HostPass
+from engine.models.embedded.numpy_pass import SLAB, Hole, HostPass, SlabContext
 from engine.models.embedded.shape import Floats, Shape, rope_angles
-from engine.models.embedded.slabs import SLAB, SlabContext
 from engine.models.masked.rows import MaskedPass, MiddleSegment, segments_of
 from engine.models.masked.surrounding_cache import SurroundingCache
 

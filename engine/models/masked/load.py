@@ -8,15 +8,13 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
-from engine.models.embedded.kernel_pass import kernel_paths
-from engine.models.embedded.runner import host_pass
+from engine.models.embedded.runner import host_pass, kernel_paths
 from engine.models.llama.load import KERNEL_PRECISIONS, folder_shape, folder_weights
-from engine.models.masked.filling import LENGTHS
+from engine.models.masked.filling import LENGTHS, MaskedTraits
 from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.recognise import family_of
-from engine.models.masked.traits import MaskedTraits
 from engine.models.quantization.choice import choose
 from engine.models.stock.checkpoint import Checkpoint
 from engine.models.stock.family import MaskedTokens, ModelFamily

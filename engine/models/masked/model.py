@@ -9,16 +9,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.masked.cuda_graph import CapturedMiddles
-from engine.models.masked.filling import MaskedFilling
+from engine.models.masked.filling import MaskedFilling, MaskedTraits
 from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.passes import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.masked.traits import MaskedTraits
 from engine.models.predict import predict
 from engine.models.stock.snippets import heading, related_tokens
-from engine.models.stock.token_bytes import TokenBytes
+from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
 from engine.protocol.messages import Fill, ModelInfo
 
 _TOKEN_CHARACTERS = 8
@@ -39,7 +38,7 @@ class NoContext:
         return NoContext()
 
 
-class MaskedModel:
+class MaskedModel(OfTokenBytes):
     """Implements interface.Model."""
 
     def __init__(
@@ -108,15 +107,6 @@ class MaskedModel:
         """Run passes and return for each its logits [wanted, vocabulary], fp32, on the model's device."""
         captured = None if self.captured is None else self.captured.run(passes)
         return self._network.run(passes) if captured is None else captured
-
-    def bytes_of(self, token: int) -> bytes:
-        return self._token_bytes.bytes[token]
-
-    def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._token_bytes.texts_of(tokens)
-
-    def breaks_line(self, token: int) -> bool:
-        return self._token_bytes.breaks_line(token)
 
 
 def cut_to_room(before: list[int], after: list[int], room: int) -> tuple[list[int], list[int]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.fill.predictions import Query
+from engine.fill.sampler import Query
 from engine.models.masked.surrounding_cache import SurroundingCache
 
 

@@ -2,13 +2,16 @@
 
 import logging
 import math
+from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from engine.errors import ModelError
 from engine.library.precision_names import Precision
 from engine.library.quantized_tensors import is_quantized
 from engine.models.quantization.experts import DOWN, FEW_ROWS, GATE_UP, StackedExperts, Way, has_grouped_products
@@ -17,6 +20,29 @@ from engine.models.quantization.int4 import Int4Matrix
 from engine.models.quantization.int4_kernel import Int4KernelMatrix, has_kernel_for
 from engine.models.quantization.int8 import Int8Matrix
 from engine.models.quantization.matrix import Matrix, PlainMatrix
+
+_KEYS = ("quantization_config", "compression_config")
+
+
+def refuse_quantized(folder: Path, config: Mapping[str, object]) -> None:
+    """Raise ModelError if config.json says that the weights in `folder` are quantized (GPTQ, AWQ, ...)."""
+    text = config.get("text_config")
+    for fields in (config, text if isinstance(text, Mapping) else {}):
+        for key in _KEYS:
+            if fields.get(key):
+                raise ModelError(
+                    f"the weights in {folder} are quantized with {_method(fields[key])}, which is not read; "
+                    "pull the model that is not quantized and choose a precision: --precision int8, or int4"
+                )
+
+
+def _method(config: object) -> str:
+    fields = config if isinstance(config, Mapping) else {}
+    if method := fields.get("quant_method"):
+        return str(method)
+    flags = [flag for flag in ("load_in_4bit", "load_in_8bit") if fields.get(flag)]
+    return f"bitsandbytes ({flags[0]})" if flags else "a method that config.json does not name"
+
 
 _TOLERANCE = 0.02
 """The largest relative RMS error of the packed product when it is tried: rounding to bf16 gives 0.003."""

@@ -4,7 +4,7 @@ import attrs
 
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import HISTORY, FillMemory, FillTask, Model, RowMixture, expect_type
-from engine.fill.predictions import PassResult, Query
+from engine.fill.sampler import PassResult, Query
 from engine.fill.stream import StreamPass
 from engine.models.qwen_fim.drafter import Unfinished
 from engine.models.qwen_fim.drafting import Drafting

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import torch
 from tokenizers import Tokenizer
 
-from engine.errors import ModelError
-from engine.fill.interface import Context, Filling, FillStrategy, FillTask, MemoryUse, Pass, expect_type
-from engine.fill.predictions import PassResult
+from engine.fill.interface import Filling, FillStrategy, FillTask, MemoryUse, Pass, expect_type
+from engine.fill.sampler import PassResult
 from engine.fill.stream import StreamPass
 from engine.models.predict import predict
 from engine.models.qwen_fim.drafter import Drafter, Unfinished
@@ -17,13 +16,12 @@ from engine.models.qwen_fim.passes import CausalNetwork
 from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
 from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.models.stock.key_values import KeyValues
+from engine.models.stock.left_to_right import LeftToRightBase
 from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.messages import Fill, ModelInfo, RuleName
-
-_RULES = ("verify", "left-to-right")
+from engine.protocol.messages import Fill, ModelInfo
 
 
-class QwenFimModel:
+class QwenFimModel(LeftToRightBase):
     """Implements interface.Model. Without a drafter it fills left to right, a token a pass."""
 
     def __init__(
@@ -37,7 +35,8 @@ class QwenFimModel:
         threads: int,
         memory_use: MemoryUse = "windows",
     ) -> None:
-        self.info, self.marks, self.threads, self.end = info, marks, threads, marks.ends[0]
+        super().__init__(info, tokenizer, token_bytes, threads)
+        self.marks, self.end = marks, marks.ends[0]
         self.drafting = None if drafter is None else Drafting(drafter, tokenizer)
         self.memory_use = memory_use
         self.default = FillStrategy("left-to-right" if drafter is None else "verify")
@@ -46,28 +45,15 @@ class QwenFimModel:
         self.never = tuple(sorted((special | nothing).difference(marks.ends)))
         """Tokens that no fill may hold."""
         self._forbidden = torch.tensor(self.never, dtype=torch.long, device=network.device)
-        self._network, self.tokenizer, self._token_bytes = network, tokenizer, token_bytes
+        self._network = network
         self._prompt = FimPrompt(self._encode, token_bytes.breaks_line, marks, info.reading_tokens)
 
     def lay_out(self, fill: Fill) -> PromptLayout:
         self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
         return self._prompt.lay_out(fill)
 
-    def _check(self, rule: RuleName) -> None:
-        if rule not in ("default", *_RULES):
-            raise ModelError(
-                f'the rule "{rule}" needs a model that denoises, which {self.info.name} does not; '
-                f"it has {', '.join(_RULES)}"
-            )
-
-    def _encode(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
-
     def new_context(self) -> KeyValues:
         return self._network.new_context()
-
-    def read(self, context: Context, tokens: list[int]) -> StreamPass:
-        return StreamPass(context, tokens, [], [])
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
@@ -95,12 +81,3 @@ class QwenFimModel:
             for item, predicted in zip(drafted, predictions, strict=True)
         ]
         return [DraftedResult(predictions=each, draft=draft) for each, draft in zip(mixed, drafts, strict=True)]
-
-    def bytes_of(self, token: int) -> bytes:
-        return self._token_bytes.bytes[token]
-
-    def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        return self._token_bytes.texts_of(tokens)
-
-    def breaks_line(self, token: int) -> bool:
-        return self._token_bytes.breaks_line(token)

@@ -15,8 +15,7 @@ import attrs
 from engine.fill.interface import Layout
 from engine.models.embedded.layout import short_path
 from engine.models.qwen_fim.special_tokens import FimTokens
-from engine.protocol.left_edge import left_edge
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import Fill, Snippet, left_edge
 
 SUFFIX_TOKENS = 128
 """About ten lines, read again with every key press: about 0.1 s with a 0.5B model on two cores (estimated)."""

@@ -1,12 +1,62 @@
 """Reads tokenizer.json so that text which looks like a special token stays text, and gives each token's bytes."""
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 
-from engine.fill.predictions import continues_word
+from engine.fill.sampler import continues_word
+
+MOST_BYTES = 16 * 1024 * 1024
+PIECE = 2000
+"""Characters. A longer line, as minified code has, is tokenized in pieces, of which a key changes only one."""
+_BYTES_A_TOKEN = 40
+_BYTES_A_LINE = 200
+_WIDEST = 4
+
+
+class LineTokens:
+    """Tokenizes lines with `encode`. It keeps at most about `most_bytes`: then it forgets the older half."""
+
+    def __init__(self, encode: Callable[[str], list[int]], most_bytes: int = MOST_BYTES) -> None:
+        self._encode, self._most_bytes = encode, most_bytes
+        self._known: dict[str, list[int]] = {}
+        self.bytes = 0
+        """What the remembered lines take, estimated."""
+
+    def of(self, line: str) -> list[int]:
+        """Return the tokens of a line, which the caller must not change."""
+        if len(line) > PIECE:
+            pieces = (line[start : start + PIECE] for start in range(0, len(line), PIECE))
+            return [token for piece in pieces for token in self.of(piece)]
+        tokens = self._known.get(line)
+        if tokens is None:
+            tokens = self._known[line] = self._encode(line)
+            self.bytes += _size(line, tokens)
+            if self.bytes > self._most_bytes:
+                self._forget()
+        return tokens
+
+    def _forget(self) -> None:
+        for line in list(self._known)[: (len(self._known) + 1) // 2]:
+            self.bytes -= _size(line, self._known.pop(line))
+
+
+def _size(line: str, tokens: list[int]) -> int:
+    width = 1 if line.isascii() else _WIDEST
+    return _BYTES_A_LINE + width * len(line) + _BYTES_A_TOKEN * len(tokens)
+
+
+def _table() -> dict[int, str]:
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    unknown = dict.fromkeys(others, "\uffff")  # which latin-1 does not have
+    return unknown | {256 + index: chr(byte) for index, byte in enumerate(others)}
+
+
+_BYTES = _table()
+"""GPT-2's table from printable characters to bytes, those as characters."""
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -23,15 +73,15 @@ class TokenBytes:
     """The bytes of every token of a byte-level BPE. Special tokens have none."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        # GPT-2's table from bytes to printable characters.
-        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        others = [byte for byte in range(256) if byte not in printable]
-        table = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
-        special = set(tokenizer.get_added_tokens_decoder())
-        self.bytes = [b""] * (1 + max(tokenizer.get_vocab().values()))
-        for text, token in tokenizer.get_vocab().items():
+        """Raises KeyError for another kind of tokenizer."""
+        special, vocabulary = set(tokenizer.get_added_tokens_decoder()), tokenizer.get_vocab()
+        self.bytes = [b""] * (1 + max(vocabulary.values()))
+        for text, token in vocabulary.items():
             if token not in special:
-                self.bytes[token] = bytes(table[character] for character in text)
+                try:
+                    self.bytes[token] = text.translate(_BYTES).encode("latin-1")
+                except UnicodeEncodeError:
+                    raise KeyError(text) from None
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         """Return one string per token. A character that is split over several tokens belongs to the last one."""
@@ -45,3 +95,18 @@ class TokenBytes:
 
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self.bytes[token]
+
+
+class OfTokenBytes:
+    """The part of fill.interface.Model that says what its tokens stand for."""
+
+    _token_bytes: TokenBytes
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._token_bytes.bytes[token]
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        return self._token_bytes.texts_of(tokens)
+
+    def breaks_line(self, token: int) -> bool:
+        return self._token_bytes.breaks_line(token)

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.client.trusted_hosts import distrust, is_trusted, remote_host_of, trust, trust_for_now, trusted_hosts
-from engine.remote.endpoint import endpoint_of
-from engine.remote.key import find_key
+from engine.remote.endpoint import endpoint_of, find_key
 
 REMOTE = "mercury+https://api.example.com/v1#mercury"
 

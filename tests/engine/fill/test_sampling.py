@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.fill.commit_rules import by_entropy, by_threshold, min_commits
-from engine.fill.predictions import Predictions, Query
-from engine.fill.sampler import Proposal, Sampler
+from engine.fill.denoise import by_entropy, by_threshold, min_commits
+from engine.fill.sampler import Predictions, Proposal, Query, Sampler
 from engine.models.predict import predict
 
 

@@ -23,6 +23,7 @@ FAMILIES = {
     "dllm-qwen",
     "llada",
     "qwen-fim",
+    "gguf",
 }
 GOOD = """
 [a-model]
@@ -39,11 +40,12 @@ verified = "nothing"
 """
 
 
-def test_the_catalog_has_every_family_once_and_qwen_in_three_sizes() -> None:
+def test_the_catalog_has_every_family_once_but_qwen_and_ggufs_in_several_sizes() -> None:
     families = [model.family for model in catalog().values()]
     assert set(families) == FAMILIES
-    assert len(families) == len(FAMILIES) + 2
-    assert families.count("qwen-fim") == 3
+    assert len(families) == len(FAMILIES) + 6
+    assert (families.count("qwen-fim"), families.count("gguf")) == (3, 5)
+    assert all(bool(model.file) == (model.family == "gguf") for model in catalog().values())
 
 
 def test_the_entry_of_the_embedded_model_agrees_with_its_files() -> None:

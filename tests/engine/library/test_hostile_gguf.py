@@ -12,7 +12,7 @@ from support.gguf_files import tiny_network
 from engine.errors import ModelError
 from engine.library.device_memory import machine_memory
 from engine.library.gguf_file import is_gguf, read_header
-from engine.models.embedded.kernel_pass import KernelPass, kernel_paths
+from engine.models.embedded.runner import KernelPass, kernel_paths
 from engine.models.llama.family import family_of_header, shape_of_header
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header

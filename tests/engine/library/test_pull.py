@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
-from support.hub_server import COMMIT
+from support.gguf_files import tiny_network
+from support.hub_server import COMMIT, Repository
 from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
 
 from engine.errors import ModelError
 from engine.library.catalog import catalog
+from engine.library.chosen_model import chosen_model
 from engine.library.hub import list_files
 from engine.library.resolve import folder_of
 from engine.library.store import RECORD, read_record
@@ -236,3 +239,25 @@ def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand) -> N
     record = read_record(models.folder / name / RECORD)
     assert record is not None
     assert record.accepted
+
+
+def test_a_gguf_is_pulled_alone_and_used_by_its_name(
+    models: ModelsCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = catalog()["qwen3-0.6b-q8"]
+    content = tiny_network("qwen3").save_gguf(tmp_path / "tiny.gguf").read_bytes()
+    models.hub.repositories[model.hub] = Repository(
+        {model.file: content, "other.gguf": b"GGUF", "model.safetensors": b"", "LICENSE": b"Apache"}, large={model.file}
+    )
+    assert models.run("pull", model.name).status == 0
+    folder = models.folder / model.name
+    assert {path.name for path in folder.iterdir()} == {model.file, "LICENSE", "midspan-model.json"}
+    assert folder_of(model.name) == folder / model.file
+    assert models.run("use", model.name).status == 0
+    assert chosen_model().model == model.name
+    assert "left to right" in models.run("info", model.name, "--verify").out
+    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # a model that was loaded in this process sets it
+    del models.hub.repositories[model.hub].files[model.file]
+    with pytest.raises(ModelError, match=f"has no file {model.file}"):
+        list_files(model, "main")

@@ -11,7 +11,7 @@ from mixing_networks import random_network
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
-from engine.fill.predictions import Predictions
+from engine.fill.sampler import Predictions
 from engine.memory.followers import RUN_LENGTHS
 from engine.memory.mixing_network import FEATURES, MixingNetwork, Statistics
 from engine.memory.mixture import Mixture

@@ -15,8 +15,7 @@ from support.masked_checkpoints import save_checkpoint
 
 from engine.errors import ModelError
 from engine.fill.interface import Bounds, Filling, FillStrategy, FillTask, Model
-from engine.fill.predictions import Query
-from engine.fill.sampler import Sampler
+from engine.fill.sampler import Query, Sampler
 from engine.memory.mixture import MixedMemory
 from engine.memory.workspace import EngineMemories, WorkspaceMemories
 from engine.models.load import load

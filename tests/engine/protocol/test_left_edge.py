@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.protocol.left_edge import left_edge
+from engine.protocol.messages import left_edge
 
 
 def test_a_text_that_fits_is_kept_whole() -> None:

@@ -16,7 +16,8 @@ from support.embedded_models import RUNNERS, load_embedded
 
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Model, Pass
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
+from engine.fill.stream import StreamPass
 from engine.library.device_memory import UNKNOWN, DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill, Progress, RuleName
@@ -271,6 +272,13 @@ async def test_progress_shows_the_canvas_fill_up(scheduler: Scheduler) -> None:
     assert "".join(part or "" for part in seen[-1].canvas) == filled.candidates[0].text
 
 
+async def test_each_pass_of_the_first_candidate_is_reported_once(scheduler: Scheduler) -> None:
+    seen: list[Progress] = []
+    hole = attrs.evolve(HOLE, rule="left-to-right", candidates=3)
+    filled = await scheduler.submit(hole, seen.append).result
+    assert [progress.step for progress in seen] == list(range(1, filled.steps + 1))
+
+
 async def test_a_window_longer_than_the_context_is_cut_and_still_filled(scheduler: Scheduler) -> None:
     long = attrs.evolve(HOLE, prefix="value = 1\n" * 3000 + PREFIX, suffix=SUFFIX * 500)
     filled = await answer(scheduler, long)
@@ -339,6 +347,26 @@ async def test_what_was_read_ahead_until_it_was_cancelled_is_kept(
     monkeypatch.setattr(family, "run", run)
     filled = await answer(scheduler, hole)
     assert filled.cached_tokens == 16 < filled.context_tokens
+
+
+async def test_a_batch_reads_for_one_hole_and_for_the_one_that_lacks_least_first(
+    scheduler: Scheduler, family: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "_encode_rows", 32)
+    read, run = list[int](), family.run  # a context's id for each token
+
+    def noted(passes: Sequence[Pass]) -> list[PassResult]:
+        reading = [each for each in passes if isinstance(each, StreamPass) and not each.wanted]
+        read.extend(id(each.context) for each in reading for _ in each.append)
+        assert sum(len(each.append) for each in reading) <= 32, "together they would all be late"
+        return run(passes)
+
+    monkeypatch.setattr(family, "run", noted)
+    short, long = (attrs.evolve(HOLE, prefix="value = 1\n" * lines + PREFIX) for lines in (12, 30))
+    await asyncio.gather(answer(scheduler, long), answer(scheduler, short))
+    order = [context for context, _ in itertools.groupby(read)]
+    assert len(order) == 2, "each is read without a pause"
+    assert read.count(order[0]) < read.count(order[1])
 
 
 async def test_on_a_gpu_idle_contexts_may_take_a_share_of_what_is_free() -> None:

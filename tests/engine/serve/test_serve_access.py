@@ -268,3 +268,19 @@ def test_half_a_request_holds_nobody_up(service: HttpService) -> None:
     assert service.post("/infill", infill()).status_code == 200
     for connection in open_ones:
         connection.close()
+
+
+async def test_each_write_of_an_answer_is_sent_at_once() -> None:
+    """Else the body waits 40 ms for the acknowledgement of the header."""
+    accepted: asyncio.Queue[int] = asyncio.Queue()
+
+    async def note(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        own = writer.get_extra_info("socket")
+        accepted.put_nowait(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listening = server.listen(server.ServeOptions(port=0))
+    async with await asyncio.start_server(note, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await accepted.get()
+        writer.close()

@@ -7,10 +7,10 @@ import torch
 from small_run import drawn_batch, drawn_holes, drawn_network, small_config
 from torch.nn import functional as F
 
-from engine.models.embedded.token_healing import CompatibleTokens, unfinished
+from engine.models.embedded.layout import CompatibleTokens, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.training import objective
-from engine.training.begun import begun_losses
+from engine.training.objective import begun_losses
 
 
 def test_a_batch_knows_which_tokens_agree_with_what_is_typed(tiny_model: Path) -> None:

@@ -21,7 +21,7 @@ def test_rounding_by_rows_of_the_corpus_changes_other_rows_less_than_rounding_to
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     pad = special_tokens_of(tokenizer).pad
     exact = drawn_network()
-    batches = [drawn_batch(tokenizer, 8, seed=seed, branch_rows=40) for seed in range(6)]
+    batches = [drawn_batch(tokenizer, 8, seed=seed) for seed in range(6)]
     nearest, calibrated = copy.deepcopy(exact), copy.deepcopy(exact)
     with torch.no_grad():
         for module in nearest.blocks.modules():

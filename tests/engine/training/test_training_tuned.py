@@ -20,7 +20,7 @@ def test_a_tuned_network_predicts_more_like_the_exact_one_and_is_exported_as_it_
 ) -> None:
     tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
     exact = drawn_network()
-    drawn = [drawn_batch(tokenizer, 8, seed=seed, branch_rows=40) for seed in range(8)]
+    drawn = [drawn_batch(tokenizer, 8, seed=seed) for seed in range(8)]
     network = copy.deepcopy(exact)
     rounded = round_to_int4(network, drawn[:4], special_tokens_of(tokenizer).pad)
     with torch.no_grad():

@@ -3,25 +3,23 @@
 import os
 from pathlib import Path
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 from support.bulk_editor import changes_of, edited
 
-from lsp_server.bulk.blocks import Block
-from lsp_server.bulk.current_files import Choice, ready
 from lsp_server.bulk.draft import DraftFile
-from lsp_server.bulk.found_file import found_files
 from lsp_server.bulk.repeat import Narrowing
-from lsp_server.bulk.workspace_edit import EditForm
+from lsp_server.bulk.workspace_edit import EditForm, ready
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Documents, position_in
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.search import Target
+from lsp_server.refactor.search import Target, examined
 
 PYTHON = language_for("python", "")
 JOIN = Example("import os\nos.path.join(a, b)\n", "from pathlib import Path\nPath(a) / b\n")
@@ -51,12 +49,10 @@ def texts(draw: st.DrawFn) -> str:
 def draft_of(folder: Path, example: Example) -> tuple[DraftFile, Narrowing] | None:
     """Return what a search finds in the folder's one file."""
     rules = learn([example], PYTHON)
-    found = found_files(rules, [Target(os.path.realpath(folder), "a.py")])
+    found = examined([rules], [Target(os.path.realpath(folder), "a.py")])
     if not found or not found[0].blocks:
         return None
-    one = found[0]
-    full = Path(one.folder, one.path)
-    file = DraftFile(full.as_uri(), one.path, str(full), one.edit, one.blocks, one.following)
+    file = DraftFile.found((folder / "a.py").as_uri(), "a.py", found[0], "")
     return file, Narrowing(rules, "", PYTHON)
 
 
@@ -79,7 +75,7 @@ def test_apply_and_undo_give_back_every_byte(
         return
     file, narrowing = drafted
     chosen = tuple(block for index, block in enumerate(file.blocks) if ticked >> index & 1) or file.blocks
-    (one,) = ready([Choice(file, chosen)], narrowing.narrow, Documents().all())
+    (one,) = ready([attrs.evolve(file, blocks=chosen)], narrowing.narrow, Documents().all())
     edit = EditForm(encoding, versions=True).workspace_edit([one], "Repeat")
 
     (change,) = changes_of(edit)
@@ -87,7 +83,7 @@ def test_apply_and_undo_give_back_every_byte(
     path.write_bytes((bom + after).encode())
     expected = FileEdit(one.uri, edits=one.edits)
     assert after == expected.applied(text)
-    assert all(_has(after, block) for block in chosen)
+    assert all(block.after in after for block in chosen)
 
     undo = [
         types.TextEdit(_range(after, back.start, back.end, encoding), back.text)
@@ -95,10 +91,6 @@ def test_apply_and_undo_give_back_every_byte(
     ]
     path.write_bytes((bom + edited(after, undo, encoding)).encode())
     assert path.read_bytes() == before
-
-
-def _has(after: str, block: Block) -> bool:
-    return block.after in after
 
 
 def _range(text: str, start: int, end: int, encoding: str) -> types.Range:

@@ -3,8 +3,7 @@
 import pytest
 
 from lsp_server.documents.credentials import without_credentials
-from lsp_server.documents.exclusion import why_secret
-from lsp_server.secret_files import SECRET_FILES
+from lsp_server.exclusion import SECRET_FILES, why_secret
 
 # Written in parts, so that no scanner takes these made-up values for real ones.
 _SECRETS = [

@@ -4,7 +4,7 @@ import pytest
 from support.typist import Typist
 
 from lsp_server.refactor import recent
-from lsp_server.refactor.places import Replacement
+from lsp_server.refactor.file_edit import Replacement
 from lsp_server.refactor.recent import NextPlaces, next_places
 
 _PATHS = """import os

@@ -1,5 +1,6 @@
 """A whole workspace is searched: only files that git lists, in workers if there are many, up to caps that are told."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -10,12 +11,11 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.save import Change, NotSaved, save
+from lsp_server.refactor.save import NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
-from lsp_server.workspace.files import learnable_files
+from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.reading import MAX_FILE_BYTES
-from lsp_server.workspace.rules import Rules
 
 RULES = [learn([Example("foo(a)", "foo(a, t=3)")], language_for("python", ""))]
 
@@ -26,9 +26,7 @@ def targets(folder: Path) -> list[Target]:
 
 
 def run(folder: Path, caps: Caps = Caps()) -> tuple[list[Found], Progress]:  # noqa: B008
-    reports: list[Progress] = []
-    found = list(search(RULES, targets(folder), caps, reports.append))
-    return found, reports[-1]
+    return asyncio.run(search(RULES, targets(folder), caps, lambda progress: None))
 
 
 def test_only_files_that_may_be_read_are_searched(tmp_path: Path) -> None:
@@ -54,7 +52,7 @@ def test_only_files_that_may_be_read_are_searched(tmp_path: Path) -> None:
 def test_many_files_are_searched_in_other_processes_with_the_same_result(tmp_path: Path) -> None:
     write(tmp_path, {f"{index:03}.py": f"foo({index})\n" for index in range(90)})
     found, progress = run(tmp_path)
-    assert sorted(one.target.path for one in found) == [f"{index:03}.py" for index in range(90)]
+    assert [one.target.path for one in found] == [f"{index:03}.py" for index in range(90)]
     assert (progress.searched, progress.places) == (90, 90)
 
 
@@ -81,7 +79,7 @@ def test_a_file_is_written_with_its_mode_its_mark_and_its_line_ends(tmp_path: Pa
     path = tmp_path / "a.py"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb")
     path.chmod(0o750)
-    save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a\r\nb"))])
+    save([Found(Target(os.path.realpath(tmp_path), "a.py"), edit_for("a\r\nb"))])
     assert path.read_bytes() == b"\xef\xbb\xbf\xc3\xb6\r\nb"
     assert path.stat().st_mode & 0o777 == 0o750
     assert [one.name for one in tmp_path.iterdir()] == ["a.py"], "no temporary file is left"
@@ -90,15 +88,15 @@ def test_a_file_is_written_with_its_mode_its_mark_and_its_line_ends(tmp_path: Pa
 def test_a_file_that_must_not_be_written_is_refused_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     with pytest.raises(NotSaved, match=r"a\.py cannot be read"):
-        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
+        save([Found(Target(os.path.realpath(tmp_path), "a.py"), edit_for("a"))])
     path.write_bytes(b"b")
     with pytest.raises(NotSaved, match=r"a\.py changed while the edit was computed"):
-        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
+        save([Found(Target(os.path.realpath(tmp_path), "a.py"), edit_for("a"))])
     path.write_bytes(b"\xff")
     with pytest.raises(NotSaved, match=r"a\.py is not UTF-8"):
-        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
+        save([Found(Target(os.path.realpath(tmp_path), "a.py"), edit_for("a"))])
     path.write_bytes(b"a")
     path.chmod(0o444)
     with pytest.raises(NotSaved, match=r"a\.py is read-only"):
-        save([Change(os.path.realpath(tmp_path), "a.py", edit_for("a"))])
+        save([Found(Target(os.path.realpath(tmp_path), "a.py"), edit_for("a"))])
     assert path.read_bytes() == b"a"

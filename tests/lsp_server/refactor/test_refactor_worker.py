@@ -1,4 +1,4 @@
-"""The worker process: it runs one call after the other, and is started when it is needed."""
+"""Worker processes: one runs call after call, started when it is needed; two share the parts of a list."""
 
 import asyncio
 import os
@@ -7,14 +7,15 @@ import subprocess
 import sys
 import time
 import timeit
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import psutil
 import pytest
 from support.lsp_editor import eventually
 
-from lsp_server.refactor.frames import COMMAND, framed
-from lsp_server.refactor.worker import Worker, WorkerFailed
+from lsp_server.refactor.worker import Worker, WorkerFailed, side_by_side
+from lsp_server.refactor.worker_process import COMMAND, framed
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ async def test_a_call_that_was_cancelled_does_not_answer_the_next_one(worker: Wo
 
 async def test_a_call_that_takes_too_long_ends_the_process() -> None:
     worker = Worker(most_seconds=0.3)
-    with pytest.raises(WorkerFailed, match="TimeoutError"):
+    with pytest.raises(WorkerFailed, match=r"ended after 0\.3 seconds"):
         await worker.run(time.sleep, 60)
     assert worker.pid is None
 
@@ -95,3 +96,28 @@ def test_a_process_that_never_comes_back_to_python_ends_by_its_processor_time() 
     spin = "import collections, itertools; collections.deque(itertools.count(), 0)"
     process = subprocess.Popen([sys.executable, "-c", f"{code}; {spin}"])
     assert process.wait(60) == -signal.SIGXCPU
+
+
+async def _results(function: Callable[[Any], Any], parts: Sequence[object]) -> dict[int, object]:
+    return {index: result async for index, result in side_by_side(function, parts)}
+
+
+async def test_each_part_of_a_list_has_its_result() -> None:
+    assert await _results(abs, [-1, 2, -3]) == {0: 1, 1: 2, 2: 3}
+
+
+@pytest.mark.parametrize(
+    ("function", "parts", "problem"),
+    [
+        (os._exit, [1], "the process that did this ended; try again"),
+        # The third call is written to a process whose end of the pipe is closed.
+        (os.close, [0, 0, 0], "the process that did this ended; try again"),
+        (os.listdir, ["/no/such/folder"], "listdir failed in the worker process with FileNotFoundError"),
+    ],
+)
+async def test_a_part_that_fails_ends_the_list_with_one_line(
+    function: Callable[[Any], Any], parts: Sequence[object], problem: str
+) -> None:
+    with pytest.raises(WorkerFailed, match=problem):
+        await _results(function, parts)
+    await eventually(lambda: not any(child.nice() > 0 for child in psutil.Process().children()))

@@ -59,6 +59,8 @@ CASES = [
         "if x:\n        y()\n    z()",
     ),
     Case("missing indentation is added", "def f():\n¦\n", "return 1", "    return 1"),
+    Case("the rest of the indentation is added", "def f():\n    if x:\n      ¦\n", "return 1", "  return 1"),
+    Case("a step of the user's own stays", "def f():\n      ¦\n", "return 1", "return 1"),
     Case("a dedent ends it", "def f():\n    ¦\n", "return 1\n\n\ndef g():\n    pass", "return 1"),
     Case("a nested body stays", "def f():\n    ¦\n", "if a:\n        b\n    c", "if a:\n        b\n    c"),
     Case("tabs stay tabs", "func f() {\n\t¦\n}\n", "if a {\n\t\tb()\n\t}", "if a {\n\t\tb()\n\t}", "go"),

@@ -28,11 +28,11 @@ const methods = {
   },
 
   /** A window of its own, with a fresh profile. `hidden` takes objects out of the window before the page runs. */
-  async open({ url, name = 'first', width = 1280, height = 900, dark = false, hidden = [] }) {
+  async open({ url, name = 'first', width = 1280, height = 900, dark = false, scale = 2, hidden = [] }) {
     await pages.get(name)?.context().close();
     const context = await browser.newContext({
       viewport: { width, height },
-      deviceScaleFactor: 2,
+      deviceScaleFactor: scale,
       colorScheme: dark ? 'dark' : 'light',
       reducedMotion: 'reduce',
     });
@@ -45,6 +45,10 @@ const methods = {
     });
     pages.set(name, opened);
     await opened.goto(url);
+  },
+
+  async opened({ name }) {
+    return pages.has(name);
   },
 
   async reload({ name }) {

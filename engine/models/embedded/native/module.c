@@ -1,14 +1,13 @@
 /* The boundary to Python: checks every size and index, then runs a pass without the interpreter's lock.
 
-   kernel_pass.py is the only caller, and says what each argument is. */
+   runner.py is the only caller, and says what each argument is. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "paths.h"
 
-#define MATRICES_A_LAYER 4 /* each weights and scales */
-#define VECTORS_A_LAYER 5 /* two norms; a bias and the norms of heads, or None */
-#define OTHER_ARRAYS 7    /* cosines, sines, the last norm; embedding; head, or None twice */
+#include "arrays.h"
+
 #define SIZE_COUNT 8
 #define THREADS_FROM 8 /* rows of a pass that helpers are woken for: docs/kernel.md */
 #define CACHE_BYTES ((size_t)128 << 20) /* A larger network comes from memory, which two cores read faster than one. */
@@ -17,111 +16,12 @@ typedef struct {
     PyObject_HEAD Network network;
     Path path;
     Scratch *scratch; /* NULL while a pass has it */
-    Team *team; /* NULL before the first pass that needs it */
-    size_t threads;
+    Crew crew;
     int team_is_taken;
 } KernelNetwork;
 
 static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
                                     "key_heads",  "head_width", "hidden", "positions"};
-
-/* Take the buffer of an item of a sequence, which must have `bytes` bytes, or `or_bytes`. Return 0 with an exception
-   set. */
-static int buffer_of(PyObject *sequence, Py_ssize_t index, size_t bytes, size_t or_bytes, int flags, Py_buffer *view) {
-    PyObject *item = PySequence_GetItem(sequence, index);
-    if (!item) return 0;
-    int failed = PyObject_GetBuffer(item, view, flags);
-    Py_DECREF(item);
-    if (failed) return 0;
-    if ((size_t)view->len == bytes || (size_t)view->len == or_bytes) return 1;
-    PyErr_Format(PyExc_ValueError, "array %zd has %zd bytes; the sizes say %zu", index, view->len, bytes);
-    PyBuffer_Release(view);
-    return 0;
-}
-
-static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
-    return buffer_of(sequence, index, bytes, bytes, flags, view);
-}
-
-static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t item) {
-    Py_buffer view;
-    if (!buffer_at(arrays, (*next)++, count * item, PyBUF_C_CONTIGUOUS, &view)) return NULL;
-    void *copy = aligned_zeros(count * item);
-    if (copy) memcpy(copy, view.buf, count * item);
-    else PyErr_NoMemory();
-    PyBuffer_Release(&view);
-    return copy;
-}
-
-/* Take weights and scales, and pack them. Weights of int4 have half as many bytes as those of int8, and with offsets
-   more scales. `arrays` may make an array when it is asked for, so no two matrices are there unpacked. */
-static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Matrix *matrix, size_t outputs,
-                       size_t inputs) {
-    Py_buffer view, scales;
-    size_t count = outputs * inputs, of_scales = count / GROUP * sizeof(uint16_t);
-    if (!buffer_of(arrays, (*next)++, count, count / 2, PyBUF_C_CONTIGUOUS, &view)) return 0;
-    int bits = (size_t)view.len == count ? 8 : 4, done = 0;
-    size_t or_scales = bits == 4 ? of_scales * OFFSET_SCALES : of_scales;
-    if (buffer_of(arrays, (*next)++, of_scales, or_scales, PyBUF_C_CONTIGUOUS, &scales)) {
-        if ((size_t)scales.len > of_scales) bits = WITH_OFFSETS, network->has_offsets = 1;
-        if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, bits))) PyErr_NoMemory();
-        network->bytes += padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(bits);
-        PyBuffer_Release(&scales);
-    }
-    PyBuffer_Release(&view);
-    return done;
-}
-
-static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
-    return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
-}
-
-/* Return whether the next array is None, and pass it by. */
-static int is_none(PyObject *arrays, Py_ssize_t *next) {
-    PyObject *item = PySequence_GetItem(arrays, *next);
-    int none = item == Py_None;
-    if (!item) PyErr_Clear(); /* Who takes it raises the error again. */
-    Py_XDECREF(item);
-    *next += none;
-    return none;
-}
-
-static int take_optional(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
-    return is_none(arrays, next) || take_vector(arrays, next, vector, count);
-}
-
-/* Take all arrays in the order of kernel_pass.py. */
-static int take_arrays(PyObject *arrays, Network *network) {
-    size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
-    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + VECTORS_A_LAYER) * (Py_ssize_t)network->layers;
-    expected += OTHER_ARRAYS;
-    if (PySequence_Size(arrays) != expected) {
-        PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
-        return 0;
-    }
-    network->layer = aligned_zeros(network->layers * sizeof(Layer));
-    if (!network->layer) return PyErr_NoMemory(), 0;
-    if (!take_vector(arrays, &next, &network->cosine, network->positions * half)) return 0;
-    if (!take_vector(arrays, &next, &network->sine, network->positions * half)) return 0;
-    if (!take_vector(arrays, &next, &network->norm, width)) return 0;
-    for (size_t at = 0; at < network->layers; at++) {
-        if (!take_vector(arrays, &next, &network->layer[at].norm, width)) return 0;
-        if (!take_vector(arrays, &next, &network->layer[at].feed_norm, width)) return 0;
-    }
-    if (!take_matrix(arrays, &next, network, &network->embed, network->vocabulary, width)) return 0;
-    for (size_t at = 0; at < network->layers; at++) {
-        Layer *layer = &network->layer[at];
-        if (!take_matrix(arrays, &next, network, &layer->qkv, qkv_width(network), width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->out, width, mixed_width(network))) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->gate_up, 2 * hidden, width)) return 0;
-        if (!take_matrix(arrays, &next, network, &layer->down, width, hidden)) return 0;
-        if (!take_optional(arrays, &next, &layer->bias, qkv_width(network))) return 0;
-        if (!take_optional(arrays, &next, &layer->query_norm, network->head_width)) return 0;
-        if (!take_optional(arrays, &next, &layer->key_norm, network->head_width)) return 0;
-    }
-    if (!is_none(arrays, &next)) return take_matrix(arrays, &next, network, &network->head, network->vocabulary, width);
-    return 1;
-}
 
 static int take_sizes(PyObject *sizes, Network *network) {
     size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers, &network->heads,
@@ -160,9 +60,10 @@ static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     KernelNetwork *self = (KernelNetwork *)allocate(type, 0);
     if (!self) return NULL;
-    self->threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
+    self->crew.threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
     self->network.epsilon = (float)epsilon;
-    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) && take_arrays(arrays, &self->network))
+    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) &&
+        take_arrays(arrays, &self->network, &self->crew))
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
@@ -177,22 +78,19 @@ static void delete_network(KernelNetwork *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     free_network(&self->network);
     free_scratch(self->scratch);
-    end_team(self->team);
+    end_team(self->crew.team);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
 
 #include "batch.h"
 
-/* Return the threads for a pass, or NULL for none: it is small, or another pass has them. They start with the first
-   pass that needs them. */
+/* Return the threads for a pass, or NULL for none: it is small, or another pass has them. */
 static Team *borrow_team(KernelNetwork *self, const Batch *batch) {
     size_t from = self->network.bytes > CACHE_BYTES ? 1 : THREADS_FROM;
-    if (self->threads < 2 || batch->rows < from || self->team_is_taken) return NULL;
-    if (!self->team) self->team = start_team(self->threads - 1);
-    if (!self->team || !self->team->helpers) return NULL;
-    self->team_is_taken = 1;
-    return self->team;
+    Team *team = batch->rows < from || self->team_is_taken ? NULL : team_of(&self->crew);
+    if (team) self->team_is_taken = 1;
+    return team;
 }
 
 static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {

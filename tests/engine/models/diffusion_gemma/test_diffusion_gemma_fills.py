@@ -16,7 +16,7 @@ from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
 from engine.fill.interface import FillStrategy
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, StepResult
 from engine.models.diffusion_gemma.canvas_result import results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling

@@ -13,17 +13,21 @@ HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3)
 
 def main() -> None:
     module = use_kernel(sys.argv[1])
+    from support.file_blocks import LARGE, SIZES, BlockWeights
     from support.kernel_passes import EQUAL, ODD, STORAGES, random_rows, random_weights, run_holes
 
-    from engine.models.embedded import kernel_pass
-    from engine.models.embedded.numpy_pass import Hole
-    from engine.models.embedded.slabs import SlabContext
+    from engine.models.embedded import runner
+    from engine.models.embedded.numpy_pass import Hole, SlabContext
 
-    assert vars(kernel_pass)["_kernel"] is module
-    for path in kernel_pass.kernel_paths():
+    assert vars(runner)["_kernel"] is module
+    for kind in SIZES:
+        for bits in (4, 8):
+            packed = runner.KernelPass(BlockWeights((kind, "F16"), bits), LARGE, threads=2)
+            assert np.isfinite(run_holes(packed, LARGE, HOLES[:2])[0]).all()
+    for path in runner.kernel_paths():
         for shape in (ODD, EQUAL):
             for storage in STORAGES:
-                kernel = kernel_pass.KernelPass(random_weights(shape, storage), shape, path, threads=2)
+                kernel = runner.KernelPass(random_weights(shape, storage), shape, path, threads=2)
                 result, _ = run_holes(kernel, shape, HOLES)
                 assert np.isfinite(result).all()
             full = SlabContext(shape, np.float16)

@@ -13,15 +13,14 @@ from support.fill_tasks import run_to_end, started
 
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import FillStrategy
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.fill.stream import StreamPass
+from engine.models.embedded.layout import LONGEST, CompatibleTokens, unfinished
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.token_healing import LONGEST, CompatibleTokens, unfinished
 from engine.models.predict import predict
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.confidence import confidence_between
-from engine.protocol.messages import Fill
-from engine.protocol.plain_text import plain
+from engine.protocol.messages import Fill, plain
 from engine.schedule.scheduler import Scheduler
 from engine.training.collator import Collator
 from engine.training.loader import special_tokens_of

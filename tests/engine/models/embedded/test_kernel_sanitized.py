@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.embedded.kernel_pass import kernel_paths
+from engine.models.embedded.runner import kernel_paths
 
 ROOT = Path(__file__).parents[4]
 SOURCE = ROOT / "engine" / "models" / "embedded" / "native" / "module.c"

@@ -12,10 +12,10 @@ from support.kernel_passes import KERNELS, ODD, random_weights
 from support.sources import source_paths
 
 from engine.errors import ModelError
-from engine.fill.predictions import Predictions, Query
+from engine.fill.sampler import Predictions, Query
 from engine.fill.stream import StreamPass
 from engine.models import predict as torch_predict
-from engine.models.embedded import kernel_pass
+from engine.models.embedded import runner
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import host_pass, predict
@@ -59,14 +59,14 @@ def test_numpy_computes_a_tiny_model_as_torch_does(tiny_model: Path) -> None:
 
 
 def test_numpy_runs_where_the_kernel_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_pass, "_kernel", None)
+    monkeypatch.setattr(runner, "_kernel", None)
     assert isinstance(host_pass(random_weights(ODD), ODD), NumpyPass)
-    assert kernel_pass.kernel_paths() == []
+    assert runner.kernel_paths() == []
 
 
 def test_a_path_can_be_chosen_and_one_that_is_not_here_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = random_weights(ODD)
-    for name in (*kernel_pass.kernel_paths(), "numpy"):
+    for name in (*runner.kernel_paths(), "numpy"):
         monkeypatch.setenv("MIDSPAN_KERNEL", name)
         assert host_pass(weights, ODD).name == name
     monkeypatch.setenv("MIDSPAN_KERNEL", "quantum")

@@ -55,14 +55,6 @@ def test_groups_of_zeros_and_of_extreme_numbers_keep_finite_scales(factor: float
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_rows_are_those_of_the_whole_matrix(storage: Storage) -> None:
-    weights, indices = random_weights(ODD, storage), np.array([[3, 0], [7, 3]])
-    for name in ("embed.weight", MATRIX):
-        assert np.array_equal(weights.rows(name, indices), weights.dense(name)[indices])
-        assert np.array_equal(weights.rows(name, 2), weights.dense(name)[2])
-
-
-@pytest.mark.parametrize("storage", STORAGES)
 def test_each_weight_counts_as_one_parameter(storage: Storage) -> None:
     shape = ODD
     assert random_weights(shape, storage).count == 77 * 128 + 128 + 2 * 128 + 128 * (320 + 192 + 384 + 192)

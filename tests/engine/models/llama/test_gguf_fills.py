@@ -1,7 +1,5 @@
 """A model in a GGUF fills holes: token for token what transformers writes, with drafts and without."""
 
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -132,20 +130,6 @@ async def test_holes_share_passes_and_contexts_are_kept_between_keys(tmp_path: P
         assert two[0].text == alone[0]
     finally:
         await scheduler.stop()
-
-
-def test_a_gguf_is_filled_from_the_command_line_without_torch(tmp_path: Path) -> None:
-    path = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf", "Q4_0")
-    script = f"""
-import sys
-from engine.models.load import load
-from engine.models.llama.model import LeftToRightModel
-model = load({str(path)!r}, threads=1)
-assert isinstance(model, LeftToRightModel), model
-assert model.info.dtype.startswith(("int4", "float32")), model.info.dtype
-assert not {{"torch", "transformers"}} & sys.modules.keys()
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize("kind", SHAPES)

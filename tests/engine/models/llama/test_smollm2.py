@@ -17,10 +17,9 @@ from support.kernel_passes import skip_without
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from engine.library.gguf_file import read_header
-from engine.models.embedded.kernel_pass import KernelPass
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass
+from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.runner import KernelPass
 from engine.models.embedded.shape import Shape
-from engine.models.embedded.slabs import SlabContext
 from engine.models.llama.family import shape_of_header
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header

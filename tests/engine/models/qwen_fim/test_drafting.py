@@ -17,8 +17,7 @@ from engine.errors import ModelError
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.stream_drafter import StreamDrafter
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.protocol.messages import Extent, Fill, Filled, Progress, RuleName
-from engine.protocol.plain_text import plain_all
+from engine.protocol.messages import Extent, Fill, Filled, Progress, RuleName, plain_all
 from engine.schedule.backend import CancelledFill
 from engine.schedule.scheduler import Scheduler
 

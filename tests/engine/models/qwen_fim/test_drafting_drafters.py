@@ -7,7 +7,7 @@ import pytest
 from support.masked_checkpoints import save_checkpoint
 
 from engine.fill.interface import Pass
-from engine.fill.predictions import PassResult
+from engine.fill.sampler import PassResult
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel

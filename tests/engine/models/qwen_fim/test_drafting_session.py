@@ -17,8 +17,7 @@ from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.library.catalog import catalog
-from engine.protocol.messages import Fill
-from engine.protocol.plain_text import plain
+from engine.protocol.messages import Fill, plain
 
 pytestmark = pytest.mark.slow
 

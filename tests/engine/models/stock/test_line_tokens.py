@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.stock.line_tokens import PIECE, LineTokens
+from engine.models.stock.token_bytes import PIECE, LineTokens
 
 
 class Tokenizer:

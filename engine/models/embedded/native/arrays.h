@@ -1,0 +1,187 @@
+/* The weights of a network, taken from Python's arrays. Included by module.c alone. */
+#ifndef MIDSPAN_ARRAYS_H
+#define MIDSPAN_ARRAYS_H
+
+#include "blocks.h"
+#include "network.h"
+
+#define MATRICES_A_LAYER 4 /* each weights and scales */
+#define VECTORS_A_LAYER 5 /* two norms; a bias and the norms of heads, or None */
+#define MOST_PARTS 3       /* of a matrix, as queries, keys and values are */
+#define OTHER_ARRAYS 7    /* cosines, sines, the last norm; embedding; head, or None twice */
+
+/* Take the buffer of a sequence's item, which must have `bytes` bytes, or `or_bytes`, and drop the item. Return 0 with
+   an exception set, which may be there already if there is no item. */
+static int buffer_in(PyObject *item, Py_ssize_t index, size_t bytes, size_t or_bytes, int flags, Py_buffer *view) {
+    if (!item) return 0;
+    int failed = PyObject_GetBuffer(item, view, flags);
+    Py_DECREF(item);
+    if (failed) return 0;
+    if ((size_t)view->len == bytes || (size_t)view->len == or_bytes) return 1;
+    PyErr_Format(PyExc_ValueError, "array %zd has %zd bytes; the sizes say %zu", index, view->len, bytes);
+    PyBuffer_Release(view);
+    return 0;
+}
+
+static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int flags, Py_buffer *view) {
+    return buffer_in(PySequence_GetItem(sequence, index), index, bytes, bytes, flags, view);
+}
+
+static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t item) {
+    Py_buffer view;
+    if (!buffer_at(arrays, (*next)++, count * item, PyBUF_C_CONTIGUOUS, &view)) return NULL;
+    void *copy = aligned_zeros(count * item);
+    if (copy) memcpy(copy, view.buf, count * item);
+    else PyErr_NoMemory();
+    PyBuffer_Release(&view);
+    return copy;
+}
+
+/* The threads of a network, which start when they are needed. */
+typedef struct {
+    Team *team;
+    size_t threads;
+} Crew;
+
+/* Return the team, or NULL without one. */
+static Team *team_of(Crew *crew) {
+    if (crew->threads < 2) return NULL;
+    if (!crew->team) crew->team = start_team(crew->threads - 1);
+    return crew->team && crew->team->helpers ? crew->team : NULL;
+}
+
+/* Take a part of a matrix from a tuple: its name, its type, its blocks, its outputs, and a width of heads or 0.
+   `view` keeps the blocks. Return 0 with an exception set. */
+static int take_part(PyObject *tuple, Part *part, Py_buffer *view, size_t inputs) {
+    const char *type;
+    PyObject *blocks;
+    Py_ssize_t outputs, head_width;
+    if (!PyArg_ParseTuple(tuple, "ssOnn", &part->name, &type, &blocks, &outputs, &head_width)) return 0;
+    part->type = block_type(type), part->outputs = (size_t)outputs, part->head_width = (size_t)head_width;
+    if (!part->type) return PyErr_Format(PyExc_ValueError, "the tensor %s is of type %s", part->name, type), 0;
+    if (outputs < 1 || outputs > 1 << 20 || inputs % part->type->weights ||
+        (head_width && (head_width < 2 || head_width % 2 || outputs % head_width)))
+        return PyErr_Format(PyExc_ValueError, "the tensor %s does not fit", part->name), 0;
+    size_t bytes = part->outputs * (inputs / part->type->weights) * part->type->bytes;
+    if (PyObject_GetBuffer(blocks, view, PyBUF_C_CONTIGUOUS)) return 0;
+    part->blocks = view->buf;
+    if ((size_t)view->len == bytes) return 1;
+    PyErr_Format(PyExc_ValueError, "the tensor %s has %zd bytes; the sizes say %zu", part->name, view->len, bytes);
+    PyBuffer_Release(view);
+    return 0;
+}
+
+/* Take a matrix as a tuple: its bits, and a tuple of its parts. Return 0 with an exception set. */
+static int take_parts(PyObject *tuple, Matrix *matrix, size_t outputs, size_t inputs, Team *team) {
+    Part parts[MOST_PARTS];
+    Py_buffer views[MOST_PARTS];
+    PyObject *items;
+    int bits, packed = 0;
+    size_t failed = 0, next = 0;
+    if (!PyArg_ParseTuple(tuple, "iO!", &bits, &PyTuple_Type, &items)) return 0;
+    Py_ssize_t count = PyTuple_Size(items), taken = 0;
+    if (count < 1 || count > MOST_PARTS || (bits != 4 && bits != 8))
+        return PyErr_SetString(PyExc_ValueError, "a matrix has 1 to 3 parts, and 4 or 8 bits"), 0;
+    for (; taken < count; taken++) {
+        if (!take_part(PyTuple_GetItem(items, taken), &parts[taken], &views[taken], inputs)) break;
+        parts[taken].first = next, next += parts[taken].outputs;
+    }
+    if (taken == count && next != outputs)
+        PyErr_Format(PyExc_ValueError, "the tensor %s does not fit", parts[0].name);
+    if (!PyErr_Occurred()) {
+        Py_BEGIN_ALLOW_THREADS;
+        if (team) atomic_store(&team->active, 1);
+        packed = pack_parts(matrix, parts, (size_t)count, outputs, inputs, bits == 8 ? 8 : WITH_OFFSETS, team, &failed);
+        if (team) atomic_store(&team->active, 0);
+        Py_END_ALLOW_THREADS;
+        if (!packed) PyErr_NoMemory();
+        else if (failed)
+            PyErr_Format(PyExc_ValueError, "the tensor %s holds numbers that are not finite", parts[failed - 1].name);
+    }
+    while (taken) PyBuffer_Release(&views[--taken]);
+    return packed && !failed;
+}
+
+/* Take a matrix: parts of files (take_parts) and nothing after them, or weights and then scales, and pack them. Weights
+   of int4 have half as many bytes as those of int8, and with offsets more scales. `arrays` may make an array when it is
+   asked for, so no two matrices are there unpacked. */
+static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Crew *crew, Matrix *matrix,
+                       size_t outputs, size_t inputs) {
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    Py_ssize_t index = *next;
+    int done = 0;
+    *next += 2;
+    if (item && PyTuple_Check(item)) {
+        done = take_parts(item, matrix, outputs, inputs, team_of(crew));
+        Py_DECREF(item);
+    } else {
+        Py_buffer view, scales;
+        size_t count = outputs * inputs, of_scales = count / GROUP * sizeof(uint16_t);
+        if (!buffer_in(item, index, count, count / 2, PyBUF_C_CONTIGUOUS, &view)) return 0;
+        int bits = (size_t)view.len == count ? 8 : 4;
+        size_t or_scales = bits == 4 ? of_scales * OFFSET_SCALES : of_scales;
+        item = PySequence_GetItem(arrays, ++index);
+        if (buffer_in(item, index, of_scales, or_scales, PyBUF_C_CONTIGUOUS, &scales)) {
+            if ((size_t)scales.len > of_scales) bits = WITH_OFFSETS;
+            if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, bits))) PyErr_NoMemory();
+            PyBuffer_Release(&scales);
+        }
+        PyBuffer_Release(&view);
+    }
+    if (!done) return 0;
+    network->has_offsets |= matrix->weight_bits == WITH_OFFSETS;
+    network->bytes += padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(matrix->weight_bits);
+    return 1;
+}
+
+static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
+    return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
+}
+
+/* Return whether the next array is None, and pass it by. */
+static int is_none(PyObject *arrays, Py_ssize_t *next) {
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    int none = item == Py_None;
+    if (!item) PyErr_Clear(); /* Who takes it raises the error again. */
+    Py_XDECREF(item);
+    *next += none;
+    return none;
+}
+
+static int take_optional(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
+    return is_none(arrays, next) || take_vector(arrays, next, vector, count);
+}
+
+/* Take all arrays in the order of runner.py. */
+static int take_arrays(PyObject *arrays, Network *network, Crew *crew) {
+    size_t width = network->width, hidden = network->hidden, half = network->head_width / 2;
+    Py_ssize_t next = 0, expected = (2 * MATRICES_A_LAYER + VECTORS_A_LAYER) * (Py_ssize_t)network->layers;
+    expected += OTHER_ARRAYS;
+    if (PySequence_Size(arrays) != expected) {
+        PyErr_Format(PyExc_ValueError, "%zd arrays were given; the network has %zd", PySequence_Size(arrays), expected);
+        return 0;
+    }
+    network->layer = aligned_zeros(network->layers * sizeof(Layer));
+    if (!network->layer) return PyErr_NoMemory(), 0;
+    if (!take_vector(arrays, &next, &network->cosine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->sine, network->positions * half)) return 0;
+    if (!take_vector(arrays, &next, &network->norm, width)) return 0;
+    for (size_t at = 0; at < network->layers; at++) {
+        if (!take_vector(arrays, &next, &network->layer[at].norm, width)) return 0;
+        if (!take_vector(arrays, &next, &network->layer[at].feed_norm, width)) return 0;
+    }
+    if (!take_matrix(arrays, &next, network, crew, &network->embed, network->vocabulary, width)) return 0;
+    for (size_t at = 0; at < network->layers; at++) {
+        Layer *layer = &network->layer[at];
+        if (!take_matrix(arrays, &next, network, crew, &layer->qkv, qkv_width(network), width)) return 0;
+        if (!take_matrix(arrays, &next, network, crew, &layer->out, width, mixed_width(network))) return 0;
+        if (!take_matrix(arrays, &next, network, crew, &layer->gate_up, 2 * hidden, width)) return 0;
+        if (!take_matrix(arrays, &next, network, crew, &layer->down, width, hidden)) return 0;
+        if (!take_optional(arrays, &next, &layer->bias, qkv_width(network))) return 0;
+        if (!take_optional(arrays, &next, &layer->query_norm, network->head_width)) return 0;
+        if (!take_optional(arrays, &next, &layer->key_norm, network->head_width)) return 0;
+    }
+    return is_none(arrays, &next) ||
+           take_matrix(arrays, &next, network, crew, &network->head, network->vocabulary, width);
+}
+#endif

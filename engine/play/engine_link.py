@@ -1,0 +1,128 @@
+"""The page's own connection to the engine: how likely each token of a line is, and what the engine remembers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+
+import attrs
+
+from engine.client.connection import EngineClient
+from engine.errors import EngineUnavailable, MidspanError
+from engine.http.problem import Problem
+from engine.protocol.memory_messages import MemoryCount
+from engine.protocol.messages import Cell, Fill, Progress
+
+PIECE = 60
+"""Characters of a line that are scored together: about as many tokens as a canvas had in training."""
+MOST_SCORED = 480
+"""Characters of a line that are scored. Longer lines are data."""
+PATIENCE_MS = 20_000.0
+STATUS_S = 2.0
+
+Start = Callable[[], Awaitable[EngineClient]]
+"""Finds the engine or starts it. Raises MidspanError."""
+
+
+@attrs.frozen
+class Guess:
+    text: str
+    probability: float
+
+
+@attrs.frozen
+class HeatToken:
+    """A token of a line, how likely it is from both sides, and the likeliest tokens in its place. The first one may
+    begin with the line break before the line."""
+
+    text: str
+    probability: float
+    likeliest: list[Guess]
+
+
+class EngineLink:
+    """Connects when it is first asked, and again after the engine has ended."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self._client: EngineClient | None = None
+
+    async def heat(self, text: str, path: str, number: int) -> list[HeatToken]:
+        """Return the tokens of line `number`, from 0. A blank line has none. Raises MidspanError."""
+        lines = text.split("\n")
+        if number >= len(lines):
+            raise Problem(400, "the text has no such line; reload the page")
+        if not lines[number].strip():
+            return []
+        client = await self._connected()
+        if client.welcome.model.server:
+            raise Problem(400, f"{client.welcome.model.server} cannot say how likely a text is; the embedded model can")
+        begin = sum(len(line) + 1 for line in lines[:number])
+        tokens: list[HeatToken] = []
+        for start, end in _pieces(lines[number]):
+            # The line break belongs to the first piece: its row sees the canvas, as the row of the cursor does not.
+            first = begin + start - (1 if number and not start else 0)
+            fill = Fill(
+                id=0,
+                prefix=text[:first],
+                suffix=text[begin + end :],
+                path=path,
+                extent="lines",
+                budget_ms=PATIENCE_MS,
+                memory="off",
+                trace=True,
+                ahead=True,
+                scored=text[first : begin + end],
+            )
+            tokens += await _scored(client, fill)
+        return tokens
+
+    async def memories(self) -> list[MemoryCount]:
+        """Return what the engine knows of each workspace; nothing while it is not connected to one."""
+        if self._client is None or self._client.closed.is_set():
+            return []
+        try:
+            async with asyncio.timeout(STATUS_S):
+                return (await self._client.memory_status("")).each
+        except (EngineUnavailable, TimeoutError):  # it ends, or learns a large file
+            return []
+
+    async def connect(self) -> None:
+        """Connect if need be, so that `memories` has something to say. Raises MidspanError."""
+        await self._connected()
+
+    async def close(self) -> None:
+        """End the connection."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _connected(self) -> EngineClient:
+        if self._client is None or self._client.closed.is_set():
+            self._client = await self._start()
+        return self._client
+
+
+def _pieces(line: str) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of a line's pieces. They end before a space, where there is one."""
+    start, end = 0, min(len(line), MOST_SCORED)
+    while end - start > PIECE:
+        space = line.rfind(" ", start + PIECE // 2, start + PIECE)
+        stop = space if space > start else start + PIECE
+        yield start, stop
+        start = stop
+    yield start, end
+
+
+async def _scored(client: EngineClient, fill: Fill) -> list[HeatToken]:
+    last: list[Cell] = []
+
+    def note(progress: Progress) -> None:
+        last[:] = progress.cells
+
+    candidate = (await client.fill(fill, note)).candidates[0]
+    if candidate.finish != "complete":
+        raise MidspanError("the engine had no time for this line; it is busy")
+    guesses: list[list[Guess]] = [[] for _ in candidate.tokens]
+    for cell in last:
+        if cell.at < len(guesses):
+            guesses[cell.at].append(Guess(cell.text, cell.probability or 0.0))
+    triples = zip(candidate.tokens, candidate.confidence, guesses, strict=True)
+    return [HeatToken(text, probability, likeliest) for text, probability, likeliest in triples]

@@ -1,0 +1,144 @@
+"""The rule of each document's recent edits, found in the background after each change."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import PurePath
+from typing import Any, TypeVar, TypeVarTuple
+
+import attrs
+
+from engine.errors import MidspanError
+from lsp_server.bulk.action import Project
+from lsp_server.documents.store import Snapshot
+from lsp_server.refactor.pattern import RuleSet
+from lsp_server.refactor.recent import former_places, found_in, may_be_example, recent_places
+from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.search import Found
+from lsp_server.refactor.worker import Worker
+
+_logger = logging.getLogger(__name__)
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
+
+_PAUSE_S = 0.1
+"""A rule is looked for when there was no key for so long."""
+
+
+@attrs.frozen
+class KnownRule:
+    """A rule of recent edits, its `name` as code, and the places that it has in a version of a document.
+
+    `lines` are those of the newest edit, empty if it is in another document. `reason` says where it is.
+    """
+
+    version: int
+    rules: RuleSet
+    name: str
+    found: Found
+    lines: range
+    reason: str
+
+
+class RecentRule:
+    """Keeps the rule of the current version of each document, where there is one.
+
+    In a document without a rule of its own the rule of the document that gave one last is known.
+    """
+
+    def __init__(self, project: Project, worker: Worker) -> None:
+        self._project = project
+        self._worker = worker
+        self._known: dict[str, KnownRule] = {}
+        self._last: tuple[str, KnownRule] | None = None
+        self._delays: dict[str, asyncio.TimerHandle] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def changed(self, uri: str) -> None:
+        """Look for a rule when the document has not changed for a moment."""
+        self.forget(uri)
+        self._delays[uri] = asyncio.get_running_loop().call_later(_PAUSE_S, self._start, uri)
+
+    def forget(self, uri: str) -> None:
+        """Drop what is known of a document."""
+        self._known.pop(uri, None)
+        if self._last is not None and self._last[0] == uri:
+            self._last = None
+        if (delay := self._delays.pop(uri, None)) is not None:
+            delay.cancel()
+        if (running := self._running.pop(uri, None)) is not None:
+            running.cancel()
+
+    async def find(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
+        """Return the rule of this version, waiting until it is found, or for so many seconds."""
+        if snapshot.uri in self._delays:
+            self._start(snapshot.uri)
+        if snapshot.uri not in self._running and self._at(snapshot) is None:
+            self._borrow(snapshot)
+        running = self._running.get(snapshot.uri)
+        if running is not None:
+            await asyncio.wait({running}, timeout=patience_s)
+        return self._at(snapshot)
+
+    async def find_former(self, snapshot: Snapshot) -> KnownRule | None:
+        """Return the rule of an edit before the newest one, which gives none: the user still means that one."""
+        edits = snapshot.edits.all
+        if not edits or edits[-1].after != snapshot.text:
+            return None
+        answer = await self._asked(former_places, edits, snapshot.language.id, snapshot.path)
+        if answer is None:
+            return None
+        recent, found = answer
+        return KnownRule(snapshot.version, recent.rules, recent.name, found, range(0), "as in an earlier edit")
+
+    def _at(self, snapshot: Snapshot) -> KnownRule | None:
+        known = self._known.get(snapshot.uri)
+        if known is None or known.version != snapshot.version:
+            return None
+        is_borrowed = not known.lines
+        return None if is_borrowed and (self._last is None or self._last[1].rules is not known.rules) else known
+
+    def _start(self, uri: str) -> None:
+        if (delay := self._delays.pop(uri, None)) is not None:
+            delay.cancel()
+        snapshot = self._project.documents.snapshot(uri)
+        if snapshot is None or snapshot.language.grammar is None or self._project.why_excluded(snapshot) is not None:
+            return
+        edits = snapshot.edits.all
+        if edits and edits[-1].after == snapshot.text and may_be_example(edits[-1]):
+            self._run(uri, self._find(snapshot))
+
+    def _borrow(self, snapshot: Snapshot) -> None:
+        """Look for places of another document's rule."""
+        if self._last is not None and self._last[0] != snapshot.uri and snapshot.language.grammar is not None:
+            known = self._last[1]
+            if any(fits_language(rule, snapshot.language) for rule in known.rules.rules):
+                self._run(snapshot.uri, self._find_borrowed(snapshot, known))
+
+    def _run(self, uri: str, finding: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(finding)
+        self._running[uri] = task
+        task.add_done_callback(lambda done: self._running.pop(uri) if self._running.get(uri) is done else None)
+
+    async def _find(self, snapshot: Snapshot) -> None:
+        edits, lines = snapshot.edits.all, snapshot.source.lines
+        answer = await self._asked(recent_places, edits, snapshot.language.id, snapshot.path)
+        if answer is not None:
+            recent, found = answer
+            touched = range(lines.at(edits[-1].start), lines.at(edits[-1].end) + 1)
+            reason = f"as in {PurePath(snapshot.path).name}:{touched[0] + 1}"
+            known = KnownRule(snapshot.version, recent.rules, recent.name, found, touched, reason)
+            self._known[snapshot.uri] = known
+            self._last = snapshot.uri, known
+
+    async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
+        found = await self._asked(found_in, known.rules, snapshot.text, snapshot.language.id, snapshot.path)
+        if found is not None:
+            self._known[snapshot.uri] = attrs.evolve(known, version=snapshot.version, found=found, lines=range(0))
+
+    async def _asked(self, function: Callable[[*_Arguments], _Result | None], *args: *_Arguments) -> _Result | None:
+        try:
+            return await self._worker.run(function, *args)
+        except MidspanError as error:
+            _logger.warning("no rule of the recent edits: %s", error)
+            return None

@@ -1,0 +1,102 @@
+"""Qualified names: each language nests them in its own way, and no place of one is missed or mistaken for another."""
+
+# ruff: noqa: E501  a file a line
+
+import pytest
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.notation import described, rules_of_code
+from lsp_server.refactor.rewrite import rewrite
+
+NAMES = [
+    ("cpp", "old::Thing", "neu::Item",
+     "void f() {\n    OLD a = OLD::make();\n    OLD::make();\n    ::OLD::Kind k = OLD::kRed;\n    g(OLD::Part::make());\n}\nclass D : public OLD { using OLD::OLDER; };\n"),
+    ("rust", "old::Thing", "neu::Item",
+     "fn f(a: OLD) -> OLD { OLD::make(); let b: OLD::Kind = OLD::<u8>::new(); match a { OLD::A => b, _ => b } }\nimpl OLD {}\n"),
+    ("php", "old\\Thing", "neu\\Item",
+     "<?php\nOLD::make();\n$a = new OLD(OLD::FOO);\nfunction f(OLD $a): OLD { return $a instanceof OLD; }\nclass B extends OLD {}\n"),
+    ("java", "old.Thing", "neu.Item",
+     "class A extends OLD { void f() { OLD.make(); OLD a = new OLD(); OLD.Kind k; List<OLD> l; var m = OLD::make; } Thing b; old c; }\n"),
+    ("csharp", "old.Thing", "neu.Item",
+     "class A : OLD { OLD F() { OLD.Make(); OLD a = new OLD(); OLD.Kind k; List<OLD> l; return a as OLD; } Thing b; old c; }\n"),
+    ("typescript", "old.Thing", "neu.Item",
+     "OLD.make();\nlet a: OLD = new OLD();\nlet b: OLD.Kind;\nclass A extends OLD implements OLD {}\nlet c: Thing; let d: old;\n"),
+    ("kotlin", "old.Thing", "neu.Item",
+     "class A : OLD() { fun f() { OLD.make(); val a: OLD = OLD(); val b: List<OLD> = x; a as OLD } }\nval c: Thing = 1\n"),
+    ("swift", "old.Thing", "neu.Item",
+     "func f() { OLD.make(); let a: OLD = OLD(); let b: [OLD] = x; a as OLD }\nlet c: Thing = 1\nlet d: old = 1\n"),
+    ("scala", "old.Thing", "neu.Item",
+     "object A { def f = { OLD.make(); val a: OLD = new OLD(); val b: List[OLD] = x; val c: Thing = y } }\n"),
+    ("go", "old.Thing", "neu.Item",
+     "package p\n\nfunc f(a OLD) []OLD { OLD.Make(); b := &OLD{}; return []OLD{b.(OLD), OLD(c)} }\n"),
+    ("ruby", "Old::Thing", "Neu::Item", "OLD.make\nOLD::make()\nclass A < OLD; end\nx = OLD::KIND\n"),
+    ("python", "old.Thing", "neu.Item", "import old\n\n\nclass A(OLD):\n    x: list[OLD] = OLD.make()\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "new", "text"), NAMES, ids=[row[0] for row in NAMES])
+def test_a_qualified_name_is_edited_wherever_it_is(name: str, old: str, new: str, text: str) -> None:
+    text, after = (text.replace("OLDER", "Base").replace("OLD", one) for one in (old, new))
+    language = language_for(name, "")
+    done = rewrite(rules_of_code(Example(old, new), language), "file", text, language)
+    assert done.applied(text) == after
+    assert not done.left_out
+
+
+OTHER_SYNTAX = [
+    ("cpp", "old::Thing", "namespace old::Thing { int x; }\n", 1),
+    ("java", "old.Thing", "import old.Thing;\nclass A { @old.Thing void f() {} }\n", 2),
+    ("kotlin", "Old.Thing", "val b: Old.Thing.Kind = 2\n", 1),
+    ("swift", "Old.Thing", "let b: Old.Thing.Kind = 2\n", 1),
+    ("scala", "Old.Thing", "object A { val b: Old.Thing.Kind = 2 }\n", 1),
+    ("php", "old\\Thing", "<?php\nold\\Thing\\make();\nnew \\old\\Thing();\nnew \\a\\old\\Thing();\n", 2),
+    ("python", "old.Thing", "match z:\n    case old.Thing(): pass\n    case old.Thing.KIND: pass\n# old.Thing\na = 'old.Thing'\n", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "text", "count"), OTHER_SYNTAX, ids=[row[0] for row in OTHER_SYNTAX])
+def test_a_name_of_another_syntax_is_listed(name: str, old: str, text: str, count: int) -> None:
+    language = language_for(name, "")
+    rules = rules_of_code(Example(old, old.replace("Thing", "Item")), language)
+    done = rewrite(rules, "file", text, language)
+    assert not done.edits
+    assert [text[one.span.start : one.span.end] for one in done.left_out] == [old] * count
+    assert {one.reason for one in done.left_out} == {"it has another syntax here than in the example"}
+
+
+CALLEES = [
+    ("cpp", "old::Thing::make()", "void f() {\n    CALL;\n    auto a = CALL;\n    make();\n    Thing::make();\n    x::old::Thing::make();\n    old::Other::make();\n}\n"),
+    ("rust", "old::Thing::make()", "fn f() {\n    CALL;\n    let a = CALL;\n    make();\n    Thing::make();\n    x::old::Thing::make();\n    old::Other::make();\n}\n"),
+    ("php", "old\\Thing::make()", "<?php\nCALL;\n$a = CALL;\nmake();\nThing::make();\nother\\Thing::make();\n"),
+    ("php", "old\\make()", "<?php\nCALL;\n$a = CALL;\nmake();\nold\\other();\nother\\make();\n"),
+    ("java", "old.Thing.make()", "class A { void f() {\n    CALL;\n    var a = CALL;\n    make();\n    Thing.make();\n    old.Other.make();\n} }\n"),
+    ("csharp", "old.Thing.make()", "class A { void f() {\n    CALL;\n    var a = CALL;\n    make();\n    Thing.make();\n    old.Other.make();\n} }\n"),
+    ("typescript", "ns.Thing.make()", "CALL;\nconst a = CALL;\nmake();\nThing.make();\nns.Other.make();\n"),
+    ("go", "ns.Thing.make()", "package p\n\nfunc f() {\n\tCALL\n\ta := CALL\n\tmake()\n\tThing.make()\n\tns.Other.make()\n}\n"),
+    ("kotlin", "old.Thing.make()", "fun f() {\n    CALL; CALL\n    val a = CALL\n    make()\n    other.make()\n    old.Other.make()\n}\n"),
+    ("swift", "old.Thing.make()", "func f() {\n    CALL; CALL\n    let a = CALL\n    make()\n    other.make()\n    old.Other.make()\n}\n"),
+    ("scala", "ns.Thing.make()", "object A {\n  CALL\n  val a = CALL\n  make()\n  ns.Other.make()\n}\n"),
+    ("ruby", "Ns::Thing.make()", "CALL\na = CALL\nmake()\nNs::Other.make()\nOther::Thing.make()\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "text"), CALLEES, ids=[f"{row[0]} {row[1]}" for row in CALLEES])
+def test_a_qualified_callee_gets_its_name_where_it_is_called_and_nowhere_else(name: str, old: str, text: str) -> None:
+    new, language = old.replace("make", "create"), language_for(name, "")
+    before, after = (text.replace("CALL", one) for one in (old, new))
+    done = rewrite(rules_of_code(Example(old, new), language), "file", before, language)
+    assert done.applied(before) == after
+
+
+def test_the_name_of_a_template_is_no_variable() -> None:
+    language = language_for("cpp", "")
+    rules = rules_of_code(Example("boost::shared_ptr<Foo>", "std::shared_ptr<Foo>"), language)
+    assert {described(rule) for rule in rules.rules} == {"boost::shared_ptr<$X0> → std::shared_ptr<$X0>"}
+
+
+def test_a_member_of_a_module_is_no_name_that_a_file_has_to_define() -> None:
+    language, text = language_for("typescript", ""), 'import * as old from "old";\nlet a: old.Thing;\n'
+    done = rewrite(rules_of_code(Example("old.Thing", "old.Item"), language), "file", text, language)
+    assert done.edits
+    assert not done.unknown
