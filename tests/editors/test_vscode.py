@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from code_server import what_is_missing
-from vscode_typing import count, engine_fills, engine_passes, type_until_ghost
+from vscode_typing import count, engine_fills, engine_fills_at_rest, engine_passes, type_until_ghost
 from vscode_window import TALKATIVE, ready_window
 from workbench import CHOICE, POSITION, Workbench, eventually
 
@@ -44,7 +44,7 @@ def test_a_word_can_be_accepted(vscode: Workbench) -> None:
 
 
 def test_a_document_is_read_before_the_first_key(vscode: Workbench) -> None:
-    fills, passes = engine_fills(), engine_passes()
+    fills, passes = engine_fills_at_rest(), engine_passes()
     lines = (f"def number_{number}(first, second):\n    return first + {number} * second\n\n\n" for number in range(40))
     (vscode.server.folder / "read.py").write_text("".join(lines))
     vscode.open_in_explorer("read.py")
@@ -109,7 +109,7 @@ def test_the_switch_turns_everything_off_and_on(vscode: Workbench) -> None:
     vscode.open("switch.txt", "The quick brown fox jumps over|\n")
     vscode.command("Midspan: Turn Suggestions On or Off")
     vscode.wait_for_status("off")
-    fills = engine_fills()
+    fills = engine_fills_at_rest()
     vscode.type(" the lazy")
     assert vscode.wait_for_ghost(1.0) == ""
     assert engine_fills() == fills
@@ -122,7 +122,7 @@ def test_one_language_can_be_switched_off(vscode: Workbench) -> None:
     vscode.open("language.jl", "total = |\n")
     vscode.command("Midspan: Turn Suggestions On or Off for This Language")
     vscode.wait_for_status("off")
-    fills = engine_fills()
+    fills = engine_fills_at_rest()
     vscode.type("some of the items")
     assert vscode.wait_for_ghost(1.0) == ""
     assert engine_fills() == fills

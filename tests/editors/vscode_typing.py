@@ -1,6 +1,7 @@
 """What several tests of VS Code do: type until there is ghost text, and read counts."""
 
 import asyncio
+import time
 
 from workbench import CHOICE, Workbench, eventually
 
@@ -38,6 +39,20 @@ def count(vscode: Workbench, what: str) -> int:
 
 def engine_fills() -> int:
     return _engine_status().fills
+
+
+def engine_fills_at_rest() -> int:
+    """Return `engine_fills` once the fills ahead that an earlier test set off have ended: a second brings no more."""
+    before = engine_fills()
+
+    def rests() -> bool:
+        nonlocal before
+        time.sleep(1.0)
+        last, before = before, engine_fills()
+        return before == last
+
+    eventually(rests, "the engine at rest")
+    return before
 
 
 def engine_passes() -> int:
