@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from engine.errors import MidspanError
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
+from engine.training.rounded import NUMBERS, round_linears
 
 NEWEST, PLATEAU, PARENT = "checkpoint.pt", "plateau.pt", "parent.pt"
 
@@ -50,6 +51,8 @@ def load_network(path: Path) -> Network:
     saved = _read(path)
     try:
         network = Network(cattrs.Converter(detailed_validation=False).structure(saved["shape"], Shape))
+        if any(name.endswith(f".{NUMBERS}") for name in saved["network"]):
+            round_linears(network)
         network.load_state_dict(saved["network"])
     except Exception as error:
         raise CheckpointError(f"{path} is no checkpoint of this kind of network: {_reason(error)}") from None

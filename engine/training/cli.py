@@ -102,7 +102,7 @@ def convert(
     """
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
-    export_checkpoint(numbers, work, target, work / PARENT, tuned_steps=0)
+    export_checkpoint(numbers, work, target, work / PARENT)
     typer.echo(f"converted model written to {target}; it fills badly until it is trained")
 
 

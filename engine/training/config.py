@@ -68,7 +68,7 @@ class Objective:
 class Optimizer:
     """Rows of a batch, canvases included, peak learning rate, and the schedule in shares of the run.
 
-    `tuned_steps` and `tuned_rate` are of the training of scales and gains after the weights are rounded (tuned.py).
+    `scale_rate` is that of the scales and centres of rounded matrices, in shares of their mean scale.
     """
 
     rows: int
@@ -77,8 +77,7 @@ class Optimizer:
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
-    tuned_steps: int
-    tuned_rate: float
+    scale_rate: float
     seed: int = 0
 
 

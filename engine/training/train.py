@@ -3,9 +3,11 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import attrs
 import torch
+from torch import Tensor
 
 from engine.models.embedded.network import Network
 from engine.training import objective
@@ -14,6 +16,7 @@ from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, PARENT, PLATEAU, Progress, load_network, restore, save
 from engine.training.config import Config, Optimizer
 from engine.training.loader import batches
+from engine.training.rounded import keep_in_range, round_linears, rounded_linears
 
 
 def draw_losses(metrics: Path, target: Path) -> bool:
@@ -50,11 +53,20 @@ PAUSE = 60.0
 
 
 def adam(network: Network, numbers: Optimizer) -> torch.optim.Optimizer:
-    """Return AdamW, with weight decay for matrices only."""
-    matrices = [weight for weight in network.parameters() if weight.dim() > 1]
-    gains = [weight for weight in network.parameters() if weight.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": numbers.weight_decay}, {"params": gains, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, numbers.rate, betas=(0.9, 0.95), fused=True)
+    """Return AdamW, with weight decay for the embedding only; `share` of a group is its part of the rate."""
+    groups: list[dict[str, Any]] = []
+    taken: set[Tensor] = set()
+    for linear in rounded_linears(network).values():
+        size = float(linear.scale.detach().mean())
+        steps = numbers.scale_rate / numbers.rate * size
+        groups.append({"params": [linear.numbers], "share": 1 / size})
+        groups.append({"params": [linear.scale, linear.centre], "share": steps})
+        taken |= {linear.numbers, linear.scale, linear.centre}
+    rest = [weight for weight in network.parameters() if weight not in taken]
+    groups.append({"params": [each for each in rest if each.dim() < 2], "share": 1.0})
+    matrices = [each for each in rest if each.dim() > 1]
+    groups.append({"params": matrices, "share": 1.0, "weight_decay": numbers.weight_decay})
+    return torch.optim.AdamW(groups, numbers.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
 
 
 def rate(done: float, numbers: Optimizer) -> float:
@@ -70,8 +82,11 @@ class Run:
     def __init__(self, config: Config, work: Path) -> None:
         self.config, self.work = config, work
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        # Without instructions for it, bf16 takes three times as long as fp32.
+        self._in_bf16 = self.device.type == "cuda" or torch.cpu._is_avx512_bf16_supported()
         torch.manual_seed(config.optimizer.seed)
         self.network = load_network(work / PARENT).to(self.device)
+        round_linears(self.network)
         self.optimizer = adam(self.network, config.optimizer)
         self.progress = Progress()
         if (work / NEWEST).exists():
@@ -86,13 +101,14 @@ class Run:
         """Take one step at `done` (0 to 1) of the run."""
         numbers = self.config.optimizer
         for group in self.optimizer.param_groups:
-            group["lr"] = numbers.rate * rate(done, numbers)
+            group["lr"] = group["share"] * numbers.rate * rate(done, numbers)
         batch = next(self.batches).to(self.device)
         losses = self._losses(batch, done)
         torch.autograd.backward(losses.total)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        keep_in_range(self.network)
         self._sums = [total + mean for total, mean in zip(self._sums, losses.means(), strict=True)]
         self.progress.step += 1
         self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
@@ -102,7 +118,7 @@ class Run:
     def _losses(self, batch: Batch, done: float) -> objective.Losses:
         numbers = self.config.objective
         weight = numbers.canvas_weight * min(1.0, done / numbers.late_from if numbers.late_from else 1.0)
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._in_bf16):
             return objective.losses(self.network, batch, numbers.distilled, weight)
 
     def note(self, done: float) -> None:

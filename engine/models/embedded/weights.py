@@ -16,8 +16,11 @@ from safetensors.numpy import load_file
 from engine.models.embedded.shape import GROUP, Floats, Shape
 
 SCALE, OFFSET = ".scale", ".offset"
+CENTRE, STEPS = ".centre", ".steps"
 HALF = 32
 """Weights of an output that share a scale and an offset, where there are offsets."""
+MIDDLE = 7.5
+"""The mean of the numbers from 0 to 15."""
 SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
 """Shares of the scale that holds a group's largest weight. A smaller scale clips it, and rounds the others finer."""
 _AT_ONCE = 1 << 15
@@ -70,8 +73,22 @@ class Weights:
 
     @classmethod
     def load(cls, path: Path) -> "Weights":
-        """Read model.safetensors. Raises FileNotFoundError, and SafetensorError for a damaged file."""
-        return cls(load_file(path))
+        """Read model.safetensors.
+
+        Scales and centres in 8 bits (`in_steps`) become scales and offsets in fp16. Raises FileNotFoundError,
+        SafetensorError for a damaged file, and ValueError for centres that do not fit their scales.
+        """
+        stored: dict[str, NDArray[np.generic]] = load_file(path)
+        for name in [name.removesuffix(STEPS) for name in stored if name.endswith(STEPS)]:
+            parts = [stored.pop(name + part, np.zeros(0)) for part in (SCALE, CENTRE, STEPS)]
+            scale, centre, steps = parts
+            fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (len(scale), 2)
+            if not fits or [part.dtype for part in parts] != [np.uint8, np.int8, np.float32]:
+                raise ValueError(f"the scales, centres and steps of {name} do not fit each other")
+            scales = scale * steps.astype(np.float32, copy=False)[:, :1]
+            centres = centre * steps.astype(np.float32, copy=False)[:, 1:]
+            stored[name + SCALE], stored[name + OFFSET] = _to_half(scales), _to_half(centres - MIDDLE * scales)
+        return cls(stored)
 
     def check(self, shape: Shape) -> None:
         """Raise ValueError in one line unless these are the weights of a network of this shape, all finite."""
@@ -187,6 +204,16 @@ def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
     return packed, scales.reshape(len(dense), -1)
 
 
+def in_steps(scales: Floats, centres: Floats) -> tuple[NDArray[np.uint8], NDArray[np.int8], Floats]:
+    """Return scales and centres in 8 bits [outputs, inputs / 32], and the steps fp32 [outputs, 2] that both count in.
+
+    A centre is what the mean of the numbers, 7.5, stands for. Scales are not negative.
+    """
+    steps = np.stack((scales.max(-1) / 255, np.abs(centres).max(-1) / 127), -1).clip(_SMALLEST)
+    codes = np.rint(scales / steps[:, :1]).clip(0, 255), np.rint(centres / steps[:, 1:]).clip(-127, 127)
+    return codes[0].astype(np.uint8), codes[1].astype(np.int8), steps.astype(np.float32)
+
+
 def quantize_with_offsets(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
     """Round a matrix to int4 with fp16 scales and offsets for each 32 inputs: see Packed.
 
@@ -228,6 +255,11 @@ def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
 def _groups(dense: Floats) -> Floats:
     """Return a matrix as [outputs, inputs / 64, 64]."""
     return dense.astype(np.float32, copy=False).reshape(len(dense), -1, GROUP)
+
+
+def _to_half(numbers: Floats) -> Scales:
+    with np.errstate(over="ignore"):  # what becomes infinite is refused by `check`
+        return numbers.astype(np.float16)
 
 
 def _half(scales: Floats) -> Scales:

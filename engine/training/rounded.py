@@ -1,0 +1,79 @@
+"""Trains a network in the 4-bit numbers that it ships in, so that nothing is lost by rounding afterwards.
+
+A weight is a whole number from 0 to 15, less 7.5, times a scale, plus a centre; 32 inputs of an output share these two.
+Each forward pass computes with whole numbers. The optimizer moves the exact numbers behind them, as if there were no
+rounding (straight through: Bengio et al., arXiv 1308.3432), and the scales and centres. A parent in Q4_1, such as
+SmolLM2's GGUF, has weights of exactly this kind, so it begins without loss.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.models.embedded.network import Network
+from engine.models.embedded.weights import HALF, MIDDLE, quantize_with_offsets
+
+NUMBERS, SCALE, CENTRE = "numbers", "scale", "centre"
+
+
+class _Straight(torch.autograd.Function):
+    """The matrix [outputs, inputs] of numbers, scales and centres; the gradient takes the rounding for none."""
+
+    @staticmethod
+    def forward(ctx: Any, numbers: Tensor, scale: Tensor, centre: Tensor) -> Tensor:
+        ctx.save_for_backward(numbers, scale)
+        grouped = numbers.round().sub_(MIDDLE).view(*scale.shape, HALF)
+        return grouped.mul_(scale[..., None]).add_(centre[..., None]).flatten(1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        numbers, scale = ctx.saved_tensors
+        gradient = gradients[0].float().view(*scale.shape, HALF)
+        of_scale = numbers.round().sub_(MIDDLE).view_as(gradient).mul_(gradient).sum(-1)
+        return (gradient * scale[..., None]).flatten(1), of_scale, gradient.sum(-1)
+
+
+class RoundedLinear(nn.Linear):
+    """A linear layer of 4-bit `numbers` fp32 [outputs, inputs], and `scale` and `centre` [outputs, inputs / 32]."""
+
+    numbers: nn.Parameter
+    scale: nn.Parameter
+    centre: nn.Parameter
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return rows [..., outputs]."""
+        return nn.functional.linear(rows, self.matrix(), self.bias)
+
+    def matrix(self) -> Tensor:
+        """Return the rounded matrix [outputs, inputs]."""
+        matrix: Tensor = _Straight.apply(self.numbers, self.scale, self.centre)  # type: ignore[no-untyped-call]
+        return matrix
+
+
+def round_linears(network: Network) -> None:
+    """Make the matrices of the blocks 4-bit numbers, in place, each weight rounded to the nearest."""
+    for linear in network.blocks.modules():
+        if not isinstance(linear, nn.Linear) or isinstance(linear, RoundedLinear):
+            continue
+        weight = linear.weight.detach()
+        packed, scales, offsets = quantize_with_offsets(weight.float().cpu().numpy())
+        numbers = np.stack((packed & 15, packed >> 4), -1).reshape(weight.shape).astype(np.float32)
+        scale = scales.astype(np.float32)
+        del linear.weight
+        linear.__class__ = RoundedLinear
+        for name, values in ((NUMBERS, numbers), (SCALE, scale), (CENTRE, offsets + MIDDLE * scale)):
+            linear.register_parameter(name, nn.Parameter(torch.from_numpy(values).to(weight.device)))
+
+
+def rounded_linears(network: Network) -> dict[str, RoundedLinear]:
+    """Return the layers that `round_linears` has made, by the names of their weights."""
+    return {f"{name}.weight": module for name, module in network.named_modules() if isinstance(module, RoundedLinear)}
+
+
+@torch.no_grad()
+def keep_in_range(network: Network) -> None:
+    """Move numbers that the optimizer has pushed out of 0 to 15 back to its ends."""
+    for linear in rounded_linears(network).values():
+        linear.numbers.clamp_(0, 15)

@@ -1,0 +1,77 @@
+"""A network is trained in the 4-bit numbers that it ships in: it learns in them, and is exported as it was trained."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import torch
+from small_run import drawn_batch, drawn_network, small_config
+from torch import nn
+
+from engine.models.embedded.network import Network
+from engine.models.embedded.weights import Weights, quantize_with_offsets
+from engine.models.stock.token_bytes import load_tokenizer
+from engine.training.export import export
+from engine.training.objective import losses
+from engine.training.rounded import keep_in_range, round_linears, rounded_linears
+from engine.training.train import adam
+
+
+def test_weights_that_come_in_4_bits_with_offsets_begin_without_loss() -> None:
+    network = drawn_network()
+    with torch.no_grad():
+        for module in network.blocks.modules():
+            if isinstance(module, nn.Linear):
+                packed, scales, offsets = quantize_with_offsets(module.weight.numpy())
+                whole = np.stack((packed & 15, packed >> 4), -1).reshape(*scales.shape, -1)
+                dense = whole * scales.astype(np.float32)[..., None] + offsets.astype(np.float32)[..., None]
+                module.weight.copy_(torch.from_numpy(dense.reshape(module.weight.shape)))
+    before = {name: weight.clone() for name, weight in network.state_dict().items()}
+    round_linears(network)
+    layers = rounded_linears(network)
+    assert set(layers) == {name for name, weight in before.items() if "blocks" in name and weight.dim() > 1}
+    for name, linear in layers.items():
+        assert torch.allclose(linear.matrix(), before[name], atol=1e-6), name
+
+
+def test_a_rounded_network_learns_and_is_exported_as_it_was_trained(tiny_model: Path, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model / "tokenizer.json")
+    batch = drawn_batch(tokenizer, 8)
+    network, config = drawn_network(), small_config()
+    round_linears(network)
+    begun = copy.deepcopy(network)
+    optimizer = adam(network, config.optimizer)
+    found = []
+    for _ in range(24):
+        optimizer.param_groups = [
+            group | {"lr": group["share"] * config.optimizer.rate} for group in optimizer.param_groups
+        ]
+        loss = losses(network, batch, 0.5, 0.15).total
+        found.append(float(loss.detach()))
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        keep_in_range(network)
+    assert found[-1] < 0.9 * found[0]
+    for (name, linear), old in zip(rounded_linears(network).items(), rounded_linears(begun).values(), strict=True):
+        assert not torch.equal(linear.numbers.round(), old.numbers), f"the numbers of {name} have moved"
+        assert not torch.equal(linear.scale, old.scale), f"the scales of {name} have moved"
+
+    export(config, network, tiny_model / "tokenizer.json", tmp_path / "model")
+    weights = Weights.load(tmp_path / "model" / "model.safetensors")
+    weights.check(network.shape)
+    for name, linear in rounded_linears(network).items():
+        # Scales and centres are stored in 8 bits: a weight is off by a half step of each at most.
+        step = 7.5 * linear.scale.amax(-1) / 510 + linear.centre.abs().amax(-1) / 254
+        off = (torch.from_numpy(weights.dense(name)) - linear.matrix()).abs().amax(-1)
+        assert (off <= 1.1 * step + 1e-4).all(), name
+
+
+def test_numbers_stay_in_4_bits() -> None:
+    network: Network = drawn_network()
+    round_linears(network)
+    for linear in rounded_linears(network).values():
+        with torch.no_grad():
+            linear.numbers.add_(20)
+    keep_in_range(network)
+    assert all(bool((linear.numbers == 15).all()) for linear in rounded_linears(network).values())
