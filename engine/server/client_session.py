@@ -20,6 +20,7 @@ from engine.protocol.messages import (
     Filled,
     Hello,
     Message,
+    Progress,
     Shutdown,
     Status,
     StatusRequest,
@@ -323,8 +324,13 @@ class ClientSession:
             return
         try:
             frame = pack(message)
-        except (ProtocolError, UnicodeEncodeError) as error:
-            frame = pack(_internal(error, getattr(message, "id", None)))
+        except Exception as error:  # a type that msgpack does not know, half a character, or too many bytes
+            name, kind = type(message).__name__, type(error).__name__
+            _log.error("client %d: an answer (%s) cannot be packed: %s", self._number, name, kind)
+            if isinstance(message, Progress):
+                return  # the fill goes on, and has an answer of its own
+            reason = f"the engine has an answer that it cannot send ({kind}); see its log"
+            frame = pack(Failed("internal", reason, getattr(message, "id", None)))
         self._writer.write(frame)
         if self._writer.transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             _log.warning("client %d does not read its answers: dropped", self._number)
