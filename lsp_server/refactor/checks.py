@@ -1,10 +1,19 @@
 """Why a place that fits a pattern must not be edited."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Binding, Scopes, needs_declaration, origin, same_origin
+from lsp_server.refactor.bindings import (
+    BROUGHT,
+    SCRIPTS,
+    UNKNOWN,
+    Binding,
+    Scopes,
+    needs_declaration,
+    origin,
+    same_origin,
+)
 from lsp_server.refactor.grammar import POSTFIX, argument_name, is_fixed_name, is_name, is_named_element
 from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import (
@@ -12,6 +21,7 @@ from lsp_server.refactor.pattern import (
     Hole,
     Import,
     ImportEdit,
+    Item,
     Leaf,
     Name,
     Pattern,
@@ -24,6 +34,7 @@ from lsp_server.refactor.render import Place
 from lsp_server.refactor.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.syntax import Node, Syntax
 
+_MARKUP = frozenset({"jsx_text", "jsx_expression"})
 _MUST_READ = frozenset({"go"})
 """Languages that do not compile a function with a local variable that nothing reads."""
 
@@ -50,6 +61,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _super_as_value(place)
         or _several_values(place)
         or _captured(place)
+        or _between_tags(place)
         or _taken_target(rule, node, scopes)
         or unmet(rule.needs, node, rule.language)
         or other_use(rule.uses, node)
@@ -126,7 +138,7 @@ def _argument_twice(place: Place) -> str | None:
         for child in children:
             bound = place.match.variable(child.name) if isinstance(child, Rest) and names else None
             for node in bound.nodes if bound is not None else ():
-                name = next(node.leaves()).text
+                name = "".join(leaf.text for leaf in node.children[0].leaves()) if node.children else ""
                 if is_named_element(node) and name in names:
                     return f"`{name}` is there already"
     return None
@@ -134,8 +146,14 @@ def _argument_twice(place: Place) -> str | None:
 
 def _pattern_name(pattern: Pattern) -> str:
     named = ("keyword_argument", "jsx_attribute", "pair", "keyed_element", "named_argument")
-    first = next(items((pattern,)), None) if isinstance(pattern, Branch) and pattern.kind in named else None
-    return first.text if isinstance(first, Leaf) else ""
+    if not isinstance(pattern, Branch) or pattern.kind not in named:
+        return ""
+    parts = list(items(pattern.children[:1]))
+    return "".join(part.text for part in parts if isinstance(part, Leaf)) if all(map(_is_leaf, parts)) else ""
+
+
+def _is_leaf(item: Item) -> bool:
+    return isinstance(item, Leaf)
 
 
 def _more_arguments(place: Place) -> str | None:
@@ -180,6 +198,41 @@ def _super_as_value(place: Place) -> str | None:
         if is_super and isinstance(bound.item, Hole) and bound.item.name not in receivers:
             return "`super` is no value"
     return None
+
+
+def _between_tags(place: Place) -> str | None:
+    """Return a reason if an element of JSX would be closed by another name, or a value would become a text."""
+    node, parent = place.match.nodes[0], place.match.nodes[0].parent
+    if place.rule.language not in SCRIPTS or parent is None or not place.rule.template:
+        return None
+    kinds = {kind for item in place.rule.template for kind in _kinds(item, place.match)}
+    is_child = parent.kind in ("jsx_element", "jsx_fragment")
+    if node.kind == "jsx_opening_element" and is_child and node.children[-1].text == ">":
+        names = [_tag(side[0]) if len(side) == 1 else () for side in (place.rule.pattern, place.rule.template)]
+        return None if names[0] and names[0] == names[1] else "its closing tag is apart from it"
+    if is_child and node.kind != "jsx_closing_element" and not all(kind.startswith("jsx_") for kind in kinds):
+        return "it is between tags here, and the edit is a value"
+    is_markup = is_child or parent.kind == "jsx_attribute" or node.kind in _MARKUP
+    return None if is_markup or not kinds & _MARKUP else "it is a value here, and the edit is between tags"
+
+
+def _kinds(pattern: Pattern, match: Match) -> Iterator[str]:
+    """Yield the kinds of the nodes that a pattern of a template is at a place."""
+    if isinstance(pattern, Branch | Leaf):
+        yield pattern.kind
+    elif isinstance(pattern, Hole | Rest) and (bound := match.variable(pattern.name)) is not None:
+        yield from (node.kind for node in bound.nodes)
+
+
+def _tag(pattern: Pattern) -> tuple[str, ...]:
+    """Return the name of a tag; empty for what is none."""
+    if not isinstance(pattern, Branch) or pattern.kind != "jsx_opening_element" or len(pattern.children) < 2:
+        return ()
+    return tuple(
+        item.text if isinstance(item, Leaf) else f"${item.name}"
+        for item in items(pattern.children[1:2])
+        if isinstance(item, Leaf | Hole)
+    )
 
 
 def _in_quotes(rule: Rule, node: Node) -> str | None:

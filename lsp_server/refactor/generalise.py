@@ -11,14 +11,29 @@ from lsp_server.refactor.grammar import (
     is_arguments,
     is_call,
     is_container,
+    is_list,
+    is_literal,
+    is_name,
     is_string_content,
     level,
     level_of_place,
 )
 from lsp_server.refactor.lists import Alignment, Run, align, elements
-from lsp_server.refactor.pattern import ENOUGH, Branch, Hole, Leaf, Limit, Pattern, Rest, Text, has_anchor, weight
-from lsp_server.refactor.syntax import Node, Syntax, same
-from lsp_server.refactor.variables import END_TAGS, Variables, is_role, key_of, spread_value
+from lsp_server.refactor.pattern import (
+    ENOUGH,
+    Branch,
+    Hole,
+    Leaf,
+    Limit,
+    Pattern,
+    Rest,
+    Text,
+    has_anchor,
+    items,
+    weight,
+)
+from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
+from lsp_server.refactor.variables import END_TAGS, Variables, binds_literal, is_role, key_of, spread_value
 
 
 @attrs.frozen
@@ -38,12 +53,32 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
     value = spread_value(change)
     if _is_same_statement(change) or (value is not None and not any(map(is_call, value.walk()))):
         return _Generaliser(change, before, after, scopes, frozenset({"all", "runs"})).sides()
+    literal = is_other_literal(change)
+    if literal and any(map(binds_literal, change.before)):
+        runs = frozenset[str]() if is_list(change.before[0]) else frozenset({"runs"})
+        return _Generaliser(change, before, after, scopes, frozenset({"all"}) | runs).sides()
     for more in ((), ("definition", "target"), ("content",), ("thing", "literal"), ("all",)):
         fixed += more
         sides = _Generaliser(change, before, after, scopes, frozenset(fixed)).sides()
-        if weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern)):
+        says_enough = weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern))
+        if says_enough and not (literal and _has_no_name(sides.pattern, change.before)):
             break
     return sides
+
+
+def is_other_literal(change: Change) -> bool:
+    """Return whether an edit only puts literals in the place of literals: `x = 1` becomes `x = 2`."""
+    old, new = ([leaf for top in side for leaf in top.leaves()] for side in (change.before, change.after))
+    if len(old) != len(new):
+        return False
+    pairs = [pair for pair in zip(old, new, strict=True) if leaf_text(pair[0]) != leaf_text(pair[1])]
+    return bool(pairs) and all(is_literal(leaf) or is_string_content(leaf) for pair in pairs for leaf in pair)
+
+
+def _has_no_name(pattern: Sequence[Pattern], nodes: Sequence[Node]) -> bool:
+    """Return whether no name of the code is in the pattern: it would fit wherever the literal is."""
+    names = {leaf.text for node in nodes for leaf in node.leaves() if is_name(leaf)}
+    return not any(isinstance(item, Leaf) and item.text in names for item in items(pattern))
 
 
 def _is_same_statement(change: Change) -> bool:

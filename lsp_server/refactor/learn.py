@@ -9,7 +9,7 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.example import Example, NoRule, parsed
-from lsp_server.refactor.generalise import Sides, generalise
+from lsp_server.refactor.generalise import Sides, generalise, is_other_literal
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import (
@@ -71,10 +71,10 @@ class Lesson:
         return reasons + ["a change is too small to say where else it belongs"] * self.small
 
 
-def lesson(before: Syntax, after: Syntax) -> Lesson:
-    """Return what an example says."""
+def lesson(before: Syntax, after: Syntax, is_code: bool = False) -> Lesson:
+    """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for."""
     found = difference(before, after)
-    ones = [_learn_change(change, before, after) for change in found.changes]
+    ones = [_learn_change(change, before, after, is_code) for change in found.changes]
     learned: list[Learned] = []
     for one in ones:
         if one is not None:
@@ -121,7 +121,7 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons))
 
 
-def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | None:
+def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) -> Learned | None:
     table = imports_of(before)
     scopes = Scopes(before, table)
     sides = generalise(change, before, after, scopes)
@@ -129,6 +129,8 @@ def _learn_change(change: Change, before: Syntax, after: Syntax) -> Learned | No
         return None
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
         return None
+    if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
+        return None  # a number alone, as in YAML, is in many places
     names = _free_names(change, sides, scopes)
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)

@@ -87,7 +87,7 @@ def _in_all_contexts(
 
 
 def _learned(example: Example, place: InContext, language: Language) -> RuleSet:
-    rules = learned_set([lesson(place.before, place.after)], language)
+    rules = learned_set([lesson(place.before, place.after, is_code=True)], language)
     if any(item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)):
         return _explicit(example, place, language)  # the code alone, and nothing of what was put around it
     return rules

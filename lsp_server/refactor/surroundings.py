@@ -23,7 +23,7 @@ _TYPED = frozenset({"go", "rust", "java", "csharp", "c", "cpp", "kotlin", "swift
 """Languages where a function returns what it says, and nothing if it says nothing."""
 _NOTHING = (("None",), ("void",), ("never",), ("NoReturn",), ("unit",), ())
 _MAY_BE_NIL = re.compile(r"^(\*|\[ \]|map|func|chan|interface|error$|any$)")
-_VALUE_USES = frozenset({"text", "operand", "receiver", "value"})
+_VALUE_USES = frozenset({"text", "formatted", "operand", "receiver", "value"})
 _UNKNOWN = ("?",)
 """The results of a closure that does not say them."""
 
@@ -75,12 +75,13 @@ def use_of(node: Node) -> str:
 
 
 def value_use_of(node: Node) -> str:
-    """Return what a value is for: a part of a "text", an "operand", a "receiver", or any "value"."""
+    """Return what a value is for: a part of a "text", "formatted" there, an "operand", a "receiver", or any "value"."""
     parent = node.parent
     if parent is None:
         return "value"
     if parent.kind in ("interpolation", "template_substitution", "interpolated_expression"):
-        return "text"
+        is_plain = all(child is node or child.text in ("{", "}", "${", "#{") for child in parent.children)
+        return "text" if is_plain else "formatted"
     if receiver_of(parent) is node or (parent.kind.startswith(("subscript", "index")) and parent.children[0] is node):
         return "receiver"
     is_operator = parent.kind.startswith(("binary", "unary", "comparison")) or "augmented" in parent.kind
@@ -114,7 +115,13 @@ def other_use(uses: frozenset[str], node: Node) -> str | None:
     if not uses or here in uses:
         return None
     said = {"assigned": "assigned to", "updated": "updated", "": "read"}
-    said |= {"text": "a part of a string", "operand": "an operand", "receiver": "a receiver", "value": "a value"}
+    said |= {
+        "text": "a part of a string",
+        "formatted": "formatted",
+        "operand": "an operand",
+        "receiver": "a receiver",
+        "value": "a value",
+    }
     said["read"] = "read"
     return f"it is {said[here]} here, and {' or '.join(sorted({said[use] for use in uses}))} in the example"
 

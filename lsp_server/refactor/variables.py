@@ -22,6 +22,7 @@ from lsp_server.refactor.grammar import (
     is_list,
     is_literal,
     is_name,
+    is_named_element,
     is_parameters,
     is_part_of_name,
     is_several,
@@ -256,6 +257,21 @@ def spread_value(change: Change) -> Node | None:
     sizes = [sum(1 for _ in one.leaves()) for one in (old, new)]
     has_several = len(new.targets) > 1 or any(map(is_several, new.targets))
     return old.value if has_several and names[0] <= names[1] and sizes[0] < sizes[1] else None
+
+
+def binds_literal(top: Node) -> bool:
+    """Return whether a statement, a field or a parameter binds a name to a literal. Arguments of a call bind none."""
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        if is_call(node) or is_arguments(node) or is_named_element(node) or is_container(node):
+            continue
+        at = next((at for at, one in enumerate(node.children) if not one.named and one.text in ("=", ":=")), None)
+        for value in node.children[at + 1 :] if at is not None else ():
+            if is_literal(value) or (len(value.children) == 1 and is_literal(value.children[0])):
+                return True
+        waiting.extend(node.children)
+    return False
 
 
 def _binding(node: Node) -> _Binding | None:

@@ -185,3 +185,9 @@ def test_code_that_is_nested_too_deeply_is_left_out() -> None:
     edit = edit_of("python", [TIMEOUT], "foo(" * 600 + ")" * 600 + "\n")
     assert reasons(edit) == ["it is nested too deeply"]
     assert not edit.edits
+
+
+def test_a_key_in_quotes_is_the_same_only_if_its_text_is() -> None:
+    before, after = "f({'a': 1})\n", "f({'a': 1, 'b': 2})\n"
+    assert repeated("python", before, after, "f({'c': 1})\n") == "f({'c': 1, 'b': 2})\n"
+    assert repeated("python", before, after, "f({'b': 1})\n") == "f({'b': 1})\n"

@@ -9,7 +9,7 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described, explicit_rules, with_contexts
+from lsp_server.refactor.notation import described, explicit_rules, rules_of_code, with_contexts
 from lsp_server.refactor.recent import repeated_edit
 from lsp_server.refactor.rewrite import rewrite
 
@@ -82,6 +82,44 @@ def test_a_callee_does_not_vary_if_the_edit_drops_it() -> None:
 def test_a_pattern_that_fits_everywhere_is_all_constant() -> None:
     assert rules_of("go", ("if a { return err }", "if a { return wrap(err) }")) == ["return err → return wrap(err)"]
     assert rules_of("python", ("DEBUG = True", "DEBUG = False")) == ["DEBUG = True → DEBUG = False"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "others"),
+    [
+        ("python", "def f(a=1): pass\n", "def g(b=1): pass\n"),
+        ("python", "def f(a=None): pass\n", "def g(b=None): pass\n"),
+        ("python", "def f(a: int = 1): pass\n", "def g(b: int = 1): pass\n"),
+        ("python", "a: int = 1\n", "b: int = 1\n"),
+        ("python", "a == 1\n", "b == 1\nc[1]\nd + 1\n"),
+        ("python", "a[1]\n", "b[1]\n"),
+        ("javascript", "function f(a = 1) {}\n", "function g(b = 1) {}\n"),
+        ("typescript", "let a = null;\n", "let b = null;\n"),
+        ("go", "package p\n\nfunc f() { a := 1 }\n", "func g() { b := 1 }\nvar a, b = 1, 1\n"),
+        ("java", "class A { int a = 1; }\n", "class B { int b = 1; void f() { long c = 1; } }\n"),
+        ("rust", "fn f() { let a = 1; }\n", "fn g() { let b = 1; }\n"),
+        ("kotlin", "fun f(a: Int = 1) {}\n", "fun g(b: Int = 1) {}\n"),
+        ("php", "<?php\n$a = 1;\n", "$b = 1;\n"),
+        ("ruby", "def f(a = 1)\nend\n", "b = 1\n"),
+        ("toml", "a = 1\n", "b = 1\n"),
+        ("json", '{"a": 1,\n', '"b": 1}\n'),
+    ],
+)
+def test_another_literal_for_a_name_says_nothing_of_other_names(language: str, text: str, others: str) -> None:
+    value = "null" if "null" in text else "None" if "None" in text else "1"
+    example = (text, text.replace(value, "2")) if language != "json" else ('{"a": 1}', '{"a": 2}')
+    twice = text + (others if language == "json" else others + text.removeprefix("<?php\n").removeprefix("package p\n"))
+    done = repeated(language, *example, twice)
+    assert done.count("2") == (1 if language == "json" else 2)
+    assert others in done
+
+
+def test_a_number_alone_says_nothing_unless_it_is_what_to_look_for() -> None:
+    yaml = language_for("yaml", "")
+    with pytest.raises(NoRule, match="too small"):
+        learn([Example("port: 1\n", "port: 2\n")], yaml)
+    text = "port: 1\nhosts: 1\n"
+    assert rewrite(rules_of_code(Example("1", "2"), yaml), "a.yaml", text, yaml).applied(text) == text.replace("1", "2")
 
 
 @pytest.mark.parametrize(

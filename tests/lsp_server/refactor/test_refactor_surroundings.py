@@ -198,6 +198,15 @@ def test_a_call_that_goes_away_stays_where_an_operator_needs_its_result() -> Non
     ]
 
 
+def test_with_an_example_of_each_use_a_call_goes_away_in_both_and_is_listed_elsewhere() -> None:
+    text = 'x = f"{str(b)}"\nf(str(b))\n"a " + str(b)\n' + 'f"{str(b)!r}{str(b):>9}{str(b)=}"\n'
+    examples = [('log(f"c {str(d)}")\n', 'log(f"c {d}")\n'), ("log(str(d))\n", "log(d)\n")]
+    done = edit_of("python", examples, text)
+    assert done.applied(text) == text.replace('"{str(b)}"', '"{b}"').replace("f(str(b))", "f(b)")
+    uses = "a part of a string or a value in the example"
+    assert reasons(done) == [f"it is an operand here, and {uses}", *[f"it is formatted here, and {uses}"] * 3]
+
+
 def test_what_is_in_a_macro_of_c_is_listed() -> None:
     text = "#define TWICE(b) old(b) + old(b)\nint g() { return old(1); }\n"
     done = edit_of("c", [("int f() { return old(a); }", "int f() { return fresh(a); }")], text)
@@ -211,3 +220,28 @@ def test_a_second_example_shows_that_the_other_function_takes_a_keyword() -> Non
     text = f"{start}old.get(b, timeout=2)\nold.get(b, proxy=3)\n"
     done = edit_of("python", examples, text)
     assert done.applied(text) == f"{start}new.get(b, timeout=2)\nold.get(b, proxy=3)\n"
+
+
+TSX = "let x = <p><A b={c} /><A b={d}>e</A></p>;\nlet y = <A b={f} />;\n"
+
+
+def test_a_tag_is_not_renamed_without_its_closing_tag() -> None:
+    done = edit_of("tsx", [("let z = <A b={c} />;", "let z = <B b={c} />;")], TSX)
+    assert done.applied(TSX) == TSX.replace("<A b={c} />", "<B b={c} />").replace("<A b={f} />", "<B b={f} />")
+    assert reasons(done) == ["its closing tag is apart from it"]
+
+
+def test_an_attribute_is_added_to_tags_of_both_kinds() -> None:
+    done = edit_of("tsx", [("let z = <A b={c} />;", "let z = <A b={c} d />;")], TSX)
+    assert done.applied(TSX).count(" d />") == 2
+    assert "<A b={d} d>e</A>" in done.applied(TSX).replace("d >", "d>")
+
+
+def test_a_value_does_not_become_a_text_between_tags() -> None:
+    text = TSX.replace("{f}", "{c}")
+    done = edit_of("tsx", [("let z = <A b={c} />;", "let z = null;")], text)
+    assert done.applied(text) == text.replace("let y = <A b={c} />", "let y = null")
+    assert reasons(done) == ["it is between tags here, and the edit is a value"]
+    done = edit_of("tsx", [("let z = <i><A b={c} /></i>;", "let z = <i>{null}</i>;")], text)
+    assert done.applied(text) == text.replace("<p><A b={c} />", "<p>{null}")
+    assert reasons(done) == ["it is a value here, and the edit is between tags"]
