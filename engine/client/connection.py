@@ -16,6 +16,7 @@ from engine.client.failures import EngineFailure, EngineSilent
 from engine.errors import EngineUnavailable, ProtocolError
 from engine.protocol.framing import pack, read_frame
 from engine.protocol.memory_messages import (
+    MOST_REQUESTS,
     Forget,
     Learn,
     MemoryRequest,
@@ -66,6 +67,7 @@ class EngineClient:
         self._ids = itertools.count(1)
         self._fills: dict[int, _PendingFill] = {}
         self._memory: dict[int, asyncio.Future[MemoryUpdated | MemoryStatus]] = {}
+        self._room = asyncio.Semaphore(MOST_REQUESTS)
         self._status: deque[asyncio.Future[Status]] = deque()
         self._lost = EngineUnavailable("the connection to the engine was lost; try again, which starts a new one")
         self._listening = asyncio.create_task(self._listen())
@@ -150,13 +152,15 @@ class EngineClient:
             await self._writer.wait_closed()
 
     async def _ask_memory(self, request: MemoryRequest) -> MemoryUpdated | MemoryStatus:
-        answer: asyncio.Future[MemoryUpdated | MemoryStatus] = asyncio.get_running_loop().create_future()
-        self._send(request)
-        self._memory[request.id] = answer
-        try:
-            return await answer
-        finally:
-            self._memory.pop(request.id, None)
+        # The engine refuses more. Ten folders that are learned at once have more, and a refused file would be missing.
+        async with self._room:
+            answer: asyncio.Future[MemoryUpdated | MemoryStatus] = asyncio.get_running_loop().create_future()
+            self._send(request)
+            self._memory[request.id] = answer
+            try:
+                return await answer
+            finally:
+                self._memory.pop(request.id, None)
 
     def _send(self, message: Message) -> None:
         if self.closed.is_set():

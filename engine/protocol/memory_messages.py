@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import attrs
 
+MOST_REQUESTS = 64
+"""Open requests of a client about the memory. With the limit of a frame this bounds the bytes that it makes us keep."""
+
 
 @attrs.frozen
 class Learn:

@@ -11,7 +11,14 @@ import attrs
 
 from engine.errors import MidspanError, ProtocolError
 from engine.protocol.framing import pack, read_frame
-from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatusRequest, MemoryUpdated
+from engine.protocol.memory_messages import (
+    MOST_REQUESTS,
+    Forget,
+    Learn,
+    MemoryRequest,
+    MemoryStatusRequest,
+    MemoryUpdated,
+)
 from engine.protocol.messages import (
     PROTOCOL_VERSION,
     Cancel,
@@ -33,8 +40,6 @@ HELLO_TIMEOUT_S = 10.0
 # A client with this many unread bytes is dropped.
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MAX_OPEN_FILLS = 64
-MAX_OPEN_REQUESTS = 64
-"""Files of one client that wait. With the limit of a frame this bounds the bytes that a client can make us keep."""
 _LAST_READ_S = 1.0
 _log = logging.getLogger(__name__)
 
@@ -151,9 +156,9 @@ class ClientSession:
         )
         self._memory = OpenRequests[object](
             self._answer,
-            MAX_OPEN_REQUESTS,
+            MOST_REQUESTS,
             "request",
-            f"{MAX_OPEN_REQUESTS} files of this client wait already; wait for an answer",
+            f"{MOST_REQUESTS} files of this client wait already; wait for an answer",
             "the engine is ending; connect again and send the file again",
         )
         self._is_ending = False

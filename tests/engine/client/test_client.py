@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import attrs
 import pytest
 from raw_client import HOLE, LONG
 
@@ -13,6 +14,7 @@ from engine.client.failures import EngineFailure
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, ProtocolError
 from engine.protocol.framing import MAX_FRAME_BYTES
+from engine.protocol.memory_messages import MOST_REQUESTS, Forget, Learn
 from engine.protocol.messages import PROTOCOL_VERSION, Fill, Progress, Status
 
 
@@ -44,6 +46,15 @@ async def test_many_fills_run_at_once_and_each_gets_its_own_answer(client: Engin
     answers = await asyncio.gather(*(client.fill(hole) for hole in holes))
     assert len({answer.id for answer in answers}) == 12
     assert all(answer.candidates for answer in answers)
+
+
+async def test_more_files_than_the_engine_takes_at_once_are_all_learned(client: EngineClient) -> None:
+    filling = asyncio.create_task(client.fill(attrs.evolve(LONG, max_tokens=64)))
+    files = [Learn("/folder", f"{number}.py", f"x = {number}\n", "python") for number in range(2 * MOST_REQUESTS)]
+    await asyncio.gather(*map(client.learn, files))
+    assert (await client.memory_status("/folder")).files == len(files)
+    await client.forget(Forget("/folder"))
+    await filling
 
 
 async def test_progress_goes_to_the_fill_that_asked_for_it(client: EngineClient) -> None:
