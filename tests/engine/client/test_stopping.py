@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 import attrs
 import pytest
 from support.lsp_editor import eventually
 
 from engine.client import stopping
-from engine.client.address import RuntimePaths, make_private
+from engine.client.address import RuntimePaths, all_runtime_paths, make_private
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
 from engine.client.stopping import kill_holder, stop_all, stop_running
@@ -86,3 +87,18 @@ def test_a_precision_that_the_embedded_model_does_not_have_is_the_same_engine() 
     assert EngineOptions(model="embedded", precision="int8").paths == plain
     assert EngineOptions(model="embedded", precision="fp8").paths == plain
     assert EngineOptions(model="embedded", precision="fp32").paths != plain
+
+
+async def test_a_precision_that_does_not_apply_starts_no_second_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
+    plain = EngineOptions(model="embedded", threads=1)
+    clients = [await connect_or_start(attrs.evolve(plain, precision=each), "test") for each in ("auto", "int8", "fp8")]
+    try:
+        assert len({client.welcome.pid for client in clients}) == 1
+        assert len(all_runtime_paths()) == 1
+    finally:
+        for client in clients:
+            await client.close()
+        assert await stop_all("test") == ["embedded"]
