@@ -104,6 +104,19 @@ def test_fill_shows_the_hole_in_numbered_lines(midspan: CommandLine, tiny_model:
     assert "denoise" in ended.out
 
 
+def test_the_first_fill_of_a_cold_engine_waits_for_its_context(midspan: CommandLine, tmp_path: Path) -> None:
+    lines = [f"def area_{number}(radius):\n    return radius * {number} * radius\n\n\n" for number in range(80)]
+    (tmp_path / "areas.py").write_text("".join(lines) + "def area_80(radius):\n    return \n")
+    cold = attrs.evolve(midspan, environment={**midspan.environment, "MIDSPAN_RUNTIME_DIR": str(tmp_path / "run")})
+    try:
+        ended = cold.run("fill", str(tmp_path / "areas.py"), "--at", "322:12", "--json", "--model", "embedded")
+    finally:
+        cold.run("engine", "stop", "--model", "embedded")
+    answer = json.loads(ended.out)
+    assert answer["finish"] == "complete", answer
+    assert answer["text"].startswith("radius")
+
+
 def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine, tiny_model: Path) -> None:
     known = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
     repository(midspan.folder / "shop", {"src/known.py": "first = 1\n" + known * 3, "src/work.py": known[:33] + "\n"})
