@@ -14,36 +14,37 @@ from raw_client import RawClient
 
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import PROTOCOL_VERSION, Fill, Filled, Hello, Progress, Welcome
-from engine.schedule.backend import Ticket
+from engine.schedule.fill_queue import ScheduledTicket
 from engine.schedule.scheduler import Scheduler
 from engine.server.server import Server
 
 CODE = "s3cr3t_marker_of_the_user = "
-ODD: dict[str, Callable[[Filled], Filled]] = {
-    "a number of NumPy": lambda filled: attrs.evolve(filled, steps=np.int64(3)),
-    "an object": lambda filled: attrs.evolve(filled, rule=object()),
-    "a number of 65 bits": lambda filled: attrs.evolve(filled, steps=1 << 65),
-    "half a character": lambda filled: attrs.evolve(filled, rule="\ud800"),
-    "too many bytes": lambda filled: attrs.evolve(filled, rule="x" * (5 << 20)),
+ODD: dict[str, dict[str, Any]] = {
+    "a number of NumPy": {"steps": np.int64(3)},
+    "an object": {"rule": object()},
+    "a number of 65 bits": {"steps": 1 << 65},
+    "half a character": {"rule": "\ud800"},
+    "too many bytes": {"rule": "x" * (5 << 20)},
 }
+"""Fields of answers, by the path of the fill."""
 
 
 class OddScheduler(Scheduler):
     """The engine's own scheduler; it changes the answer, or the progress, of the fills whose path says how."""
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
+    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> ScheduledTicket:
         def send_odd(progress: Progress) -> None:
             assert on_progress is not None
-            on_progress(attrs.evolve(progress, step=np.int64(progress.step)))
+            step: Any = np.int64(progress.step)
+            on_progress(attrs.evolve(progress, step=step))
 
         ticket = super().submit(fill, send_odd if on_progress and fill.path == "progress" else on_progress, owner)
         if fill.path not in ODD:
             return ticket
         return attrs.evolve(ticket, result=asyncio.ensure_future(self._changed(ticket.result, ODD[fill.path])))
 
-    async def _changed(self, result: asyncio.Future[Filled], change: Callable[[Filled], Any]) -> Filled:
-        changed: Filled = change(await result)
-        return changed
+    async def _changed(self, result: asyncio.Future[Filled], fields: dict[str, Any]) -> Filled:
+        return attrs.evolve(await result, **fields)
 
 
 @pytest.fixture
