@@ -68,7 +68,7 @@ class Objective:
 class Optimizer:
     """Rows of a batch, canvases included, peak learning rate, and the schedule in shares of the run.
 
-    `scale_rate` is that of the scales and centres of rounded matrices, in shares of their mean scale.
+    `number_rate` is that of the 4-bit numbers, and `scale_rate` that of scales and centres, in their mean scale.
     """
 
     rows: int
@@ -77,6 +77,7 @@ class Optimizer:
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
+    number_rate: float
     scale_rate: float
     seed: int = 0
 

@@ -58,9 +58,8 @@ def adam(network: Network, numbers: Optimizer) -> torch.optim.Optimizer:
     taken: set[Tensor] = set()
     for linear in rounded_linears(network).values():
         size = float(linear.scale.detach().mean())
-        steps = numbers.scale_rate / numbers.rate * size
-        groups.append({"params": [linear.numbers], "share": 1 / size})
-        groups.append({"params": [linear.scale, linear.centre], "share": steps})
+        groups.append({"params": [linear.numbers], "share": numbers.number_rate / numbers.rate})
+        groups.append({"params": [linear.scale, linear.centre], "share": numbers.scale_rate * size / numbers.rate})
         taken |= {linear.numbers, linear.scale, linear.centre}
     rest = [weight for weight in network.parameters() if weight not in taken]
     groups.append({"params": [each for each in rest if each.dim() < 2], "share": 1.0})

@@ -59,7 +59,7 @@ typedef struct {
     float *scores;     /* [threads, MOST_TILE, positions] */
     float *scales;     /* [rows, groups]: see products.h */
     int32_t *sums;     /* [rows, groups] */
-    int32_t *first_sums; /* [rows, groups]: of the first half of each group; NULL where no matrix has offsets */
+    float *half_sums;  /* [rows, groups, 2]; NULL where no matrix has offsets */
     int8_t *quantized; /* [rows, inputs] */
 } Scratch;
 
@@ -92,7 +92,7 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch,
     size_t rows = larger(batch->rows, batch->wanted), groups = padded(rows * inputs / GROUP);
     size_t floats[] = {padded(batch->rows * network->width), padded(batch->rows * wide), padded(batch->rows * mixed),
                        threads * MOST_TILE * positions, groups, groups,
-                       network->has_offsets ? groups : 0};
+                       network->has_offsets ? 2 * groups : 0};
     size_t total = rows * inputs;
     for (int i = 0; i < 7; i++) total += floats[i] * sizeof(float);
     if (scratch->bytes < total) {
@@ -103,10 +103,10 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch,
     }
     float *next = scratch->memory, **parts[] = {&scratch->rows,   &scratch->wide,   &scratch->mixed,
                                                 &scratch->scores, &scratch->scales, (float **)&scratch->sums,
-                                                (float **)&scratch->first_sums};
+                                                &scratch->half_sums};
     for (int i = 0; i < 7; i++) *parts[i] = next, next += floats[i];
     scratch->quantized = (int8_t *)next;
-    if (!network->has_offsets) scratch->first_sums = NULL;
+    if (!network->has_offsets) scratch->half_sums = NULL;
     scratch->positions = positions;
     return 1;
 }

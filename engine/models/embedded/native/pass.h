@@ -46,7 +46,7 @@ FUNCTION void NAME(quantize_task)(void *argument, size_t task, size_t thread) {
         float factor = pass->gains ? NAME(norm_factor)(from, inputs, pass->network->epsilon) : 1.0f;
         NAME(quantize)(from, inputs, factor, pass->gains, scratch->quantized + row * inputs,
                        scratch->scales + row * groups, scratch->sums + row * groups,
-                       scratch->first_sums ? scratch->first_sums + row * groups : NULL);
+                       scratch->half_sums ? scratch->half_sums + row * groups * 2 : NULL);
     }
 }
 
@@ -62,7 +62,7 @@ FUNCTION void NAME(activate_task)(void *argument, size_t task, size_t thread) {
             NAME(store)(gate + at, NAME(silu)(NAME(load)(gate + at)) * NAME(load)(up + at));
         NAME(quantize)(gate, hidden, 1.0f, NULL, scratch->quantized + row * hidden, scratch->scales + row * groups,
                        scratch->sums + row * groups,
-                       scratch->first_sums ? scratch->first_sums + row * groups : NULL);
+                       scratch->half_sums ? scratch->half_sums + row * groups * 2 : NULL);
     }
 }
 
@@ -100,7 +100,7 @@ FUNCTION void NAME(attention)(NAME(Pass) *pass) {
 FUNCTION void NAME(product)(const NAME(Pass) *pass, size_t rows, const Matrix *matrix, float *result, int add) {
     const Scratch *scratch = pass->scratch;
     NAME(Product) product = {matrix, scratch->quantized, scratch->scales, scratch->sums,
-                             scratch->first_sums, result, rows, CHUNK, add};
+                             scratch->half_sums, result, rows, CHUNK, add};
     do_step(pass->team, NAME(product_task), &product,
             (rows + CHUNK - 1) / CHUNK * (padded(matrix->outputs) / BLOCK));
 }

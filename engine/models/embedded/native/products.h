@@ -5,12 +5,13 @@
 
 /* Rows as products take them: numbers int8 [rows, inputs]; for each group of a row its scale and the sum of its numbers,
    [rows, inputs / 64]. Weights that have a number added to them are corrected by that sum. Where weights have offsets,
-   the sum of the first half of each group is there too. */
+   the sums of the halves of each group are there too, times its scale: [rows, inputs / 32]. */
 typedef struct {
     const Matrix *matrix;
     const int8_t *quantized;
     const float *scales;
-    const int32_t *sums, *first_sums;
+    const int32_t *sums;
+    const float *half_sums;
     float *result; /* [rows, padded outputs] */
     size_t rows, chunk;
     int add; /* to what `result` has */
@@ -18,7 +19,7 @@ typedef struct {
 
 /* Quantize a row, normalized by `factor` and with the gains of its norm [inputs], or as it is if they are NULL. */
 INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const float *gains, int8_t *quantized,
-                           float *scales, int32_t *sums, int32_t *first_sums) {
+                           float *scales, int32_t *sums, float *half_sums) {
     for (size_t group = 0; group < inputs / GROUP; group++, row += GROUP, quantized += GROUP) {
         floats value[GROUP / LANES], largest = NAME(all)(1e-30f);
 #pragma GCC unroll 16
@@ -38,7 +39,11 @@ INLINE void NAME(quantize)(const float *row, size_t inputs, float factor, const 
         }
         scales[group] = most * (1.0f / 127.0f);
         sums[group] = NAME(whole_sum_of)((ints)sum);
-        if (first_sums) first_sums[group] = NAME(whole_sum_of)((ints)first);
+        if (half_sums) {
+            int32_t of_first = NAME(whole_sum_of)((ints)first);
+            half_sums[2 * group] = (float)of_first * scales[group];
+            half_sums[2 * group + 1] = (float)(sums[group] - of_first) * scales[group];
+        }
     }
 }
 
@@ -173,6 +178,7 @@ INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t o
     size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
     const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(WITH_OFFSETS);
     const int8_t *quantized = product->quantized + row * inputs;
+    const float *row_scales = product->scales + row * groups, *half_sums = product->half_sums + row * groups * 2;
     floats values[TILE_ROWS][MOST_VECTORS];
 #pragma GCC unroll 6
     for (int one = 0; one < rows; one++)
@@ -201,11 +207,10 @@ INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t o
 #else
                     ints whole = sums[one][vector];
 #endif
-                    size_t at = (row + one) * groups + group;
-                    int32_t first = product->first_sums[at];
-                    floats row_sum = NAME(all)((float)(half ? product->sums[at] - first : first));
-                    floats sum = MULTIPLY_ADD(__builtin_convertvector(whole, floats), scale, offset * row_sum);
-                    values[one][vector] = MULTIPLY_ADD(sum, NAME(all)(product->scales[at]), values[one][vector]);
+                    size_t at = one * groups + group;
+                    floats value = MULTIPLY_ADD(offset, NAME(all)(half_sums[2 * at + half]), values[one][vector]);
+                    values[one][vector] = MULTIPLY_ADD(__builtin_convertvector(whole, floats) * scale,
+                                                       NAME(all)(row_scales[at]), value);
                 }
             }
         }
