@@ -26,9 +26,14 @@ from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems, InlineCompletions
 from lsp_server.requests.fill import fill_request
-from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
-from lsp_server.requests.registration import CompletionSwitch, FileWatch, follow_configuration, pulled_settings
+from lsp_server.requests.registration import (
+    CompletionSwitch,
+    FileWatch,
+    HostQuestion,
+    follow_configuration,
+    pulled_settings,
+)
 from lsp_server.requests.session import NOTEBOOKS, Session
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.settings import Configuration, SettingsReading, setting_names

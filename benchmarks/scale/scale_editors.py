@@ -12,8 +12,7 @@ from lsprotocol import types
 
 from benchmarks.common.sources import Span, middle_line
 from benchmarks.common.statistic import Percentiles
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.protocol.messages import Fill, ModelInfo
 from lsp_server.documents.store import Documents, position_at

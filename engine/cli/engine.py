@@ -7,8 +7,7 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import FAILED, err, leave, out
-from engine.cli.options import AsJson, Model, OptionalModelToStop, Precision
+from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, leave, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path

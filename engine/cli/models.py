@@ -10,10 +10,16 @@ import typer
 from rich.table import Table
 
 from engine.cli import model_sheet
-from engine.cli.console import FAILED, err, leave, out
-from engine.cli.gguf_sheet import found_as_json, gguf_of, gguf_sheet, show_gguf, show_other_models
-from engine.cli.model_sheet import ModelSheet, count_of
-from engine.cli.options import AsJson
+from engine.cli.console import FAILED, AsJson, err, leave, out
+from engine.cli.model_sheet import (
+    ModelSheet,
+    count_of,
+    found_as_json,
+    gguf_of,
+    gguf_sheet,
+    show_gguf,
+    show_other_models,
+)
 from engine.cli.pull_view import PullLines, PullView
 from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions

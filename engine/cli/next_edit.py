@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
-from engine.cli.json_rpc import LanguageServerError
-from engine.cli.lsp_client import LspSession
+from engine.cli.lsp_client import LanguageServerError, LspSession
 from engine.http.completion import Rewriting
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import Position, Range

@@ -14,15 +14,13 @@ from typing import IO
 import attrs
 
 from engine.client.address import Address, RuntimePaths, check_private, make_private, resolve_model, runtime_paths_of
-from engine.client.connection import EngineClient
-from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
-from engine.client.failures import EngineSilent
-from engine.client.lock import is_held, last_heartbeat, read_record
+from engine.client.connection import EngineClient, EngineSilent
+from engine.client.lock import ALREADY_RUNNING, ERROR_MARK, is_held, last_heartbeat, read_record
 from engine.errors import EngineUnavailable
 from engine.library.chosen_model import DEFAULT
 
 HEARTBEAT_TIMEOUT_S = 60.0
-"""An engine that starts is given up after this time without a heartbeat (see server/heartbeat.py)."""
+"""An engine that starts is given up after this time without a heartbeat (see lock.py)."""
 MAX_START_S = 30 * 60.0
 """A start is given up after this time even with heartbeats."""
 _POLL_S = 0.05

@@ -25,10 +25,10 @@ from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewrit
 from engine.http.connection import BODY_S, WhileThere, read_body
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
+from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.problem import ClientGone, Problem, problem_of
 from engine.http.team import Team, scope_of
-from engine.http.zeta import written
 from engine.protocol.messages import Fill, Filled, Progress
 from engine.remote.connection import MIND_HEADER
 from engine.remote.team import FILL_PATH, MEMORY_PATH

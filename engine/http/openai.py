@@ -29,10 +29,9 @@ from engine.http.completion import (
     within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
-from engine.http.markers import Parts, parts_of
+from engine.http.markers import Parts, ZetaPrompt, parts_of, read_zeta
 from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
-from engine.http.zeta import ZetaPrompt, read_zeta
 from engine.protocol.messages import Fill, ModelInfo
 
 _DONE = b"data: [DONE]\n\n"

@@ -1,7 +1,12 @@
-"""The page and what it asks for. The page's own files need no token; everything else does."""
+"""The page and what it asks for, served on loopback with a token that only the page's address has.
+
+The page's own files need no token; everything else does.
+"""
 
 import asyncio
 import logging
+import secrets
+import tempfile
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -23,10 +28,10 @@ from engine.http.completion import json_object
 from engine.http.connection import read_body
 from engine.http.exchange import to_json
 from engine.http.problem import ClientGone, Problem, problem_of
-from engine.play.editor import PageEditor, Place, Traced
-from engine.play.engine_link import EngineLink
+from engine.http.server import ServeOptions, listen, serve_app
+from engine.play.editor import Command, Connect, PageEditor, Place, Traced
+from engine.play.engine_link import EngineLink, Start
 from engine.play.folder import Folder
-from engine.play.lsp_messages import Command
 from engine.play.sudoku import SudokuBoards
 from engine.protocol.messages import RuleName
 
@@ -230,3 +235,35 @@ def _place_of(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
+
+
+LOOPBACK = "127.0.0.1"
+
+
+async def serve(
+    folder: Path | None,
+    port: int,
+    connect: Callable[[Path], Connect],
+    start_engine: Start,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends the process. `ready` is called with the page's address, the token in its fragment.
+
+    The language server is started at once, beside the page. Its workspace is `folder`, which is a real path, else an
+    empty one. Raises ModelError in one line for a port that is taken.
+    """
+    options = ServeOptions(host=LOOPBACK, port=port)
+    listening = listen(options)
+    token = secrets.token_urlsafe(24)
+    with tempfile.TemporaryDirectory(prefix="midspan-play-") as empty, listening:
+        workspace = Path(empty) if folder is None else folder
+        editor = PageEditor(workspace, connect(workspace))
+        named = None if folder is None else Folder(workspace)
+        link, boards = EngineLink(start_engine), SudokuBoards()
+        app = PlayApp(editor, link, boards, named, Tokens({"page": token}), Hosts(LOOPBACK))
+        editor.begin()
+        try:
+            await serve_app(app, options, listening, lambda url: ready(f"{url}/play#{token}"))
+        finally:
+            await boards.close()
+            await link.close()

@@ -4,12 +4,12 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
 from engine.errors import ProtocolError
 from engine.http.problem import Problem
-from engine.play.lsp_messages import Answer, Command, InlineList, LanguageServer
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
@@ -20,10 +20,49 @@ from engine.protocol.editor_messages import (
     FillResult,
     FillTrace,
     Position,
+    Range,
     StatusReport,
 )
 from engine.protocol.lsp_messages import position_of
 from engine.protocol.messages import RuleName
+
+Answer = TypeVar("Answer")
+
+
+class LanguageServer(Protocol):
+    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/lsp_client.py is one."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone."""
+        ...
+
+    async def request(self, method: str, params: object, answer_class: type[Answer]) -> Answer:
+        """Send a request, return its result. Raises MidspanError with one line."""
+        ...
+
+    async def notify(self, method: str, params: object) -> None:
+        """Send a notification. Raises MidspanError with one line."""
+
+
+@attrs.frozen
+class Command:
+    """A command that the language server runs: the params of workspace/executeCommand."""
+
+    command: str
+    arguments: list[Any] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class InlineItem:
+    insert_text: str
+    range: Range
+    command: Command | None = None
+
+
+@attrs.frozen
+class InlineList:
+    items: list[InlineItem]
 
 
 @attrs.frozen

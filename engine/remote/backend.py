@@ -14,8 +14,7 @@ from engine.remote.completions import Completions, Mercury
 from engine.remote.connection import Connection
 from engine.remote.endpoint import DialectName, Endpoint, find_key
 from engine.remote.llamacpp import LlamaCpp
-from engine.remote.request import Dialect, ServerAnswer
-from engine.remote.server_text import candidate_of
+from engine.remote.request import Dialect, ServerAnswer, candidate_of
 from engine.remote.vllm import Vllm
 from engine.schedule.backend import Ticket, settle_cancelled
 

@@ -15,6 +15,8 @@ from engine.remote.endpoint import Endpoint
 from engine.remote.request import (
     KNOWN_FAMILIES,
     ServerAnswer,
+    ServerText,
+    ServerToken,
     clip_prefix,
     clip_suffix,
     read_json,
@@ -22,7 +24,6 @@ from engine.remote.request import (
     tags_of,
     write_json,
 )
-from engine.remote.server_text import ServerText, ServerToken
 
 _OPTIONAL = ("logprobs", "seed", "top_p", "temperature", "stop", "n")
 # llama.cpp's completions ignore the suffix and do not say so.

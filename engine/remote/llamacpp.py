@@ -15,13 +15,14 @@ from engine.remote.endpoint import Endpoint
 from engine.remote.request import (
     SNIPPET_CHARACTERS,
     ServerAnswer,
+    ServerText,
+    ServerToken,
     clip_prefix,
     clip_suffix,
     read_json,
     run_together,
     write_json,
 )
-from engine.remote.server_text import ServerText, ServerToken
 
 _ANSWER_SHARE = 0.9
 """The share of the remaining time in which the server may write; the rest is for the network and the prompt."""

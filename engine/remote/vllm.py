@@ -18,8 +18,7 @@ from engine.protocol.messages import Fill
 from engine.remote.completions import CompletionRequest, Completions
 from engine.remote.connection import Connection
 from engine.remote.endpoint import Endpoint
-from engine.remote.request import ServerAnswer, clip_prefix, read_json, run_together, tags_of, write_json
-from engine.remote.server_text import ServerText
+from engine.remote.request import ServerAnswer, ServerText, clip_prefix, read_json, run_together, tags_of, write_json
 
 _DIFFUSION = "diffusion"
 _LINE_LENGTHS = (4, 8, 16)

@@ -24,10 +24,9 @@ from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
-from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import MAX_BATCH, Entry, FillQueue, ScheduledTicket, show_progress, unfilled, urgent
-from engine.schedule.job import Job, Memories
+from engine.schedule.job import ContextCache, Job, Memories
 from engine.schedule.pass_timer import WARM_UP_S, PassTimer, time_passes, warm_up_rounds
 
 _log = logging.getLogger(__name__)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.stopping import stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError

@@ -9,8 +9,7 @@ from lsprotocol import types
 from lsp_server.bulk.action import Action, MenuItem, Selection
 from lsp_server.log import describe
 from lsp_server.protocol import MidspanProtocol
-from lsp_server.requests.bulk_edits import BulkEdits
-from lsp_server.requests.bulk_work import selection_of
+from lsp_server.requests.bulk_edits import BulkEdits, selection_of
 from lsp_server.requests.session import SHORT_PATIENCE_S, Session
 from lsp_server.wire import PREVIEW, RUN_ACTION, BulkAction
 

@@ -13,11 +13,11 @@ from engine.protocol.messages import Status
 from lsp_server.documents.store import offset_at
 from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
 from lsp_server.protocol import refusal
-from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
+from lsp_server.requests.registration import HostQuestion
 from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import Suggestions
-from lsp_server.setting_kinds import number
+from lsp_server.settings import number
 from lsp_server.wire import (
     ACCEPTED,
     NEXT_EDIT_ACCEPTED,

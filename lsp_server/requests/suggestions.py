@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.errors import EngineUnavailable, MidspanError
 from engine.protocol.messages import Fill, Filled
 from engine.protocol.price import FREE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cli.canvas_view import APART, MASK, canvas_text
+from engine.cli.fill import APART, MASK, canvas_text
 
 
 @pytest.mark.parametrize(

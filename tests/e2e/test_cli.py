@@ -15,8 +15,8 @@ import pytest
 from support.ended import Ended
 from support.git_folder import repository
 
+from engine.cli.demo import Typist, samples
 from engine.cli.lsp_client import LspSession
-from engine.cli.typist import Typist, samples
 from engine.models.embedded.runner import kernel_paths
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}

@@ -15,7 +15,7 @@ import pytest
 from raw_client import HOLE, LONG, RawClient
 
 from engine.client.address import RuntimePaths, runtime_paths_of
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
 from engine.errors import EngineUnavailable

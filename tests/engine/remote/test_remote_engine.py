@@ -14,7 +14,7 @@ import pytest
 from remote_engine import end_engine
 from support.remote_server import TEXT, ModelServer, answers, answers_status, hangs
 
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
