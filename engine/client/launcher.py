@@ -8,7 +8,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO
 
 import attrs
@@ -56,11 +55,6 @@ class _EngineProcess:
     popen: subprocess.Popen[bytes]
     output: IO[bytes]
     output_start: int
-
-
-def log_path(options: EngineOptions) -> Path:
-    """Return the log file of the engine of these options."""
-    return options.paths.log
 
 
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import secrets
 import tempfile
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,17 +21,18 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from engine import __version__
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens
 from engine.http.completion import json_object
 from engine.http.connection import read_body
 from engine.http.exchange import to_json
 from engine.http.problem import ClientGone, Problem, problem_of
 from engine.http.server import ServeOptions, listen, serve_app
-from engine.play.editor import Command, Connect, PageEditor, Place, Traced
+from engine.play.editor import Connect, PageEditor, Place, Traced
 from engine.play.engine_link import EngineLink, Start
 from engine.play.folder import Folder
 from engine.play.sudoku import SudokuBoards
+from engine.protocol.lsp_messages import Command
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"
@@ -115,7 +115,7 @@ class PlayApp:
                 problem = problem_of(error)
                 return Response(to_json({"problem": str(problem)}), problem.status, _HEADERS, "application/json")
             except Exception as error:  # our own mistake must not show code, neither on the page nor in a log
-                _log.error("a question of the page failed: %s", _place_of(error))
+                _log.error("a question of the page failed: %s", describe(error))
                 failed = {"problem": "midspan play failed on this; its terminal says where"}
                 return Response(to_json(failed), 500, _HEADERS, "application/json")
             return Response(to_json(value), 200, _HEADERS, "application/json")
@@ -228,13 +228,6 @@ def _page_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
 async def _not_here(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return Response(to_json({"problem": "nothing is here; the page is at /play"}), error.status_code, _HEADERS)
-
-
-def _place_of(error: Exception) -> str:
-    """Return the type of an error and where it was raised, without its message, which may hold code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
 
 
 LOOPBACK = "127.0.0.1"

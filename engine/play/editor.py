@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -20,10 +20,9 @@ from engine.protocol.editor_messages import (
     FillResult,
     FillTrace,
     Position,
-    Range,
     StatusReport,
 )
-from engine.protocol.lsp_messages import position_of
+from engine.protocol.lsp_messages import Command, InlineList, offset_of, position_of
 from engine.protocol.messages import RuleName
 
 Answer = TypeVar("Answer")
@@ -43,26 +42,6 @@ class LanguageServer(Protocol):
 
     async def notify(self, method: str, params: object) -> None:
         """Send a notification. Raises MidspanError with one line."""
-
-
-@attrs.frozen
-class Command:
-    """A command that the language server runs: the params of workspace/executeCommand."""
-
-    command: str
-    arguments: list[Any] = attrs.field(factory=list)
-
-
-@attrs.frozen
-class InlineItem:
-    insert_text: str
-    range: Range
-    command: Command | None = None
-
-
-@attrs.frozen
-class InlineList:
-    items: list[InlineItem]
 
 
 @attrs.frozen
@@ -94,10 +73,7 @@ class TextUnits:
 
     def offset(self, position: Position) -> int:
         """Return the offset in code points of a line and column."""
-        start = 0
-        for _ in range(position.line):
-            start = self.text.find("\n", start) + 1
-        return start + position.character
+        return offset_of(self.text, position)
 
 
 PATIENCE_MS = 60_000.0

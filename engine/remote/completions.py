@@ -17,6 +17,7 @@ from engine.remote.request import (
     ServerAnswer,
     ServerText,
     ServerToken,
+    SpelledToken,
     clip_prefix,
     clip_suffix,
     read_json,
@@ -47,25 +48,12 @@ class CompletionRequest:
 
 
 @attrs.frozen
-class _ContentToken:
-    """A token in the form of the chat interface, which llama.cpp uses for completions too."""
-
-    token: str
-    logprob: float | None = None
-    bytes: list[int] | None = None
-
-    def to_server_token(self) -> ServerToken:
-        raw = self.token.encode(errors="replace") if self.bytes is None else bytes(byte & 255 for byte in self.bytes)
-        return ServerToken(raw, self.logprob)
-
-
-@attrs.frozen
 class _LogProbabilities:
     """Two lists of the same length, as in OpenAI's completions, or else `content`."""
 
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
-    content: list[_ContentToken] | None = None
+    content: list[SpelledToken] | None = None
 
     def to_server_tokens(self) -> list[ServerToken]:
         if self.content:

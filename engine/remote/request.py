@@ -50,6 +50,19 @@ class ServerToken:
 
 
 @attrs.frozen
+class SpelledToken:
+    """A token in the form of the chat interface, which llama.cpp uses for all that it answers."""
+
+    token: str
+    logprob: float | None = None
+    bytes: list[int] | None = None
+
+    def to_server_token(self) -> ServerToken:
+        raw = self.token.encode(errors="replace") if self.bytes is None else bytes(byte & 255 for byte in self.bytes)
+        return ServerToken(raw, self.logprob)
+
+
+@attrs.frozen
 class ServerText:
     """A text as the server sent it. `tokens` is empty when the server did not send them."""
 

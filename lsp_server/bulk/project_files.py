@@ -8,6 +8,7 @@ import attrs
 
 from lsp_server.documents.store import OpenDocument, Snapshot
 from lsp_server.refactor.search import Target
+from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.memory import Folders
@@ -36,6 +37,11 @@ class ProjectFiles:
     folders: Folders
     open: OpenFiles
     settings: Settings
+
+    @classmethod
+    def of(cls, session: Session) -> "ProjectFiles":
+        """Return the files of a session. Reads the disk."""
+        return cls(session.memory.folders, OpenFiles.of(session.documents.all()), session.configuration.settings)
 
     def targets(self, snapshot: Snapshot) -> list[Target]:
         """Return the files to search for an action in a document, the document and its neighbours first.

@@ -1,52 +1,22 @@
 """midspan/bulkEdit, midspan/applyBulkEdit and the edits of codeAction/resolve: computed, shown and applied."""
 
 import asyncio
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import Action, Cancelled, Selection
+from lsp_server.bulk.action import Action, Cancelled, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, Drafts, NotApplied
 from lsp_server.bulk.workspace_edit import EditForm, Ready, ready
-from lsp_server.documents.store import Snapshot, offset_at
+from lsp_server.documents.store import Snapshot, offset_in
 from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.protocol import refusal
 from lsp_server.refactor.file_edit import counted
-from lsp_server.requests.session import PARSE_PATIENCE_S, Session
+from lsp_server.session import PARSE_PATIENCE_S, Session
 from lsp_server.wire import ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
-
-_LOOK_S = 0.05
-"""How often the progress bar is looked at: whether the user cancelled."""
-
-
-class BarWork:
-    """The work on a request, with its progress bar. `report` may be called in any thread."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        self._bar = bar
-        self._loop = asyncio.get_running_loop()
-        self._cancelled = threading.Event()
-        self.task: asyncio.Task[Draft] | None = None
-
-    def cancel(self) -> None:
-        """Cancel the task of the work, and have the next `report` of its threads raise Cancelled."""
-        # A second time would cut off what the task ends.
-        if self.task is not None and not self._cancelled.is_set():
-            self.task.cancel()
-        self._cancelled.set()
-
-    def report(self, message: str, percentage: int | None = None) -> None:
-        """Show how far the work is."""
-        if self._cancelled.is_set():
-            raise Cancelled
-        # The loop is closed when the editor left meanwhile.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._bar.report, message, percentage)
 
 
 class BulkWork:
@@ -56,7 +26,7 @@ class BulkWork:
         self._server = server
         self._session = session
         self._actions = {action.name: action for action in actions}
-        self._running: set[BarWork] = set()
+        self._running: set[Work] = set()
 
     def cancel_all(self) -> None:
         """Cancel all work: the session ends."""
@@ -75,14 +45,11 @@ class BulkWork:
         await self._session.settle(asked.uri, PARSE_PATIENCE_S)
         selection = self._selection(asked)
         with ProgressBar(self._server, "Midspan: finding places", cancellable=True, token=token) as bar:
-            work = BarWork(bar)
+            work = Work(bar)
             self._running.add(work)
             task = work.task = asyncio.create_task(action.draft(selection, asked.scope, work))
             try:
-                while not task.done():
-                    await asyncio.wait({task}, timeout=_LOOK_S)
-                    if bar.cancelled:
-                        work.cancel()
+                await asyncio.wait({task})
                 if task.cancelled():
                     raise JsonRpcRequestCancelled("cancelled")
                 return task.result()
@@ -110,8 +77,8 @@ class BulkWork:
 
 def selection_of(snapshot: Snapshot, selected: types.Range, session: Session) -> Selection:
     """Return a range of a document as a selection."""
-    start = offset_at(snapshot, selected.start, session.encoding)
-    end = offset_at(snapshot, selected.end, session.encoding)
+    start = offset_in(snapshot.source, selected.start, session.encoding)
+    end = offset_in(snapshot.source, selected.end, session.encoding)
     return Selection(snapshot, min(start, end), max(start, end))
 
 

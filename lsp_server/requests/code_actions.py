@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from lsprotocol import types
 
+from engine.errors import describe
 from lsp_server.bulk.action import Action, MenuItem, Selection
-from lsp_server.log import describe
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.requests.bulk_edits import BulkEdits, selection_of
-from lsp_server.requests.session import SHORT_PATIENCE_S, Session
+from lsp_server.session import SHORT_PATIENCE_S, Session
 from lsp_server.wire import PREVIEW, RUN_ACTION, BulkAction
 
 _logger = logging.getLogger(__name__)

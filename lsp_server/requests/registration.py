@@ -15,10 +15,9 @@ from pygls.lsp.server import LanguageServer
 
 from engine.client.launcher import EngineOptions
 from engine.client.trusted_hosts import is_trusted, remote_host_of, trust
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.languages.registry import LANGUAGES
-from lsp_server.log import describe
 from lsp_server.settings import SECTION
 
 _logger = logging.getLogger(__name__)

@@ -1,20 +1,16 @@
 """`midspan refactor stubs`, `annotate` and `docstrings`: fill the slots of files, from the command line."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import attrs
-import cattrs
 import typer
-from cattrs.gen import make_dict_unstructure_fn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from engine.errors import MidspanError
-from engine.protocol.editor_messages import wire_names
 from engine.protocol.messages import plain
 from lsp_server.refactor.command import (
     FAILED,
@@ -26,6 +22,7 @@ from lsp_server.refactor.command import (
     shown,
     shown_path,
     targets_of,
+    to_json,
 )
 from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.search import Caps, Found
@@ -213,7 +210,7 @@ def as_json(filled: Sequence[FilledFile], reached: Sequence[str]) -> str:
     files = [_file(one) for one in filled]
     doubtful = sum(place.doubtful for file in files for place in file.places)
     places, left_out = sum(len(file.places) for file in files), sum(len(file.left_out) for file in files)
-    return json.dumps(_converter().unstructure(Report(files, places, doubtful, left_out, list(reached))))
+    return to_json(Report(files, places, doubtful, left_out, list(reached)))
 
 
 def lines(filled: Sequence[FilledFile], *, with_doubtful: bool) -> Iterator[str]:
@@ -246,10 +243,3 @@ def _file(one: FilledFile) -> FileReport:
 
 def _path(one: FilledFile) -> str:
     return shown_path(Found(one.target, one.edit.file_edit(with_doubtful=True)))
-
-
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter()
-    for cls in (PlaceReport, OmissionReport, FileReport, Report):
-        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **wire_names(cls)))
-    return converter

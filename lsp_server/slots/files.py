@@ -17,8 +17,8 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.search import Caps, Target, is_generated
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import NO_MODEL, TOGETHER, Filler, fill_slots, gathered, why_unable
-from lsp_server.slots.find import closed_snapshot, find_slots, in_style, knows
-from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
+from lsp_server.slots.find import closed_snapshot, find_slots, in_style
+from lsp_server.slots.slot import Slot, SlotEdit, SlotKind, has_query
 from lsp_server.suggest.pipeline import Plan, plan
 from lsp_server.workspace.reading import read_text
 
@@ -65,7 +65,7 @@ class FilledFile:
 def slots_of(targets: Sequence[Target], kind: SlotKind, caps: Caps) -> Todo:
     """Return the slots of all files in the languages that have such slots."""
     todo, settings = Todo(), Settings()
-    known = [target for target in targets if knows(language_for("", target.path).id, kind)]
+    known = [target for target in targets if has_query(language_for("", target.path).id, kind)]
     if len(known) > caps.files:
         todo.reached.append(f"only the first {caps.files} of {len(known)} files were searched")
     left = caps.places

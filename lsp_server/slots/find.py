@@ -7,7 +7,7 @@ from pathlib import Path
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.slots.annotations import annotates, find_annotations, find_bare_annotations
 from lsp_server.slots.docstrings import find_docstrings
-from lsp_server.slots.slot import Slot, SlotKind, has_query
+from lsp_server.slots.slot import Slot, SlotKind
 from lsp_server.slots.stubs import find_stubs
 from lsp_server.workspace.reading import read_text
 
@@ -20,11 +20,6 @@ _FINDERS: dict[SlotKind, Callable[[Snapshot], Sequence[Slot]]] = {
     "annotations": find_annotations,
     "docstrings": find_docstrings,
 }
-
-
-def knows(language: str, kind: SlotKind) -> bool:
-    """Return whether slots of this kind are known in a language."""
-    return has_query(language, kind)
 
 
 def find_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:

@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 from support.marked import CURSOR
 
-from lsp_server.documents.store import Documents, Snapshot, position_at
+from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.suggest.restraint import gives_back, only_formats
 
 URI = "file:///project/a.py"
@@ -28,7 +28,7 @@ def edited(*versions: str) -> tuple[Snapshot, int]:
             end > start and len(new) - (len(old) - end) > start and old[end - 1] == new[end - 1 + len(new) - len(old)]
         ):
             end -= 1
-        replaced = types.Range(position_at(snapshot, start, UTF32), position_at(snapshot, end, UTF32))
+        replaced = types.Range(position_in(snapshot.source, start, UTF32), position_in(snapshot.source, end, UTF32))
         typed = new[start : len(new) - (len(old) - end)]
         documents.change(URI, 1, [types.TextDocumentContentChangePartial(replaced, typed)], UTF32)
         snapshot = documents.snapshot(URI)

@@ -20,7 +20,7 @@ from tiny_gemma import save_tiny_gemma
 from engine.cli.model_sheet import sheet_of
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running
 from engine.client.lock import ERROR, ERROR_MARK
 from engine.client.stopping import stop_running
 from engine.errors import ModelError
@@ -200,7 +200,7 @@ async def test_an_engine_in_int4_serves_no_client_that_asks_for_another_precisio
     try:
         assert (await client.fill(HOLE)).candidates[0].tokens
         assert (await client.status()).model.dtype == "int4"
-        assert "in int4, at" in log_path(options).read_text()
+        assert "in int4, at" in options.paths.log.read_text()
         for other in ("auto", "int8"):
             assert await connect_running(attrs.evolve(options, precision=other), "test") is None
     finally:
