@@ -314,7 +314,8 @@ async def _said(request: Request, error: Exception) -> Response:
         what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
         problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
     else:
-        problem = problem_of(error)
+        assert isinstance(error, Problem)
+        problem = error
     body, headers = to_json(refusal_of(request.scope["path"])(problem)), getattr(error, "headers", None)
     return Response(body, problem.status, headers, "application/json")
 
