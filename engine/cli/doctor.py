@@ -21,6 +21,7 @@ from rich.text import Text
 
 from engine.cli.console import FAILED, AsJson, err, out
 from engine.cli.lsp_client import LspSession
+from engine.cli.setup.editors import OLDEST_NEOVIM, neovim_version
 from engine.client.address import make_private, runtime_paths_of
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_running
@@ -35,7 +36,6 @@ from engine.models.embedded.runner import kernel_paths
 
 Verdict = Literal["ok", "warn", "fail"]
 _OLDEST_PYTHON = (3, 11)
-_OLDEST_NEOVIM = (0, 12)
 _OLDEST_TORCH = (2, 10)
 """The first with grouped products as a public function."""
 _REINSTALL = "install Midspan again: `make setup` in a checkout, else `pip install --force-reinstall .` in a clone"
@@ -173,10 +173,13 @@ def editors() -> Check:
     """Check which editors with inline completion are on the PATH."""
     found, advice = [], "Midspan needs an editor with LSP 3.18 inline completion: Neovim 0.12 or newer, or VS Code"
     if nvim := shutil.which("nvim"):
-        version = _neovim_version(nvim)
-        if version >= _OLDEST_NEOVIM:
+        try:
+            version = neovim_version(nvim)
+        except MidspanError as error:
+            version, advice = (0, 0), str(error)
+        if version >= OLDEST_NEOVIM:
             found.append(f"Neovim {version[0]}.{version[1]}")
-        else:
+        elif version > (0, 0):
             advice = f"Neovim {version[0]}.{version[1]} is too old for inline completion; 0.12 or newer is needed"
     if shutil.which("code"):
         found.append("VS Code")
@@ -206,15 +209,6 @@ def _grammar_loads(name: str) -> bool:
     except (ImportError, ValueError, TypeError):
         return False
     return bool(languages)
-
-
-def _neovim_version(nvim: str) -> tuple[int, int]:
-    try:
-        output = subprocess.run([nvim, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return (0, 0)
-    match = re.search(r"v(\d+)\.(\d+)", output)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 _STYLES: dict[Verdict, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}

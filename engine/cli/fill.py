@@ -141,7 +141,10 @@ def fill(
     except MidspanError as error:
         leave(error, FAILED)
     if as_json:
-        typer.echo(json.dumps({**_fields(answer), **(_why(answer) if explain else {})}))
+        fields = _fields(answer)
+        if explain:
+            fields |= {"source": answer.source, "origins": [attrs.asdict(origin) for origin in answer.origins]}
+        typer.echo(json.dumps(fields))
         return
     out.print(filled_view(cursor, answer), soft_wrap=True)
     if explain:
@@ -205,7 +208,3 @@ def _fields(answer: FillResult) -> dict[str, object]:
         "ms": {"queue": ms.queue, "encode": ms.encode, "denoise": ms.denoise, "total": ms.total},
         "model": answer.model,
     }
-
-
-def _why(answer: FillResult) -> dict[str, object]:
-    return {"source": answer.source, "origins": [attrs.asdict(origin) for origin in answer.origins]}

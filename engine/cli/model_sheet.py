@@ -154,7 +154,7 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
     rows = [
         ("name", sheet.name),
         ("here", str(sheet.folder) if sheet.folder else "no"),
-        ("in use", _yes_or_no(sheet.in_use)),
+        ("in use", "yes" if sheet.in_use else "no"),
     ]
     if known is not None:
         active = f", {count_of(known.active_parameters)} of them active" if known.active_parameters else ""
@@ -187,10 +187,6 @@ def _precisions(sheet: ModelSheet, memories: list[DeviceMemory]) -> tuple[Precis
         return ("int8",)  # as it is on disk
     shows_fp32 = any("fp32" in memory.precisions for memory in memories)
     return tuple(precision for precision in BYTES_PER_PARAMETER if shows_fp32 or precision != "fp32")
-
-
-def _yes_or_no(value: bool) -> str:
-    return "yes" if value else "no"
 
 
 def _architecture(folder: Path) -> str:

@@ -19,9 +19,21 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.http.completion import NAME, Answer, Asked, names_of
+from engine.http.completion import (
+    DEFAULT_BUDGET_MS,
+    NAME,
+    Answer,
+    Asked,
+    extent_of,
+    names_of,
+    seed_of,
+    temperature_of,
+    top_p_of,
+    within_limits,
+)
+from engine.http.markers import Parts
 from engine.http.problem import Problem
-from engine.protocol.messages import ModelInfo
+from engine.protocol.messages import Fill, ModelInfo
 
 _SHORTEST = 12
 """Characters of a line that says where it is from."""
@@ -136,6 +148,34 @@ class Served:
         if not name or name.removesuffix(":latest") in known or (aliases and name.startswith(aliases)):
             return
         raise Problem(404, f"the model {name[:80]!r} is not served here; name {NAME!r} or {self.model.name!r}")
+
+    def fill(
+        self,
+        parts: Parts,
+        stops: Sequence[str] = (),
+        *,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+    ) -> Fill:
+        """Return the fill of a hole as all dialects ask for it; what only one names is its own to add.
+
+        Raises Problem for a number out of its range.
+        """
+        place = self.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
+        return Fill(
+            id=0,
+            prefix=parts.prefix,
+            suffix=parts.suffix,
+            path=place.path,
+            snippets=within_limits(parts.snippets),
+            extent=extent_of(stops),
+            budget_ms=DEFAULT_BUDGET_MS,
+            temperature=temperature_of(temperature),
+            top_p=top_p_of(top_p),
+            seed=seed_of(seed),
+            workspace=place.workspace,
+        )
 
 
 class Exchange(Protocol):

@@ -3,26 +3,23 @@
 import math
 import time
 from collections.abc import Sequence
-from typing import Protocol
 
 import attrs
 
 from engine.errors import ModelError
 from engine.fill.interface import (
     Bounds,
-    Committed,
     Context,
     Filling,
-    FillMemory,
     FillStrategy,
     FillTask,
-    Layout,
     Model,
     Pass,
 )
 from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
 from engine.fill.stream import StreamModel
-from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Snippet, Timings
+from engine.memory.workspace import EngineMemories
+from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Timings
 from engine.schedule.pass_timer import PassTimer
 
 
@@ -100,22 +97,6 @@ BRANCHING: tuple[RuleName, ...] = ("verify", "left-to-right")
 """Rules that commit left to right. Their other candidates begin where the first one was least sure."""
 
 
-class Memories(Protocol):
-    """What is known of each workspace (memory/workspace.py). Used on the worker thread."""
-
-    def related(self, fill: Fill) -> Sequence[Snippet]:
-        """Return related code for the model's prompt, the best first; nothing for a model that reads none."""
-        ...
-
-    def for_fill(self, fill: Fill, layout: Layout) -> FillMemory | None:
-        """Return what is known for a fill; None where nothing may be used."""
-        ...
-
-    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
-        """Return where the parts of a candidate come from."""
-        ...
-
-
 class Job:
     """Built on the worker thread, because laying out a hole and taking a context cost time."""
 
@@ -125,7 +106,7 @@ class Job:
         model: Model,
         cache: ContextCache,
         submitted: float,
-        memories: Memories | None = None,
+        memories: EngineMemories | None = None,
         most_tokens: int | None = None,
     ) -> None:
         """`most_tokens` bounds the fill further than its own max_tokens does, and leaves its layout as it is."""

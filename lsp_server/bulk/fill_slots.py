@@ -16,13 +16,12 @@ from lsp_server.bulk.refill import filler_of
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Block, Omission, blocks_of, counted
-from lsp_server.refactor.search import Target, is_generated
+from lsp_server.refactor.search import Target
 from lsp_server.session import Session
 from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
-from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, touching
+from lsp_server.slots.find import find_bare_slots, find_slots, in_style, read_slots, touching
 from lsp_server.slots.slot import Slot, SlotEdit, SlotKind, has_query
 from lsp_server.wire import ScopeName
-from lsp_server.workspace.reading import read_text
 
 _NOUNS: dict[SlotKind, str] = {"stubs": "stub", "annotations": "annotation", "docstrings": "docstring"}
 _ASIDE = "it is only likely, and shares lines with what is sure; run the action again for it"
@@ -40,14 +39,6 @@ class _Work:
 
 
 @attrs.define
-class _Found:
-    """The slots of the version of a document that was looked at last."""
-
-    snapshot: Snapshot
-    slots: Sequence[Slot]
-
-
-@attrs.define
 class FillSlots:
     """Fills the slots of one kind in the selection or the file; stubs also in the workspace."""
 
@@ -55,7 +46,8 @@ class FillSlots:
     name: SlotKind
     by_model: bool = True
     only_invoked: bool = False
-    _last: _Found | None = None
+    _last: tuple[Snapshot, Sequence[Slot]] | None = None
+    """The version of a document that was looked at last, and its slots."""
 
     @property
     def kind(self) -> str:
@@ -143,19 +135,16 @@ class FillSlots:
     def _of(self, target: Target, files: ProjectFiles) -> _Work | None:
         if not has_query(language_for("", target.path).id, self.name):
             return None
-        text = target.text if target.text is not None else read_text(target.folder, target.path)
-        if text is None or is_generated(text):
+        read = read_slots(target, self.name)
+        if read is None or not read[1]:
             return None
-        full = target.full
-        snapshot = closed_snapshot(full, text)
-        slots = in_style(snapshot, find_slots(snapshot, self.name), self.name)
-        return _Work(snapshot, slots, files.uri(target), files.shown_path(target), full) if slots else None
+        return _Work(*read, files.uri(target), files.shown_path(target), target.full)
 
     async def _slots(self, snapshot: Snapshot) -> Sequence[Slot]:
         last = self._last
-        if last is None or last.snapshot is not snapshot:
-            last = self._last = _Found(snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name))
-        return last.slots
+        if last is None or last[0] is not snapshot:
+            last = self._last = snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name)
+        return last[1]
 
     async def _filler(self, todo: Sequence[_Work]) -> tuple[Filler | None, str]:
         """Return what asks the model, or None and why no model is asked. Raises MidspanError without an engine."""

@@ -129,7 +129,8 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRule
     later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
         later = later.joined(lessons.pop().imports)
-    if not lessons or not _is_example(lessons[-1]):
+    newest = lessons[-1] if lessons else None
+    if newest is None or newest.insertions or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
         return None
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
@@ -182,10 +183,6 @@ def _deletes_lines(edit: RecentEdit) -> bool:
 def _is_of_imports(one: Lesson) -> bool:
     changes_imports = bool(one.imports.added or one.imports.removed)
     return changes_imports and not (one.learned or one.insertions or one.small)
-
-
-def _is_example(one: Lesson) -> bool:
-    return not one.insertions and not one.small and 1 <= len(one.learned) <= _MAX_RULES
 
 
 def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:

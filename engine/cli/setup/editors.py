@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 import attrs
 
 from engine.cli.setup import deeds
-from engine.cli.setup.deeds import AddedText, Deeds
+from engine.cli.setup.deeds import Deeds
 from engine.errors import MidspanError
 
 _ROOT = Path(__file__).parents[3]
@@ -121,7 +121,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-_OLDEST_NEOVIM = (0, 12)
+OLDEST_NEOVIM = (0, 12)
 
 
 @attrs.frozen
@@ -172,17 +172,25 @@ def _vscode_like(name: str) -> Editor | None:
     return Editor(name, title, f"install the extension {vsix} with {program}", install, problem)
 
 
+def neovim_version(program: str) -> tuple[int, int]:
+    """Return the version of Neovim. Raises MidspanError if it does not say one."""
+    said = re.search(r"v(\d+)\.(\d+)", _output(program, "--version"))
+    if said is None:
+        raise MidspanError(f"{program} does not say its version; try `{program} --version`")
+    return int(said[1]), int(said[2])
+
+
 def _neovim() -> Editor | None:
     program = shutil.which("nvim")
     if program is None:
         return None
     try:
-        version = tuple(map(int, re.findall(r"v(\d+)\.(\d+)", _output(program, "--version"))[0]))
+        version = neovim_version(program)
         data = _output(program, "--clean", "--headless", "+lua io.stdout:write(vim.fn.stdpath('data'))", "+qall")
         source, server = neovim_plugin(), quoted(str(server_program()))
-    except (MidspanError, IndexError) as error:
+    except MidspanError as error:
         return Editor("neovim", "Neovim", "", _nothing, problem=str(error))
-    if version < _OLDEST_NEOVIM:
+    if version < OLDEST_NEOVIM:
         problem = f"{program} is version {version[0]}.{version[1]}; inline completion needs 0.12 or newer"
         return Editor("neovim", "Neovim", "", _nothing, problem)
     pack = Path(data.strip()) / "site" / "pack" / "midspan"
@@ -244,16 +252,13 @@ def _emacs() -> Editor | None:
 def undo(done: Deeds) -> list[str]:
     """Undo what setup did for an editor. Returns a line for each thing that was changed since and is left."""
     left = [f"{file.path} was changed, so it is left" for file in deeds.remove_files(done.files)]
-    left += [_lines_left(added) for added in done.added if not deeds.remove_text(added)]
+    kept = [added.path for added in done.added if not deeds.remove_text(added)]
+    left += [f"the lines about midspan in {path} were changed, so they are left" for path in kept]
     if done.folder:
         deeds.remove_empty_folders(Path(done.folder))
     if done.extension_of:
         deeds.uninstall_extension(done.extension_of)
     return left
-
-
-def _lines_left(added: AddedText) -> str:
-    return f"the lines about midspan in {added.path} were changed, so they are left"
 
 
 def _nothing(earlier: Deeds) -> Deeds:

@@ -1,4 +1,4 @@
-"""Documents follow the editor's changes exactly, in every position encoding, and parse only what changed."""
+"""Documents follow the editor's changes exactly, also by halves of a character, and parse only what changed."""
 
 import pytest
 import tree_sitter
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from lsp_server.documents.source import Lines
-from lsp_server.documents.store import Documents, Snapshot, offset_in, path_of, position_in
+from lsp_server.documents.store import Documents, Snapshot, offset_in, path_of, position_in, with_halves_joined
 
 URI = "file:///project/a.py"
 UTF8, UTF16, UTF32 = types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16, types.PositionEncodingKind.Utf32
@@ -236,3 +236,23 @@ def test_a_text_that_the_parser_never_finishes_is_kept_without_a_tree() -> None:
     snapshot = current(documents)
     assert snapshot.tree is None
     assert snapshot.text.endswith(endless)
+
+
+HIGH, LOW, WHOLE = "\ud83d", "\ude00", "\U0001f600"
+
+
+@pytest.mark.parametrize(
+    ("old", "start", "end", "text", "new"),
+    [
+        (f"a{HIGH}", 2, 2, f"{LOW}b", f"a{WHOLE}b"),
+        (f"{LOW}b", 0, 0, f"a{HIGH}", f"a{WHOLE}b"),
+        (f"{HIGH}x{LOW}", 1, 2, "", WHOLE),
+        (f"{HIGH}x{LOW}", 1, 2, f"{LOW}{HIGH}", WHOLE * 2),
+        ("ab", 1, 1, HIGH, f"a{HIGH}b"),
+        ("ab", 1, 1, f"{LOW}{HIGH}", f"a{LOW}{HIGH}b"),
+        ("", 0, 0, "", ""),
+    ],
+)
+def test_two_halves_that_meet_are_one_character(old: str, start: int, end: int, text: str, new: str) -> None:
+    first, last, joined = with_halves_joined(old, start, end, text)
+    assert old[:first] + joined + old[last:] == new
