@@ -10,8 +10,7 @@ from rich.table import Table
 from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, leave, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running
-from engine.client.stopping import stop_all, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
 from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status

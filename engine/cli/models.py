@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -25,8 +24,7 @@ from engine.cli.model_sheet import (
     show_other_models,
 )
 from engine.client.address import resolve_model
-from engine.client.launcher import EngineOptions
-from engine.client.stopping import stop_running
+from engine.client.launcher import EngineOptions, stop_running
 from engine.client.trusted_hosts import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
@@ -59,9 +57,7 @@ class PullView:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def begin(self, total: int, present: int) -> None:

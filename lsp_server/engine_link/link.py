@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from engine.client.connection import EngineClient, EngineFailure
-from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.stopping import stop, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError, describe
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress

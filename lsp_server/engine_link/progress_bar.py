@@ -3,7 +3,6 @@
 import asyncio
 import uuid
 from collections.abc import Callable
-from types import TracebackType
 from typing import Protocol
 
 from lsprotocol import types
@@ -48,9 +47,7 @@ class ProgressBar:
             self._creating = asyncio.create_task(self._create())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = True
         if self._shown:
             self._end()

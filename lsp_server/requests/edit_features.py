@@ -10,8 +10,7 @@ from lsp_server.bulk.refill import Refill
 from lsp_server.bulk.repeat import Repeat
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.refactor.worker import Worker
-from lsp_server.requests.bulk_edits import BulkEdits, BulkWork
-from lsp_server.requests.code_actions import CodeActions
+from lsp_server.requests.code_actions import BulkEdits, BulkWork, CodeActions
 from lsp_server.requests.next_edit import NextEdits
 from lsp_server.session import Session
 

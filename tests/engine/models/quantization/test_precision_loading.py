@@ -20,9 +20,8 @@ from tiny_gemma import save_tiny_gemma
 from engine.cli.model_sheet import sheet_of
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_running
 from engine.client.lock import ERROR, ERROR_MARK
-from engine.client.stopping import stop_running
 from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision
