@@ -21,7 +21,7 @@ KERNEL = Extension(
 
 
 class BuildPython(build_py):
-    """Puts the Neovim plugin into the wheel, where `midspan setup` finds it (engine/cli/setup/sources.py)."""
+    """Puts the Neovim plugin into the wheel, where `midspan setup` finds it (engine/cli/setup/editors.py)."""
 
     def run(self) -> None:
         super().run()

@@ -14,17 +14,14 @@ import attrs
 
 from engine import __version__
 from engine.backends import Core, local_backend, remote_backend
-from engine.client import exit_status
 from engine.client.address import make_private, resolve_model, runtime_paths_of
-from engine.client.lock import EngineLock, LockRecord
+from engine.client.lock import ALREADY_RUNNING, ERROR, ERROR_MARK, INTERNAL, EngineLock, Heartbeat, LockRecord
 from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
 from engine.protocol.messages import PROTOCOL_VERSION, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
-from engine.server.heartbeat import Heartbeat
-from engine.server.listener import Listener, Transport, default_transport
 from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
-from engine.server.server import Server
+from engine.server.server import Listener, Server, Transport, default_transport
 
 _log = logging.getLogger("engine.main")
 
@@ -45,7 +42,7 @@ class _Arguments:
 
 
 def main() -> None:
-    """Run the engine of this user and model until nobody needs it. Exit with a status of client/exit_status.py."""
+    """Run the engine of this user and model until nobody needs it. Exit with a status of client/lock.py."""
     arguments = _parse_arguments()
     paths = runtime_paths_of(arguments.model, arguments.precision)
     lock: EngineLock | None = None
@@ -55,7 +52,7 @@ def main() -> None:
         make_private(paths.directory)
         lock = EngineLock.acquire(paths.lock)
         if lock is None:
-            sys.exit(exit_status.ALREADY_RUNNING)
+            sys.exit(ALREADY_RUNNING)
         log_problem = open_log(paths.log, arguments.log_level)
         if log_problem:
             _print_error(log_problem)
@@ -67,18 +64,18 @@ def main() -> None:
     except MidspanError as error:
         _log.error("%s", error)
         _print_error(str(error))
-        sys.exit(exit_status.ERROR)
+        sys.exit(ERROR)
     except MemoryError:
         line = (
             f"there is not enough memory for the model {arguments.model}; close other programs, or choose a smaller one"
         )
         _log.error("%s", line)
         _print_error(line)
-        sys.exit(exit_status.ERROR)
+        sys.exit(ERROR)
     except Exception as error:
         _log.critical("the engine failed", exc_info=error)
         _print_error(f"the engine failed with {type(error).__name__}; its log {paths.log} says where")
-        sys.exit(exit_status.INTERNAL)
+        sys.exit(INTERNAL)
     finally:
         if lock is not None:
             lock.release()
@@ -185,7 +182,7 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> None:
 
 
 def _print_error(line: str) -> None:
-    print(f"{exit_status.ERROR_MARK}{line}", file=sys.stderr, flush=True)
+    print(f"{ERROR_MARK}{line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Midspan's own exceptions. Each message says what is wrong, with what, and what to do."""
 
+from pathlib import Path
+
 
 class MidspanError(Exception):
     """The base of all our errors. `str(error)` is one line for the user; `code` names the kind for programs."""
@@ -31,3 +33,13 @@ class ModelError(MidspanError):
     """A model is missing, damaged, or of a family that this version does not know."""
 
     code = "model"
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type and where it was raised. Its text is left out, as it may quote the user's code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return type(error).__name__
+    return f"{type(error).__name__} at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"

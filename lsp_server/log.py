@@ -3,10 +3,11 @@
 import logging
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from engine.errors import describe
 
 _OURS = ("lsp_server", "engine")
 _PLACEHOLDER = re.compile(r"%[a-z]")
@@ -46,16 +47,6 @@ def fit_for_stderr(record: logging.LogRecord) -> bool:
         record.msg += f" ({describe(record.exc_info[1])})"
     record.exc_info = record.exc_text = None
     return True
-
-
-def describe(error: BaseException) -> str:
-    """Return an exception's type and where it was raised. Its text is left out, as it may quote the user's code."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return type(error).__name__
-    return f"{type(error).__name__} at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
 
 
 def log_to_stderr() -> None:

@@ -1,7 +1,7 @@
 """How messages come and go: bounded, typed, and without pygls' own copy of every document."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, BinaryIO, TypeVar
 
 import attrs
@@ -31,7 +31,6 @@ _HEADER_BYTES = 1024
 _PIECE = 1024 * 1024
 # What no method is answers nothing, so the session goes on after a message that was too large.
 _NOTHING = b'{"jsonrpc": "2.0", "method": "$/tooLarge"}'
-_Handled = Generator[Any, Any, None]
 _Message = TypeVar("_Message")
 _PARAMS: dict[str, type[Any]] = {
     FILL: FillParams,
@@ -47,35 +46,28 @@ _ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, message
 """The modules whose classes are ours, and camelCase on the wire."""
 
 
+def _handed_on(method: str) -> Any:
+    """Return what hands a notification to the server's handler alone."""
+
+    @lsp_method(method)
+    def hand_on(self: LanguageServerProtocol, params: Any) -> Generator[Any, Any, None]:
+        yield self.fm.features[method], (params,), None
+
+    return hand_on
+
+
 class MidspanProtocol(LanguageServerProtocol):
     """Document notifications go to the server's handlers only.
 
     pygls would keep each text in its own workspace too, and split it into lines again at every keystroke.
     """
 
-    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> _Handled:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> _Handled:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> _Handled:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> _Handled:
-        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_OPEN], (params,), None
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> _Handled:
-        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CHANGE], (params,), None
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> _Handled:
-        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE], (params,), None
+    lsp_text_document__did_open = _handed_on(types.TEXT_DOCUMENT_DID_OPEN)
+    lsp_text_document__did_change = _handed_on(types.TEXT_DOCUMENT_DID_CHANGE)
+    lsp_text_document__did_close = _handed_on(types.TEXT_DOCUMENT_DID_CLOSE)
+    lsp_notebook_document__did_open = _handed_on(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    lsp_notebook_document__did_change = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    lsp_notebook_document__did_close = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
 
     def _execute_handler(self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None) -> None:
         """Run a handler. pygls would keep the future of each notification for ever, 4 kB for each key press."""
@@ -143,21 +135,13 @@ def converter() -> cattrs.Converter:
     ours.register_structure_hook(str | int, lambda value, _: value)
     ours.register_structure_hook(str | int | None, lambda value, _: value)
     # Factories build each hook when its first message comes, not while the editor waits for the server to start.
-    ours.register_structure_hook_factory(_is_ours, _structure_fn)
-    ours.register_unstructure_hook_factory(_is_ours, _unstructure_fn)
+    ours.register_structure_hook_factory(_is_ours, lambda cls: make_dict_structure_fn(cls, ours, **wire_names(cls)))
+    ours.register_unstructure_hook_factory(_is_ours, lambda cls: make_dict_unstructure_fn(cls, ours, **wire_names(cls)))
     return ours
 
 
 def _is_ours(cls: type[Any]) -> bool:
     return attrs.has(cls) and cls.__module__ in _ROOMS
-
-
-def _structure_fn(cls: type[Any], ours: cattrs.Converter) -> Callable[..., Any]:
-    return make_dict_structure_fn(cls, ours, **wire_names(cls))
-
-
-def _unstructure_fn(cls: type[Any], ours: cattrs.Converter) -> Callable[[Any], dict[str, Any]]:
-    return make_dict_unstructure_fn(cls, ours, **wire_names(cls))
 
 
 def refusal(message: str) -> JsonRpcException:

@@ -3,8 +3,8 @@
 from lsp_server.refactor.command import app
 from lsp_server.slots.command import annotate, docstrings, stubs
 
-for command in (stubs, annotate, docstrings):
-    app.command()(command)
+for name, command in {"stubs": stubs, "annotate": annotate, "docstrings": docstrings}.items():
+    app.command(name)(command)
 
 if __name__ == "__main__":  # worker processes import this module too
     app(prog_name="midspan refactor")

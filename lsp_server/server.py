@@ -12,6 +12,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from engine import __version__
+from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import log, wire
@@ -26,11 +27,16 @@ from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands
 from lsp_server.requests.completion import OPTIONS, CompletionItems, InlineCompletions
 from lsp_server.requests.fill import fill_request
-from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
-from lsp_server.requests.registration import CompletionSwitch, FileWatch, follow_configuration, pulled_settings
-from lsp_server.requests.session import NOTEBOOKS, Session
+from lsp_server.requests.registration import (
+    CompletionSwitch,
+    FileWatch,
+    HostQuestion,
+    follow_configuration,
+    pulled_settings,
+)
 from lsp_server.requests.suggestions import Suggestions
+from lsp_server.session import NOTEBOOKS, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
 
@@ -117,7 +123,7 @@ class MidspanServer(LanguageServer):
         """Log an error. pygls would show it to the user, who can do nothing about it, and quote the message."""
         if source is FeatureRequestError:
             return  # The editor has got this error as its answer.
-        _logger.error("%s: %s", source.__name__, log.describe(error))
+        _logger.error("%s: %s", source.__name__, describe(error))
 
     async def load_configuration(self, pushed: object = None) -> None:
         """Read the settings: from the editor if it answers such requests, else `pushed`, from its notification."""

@@ -16,7 +16,7 @@ import time
 import attrs
 from lsprotocol import types
 
-from lsp_server.documents.store import Documents, offset_at
+from lsp_server.documents.store import Documents, offset_in
 from lsp_server.hole.hole import cut_hole
 from lsp_server.suggest.shape import shape
 
@@ -64,7 +64,7 @@ def typing(text: str, line: int, laps: Laps) -> None:
         cursor = (
             types.Position(cursor.line + 1, 0) if char == "\n" else types.Position(cursor.line, cursor.character + 1)
         )
-        hole = cut_hole(snapshot, offset_at(snapshot, cursor, ENCODING))
+        hole = cut_hole(snapshot, offset_in(snapshot.source, cursor, ENCODING))
         cut = time.perf_counter()
         shape(FILL, hole, snapshot, 12)
         shaped = time.perf_counter()

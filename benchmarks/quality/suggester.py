@@ -13,7 +13,7 @@ from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.protocol.messages import ModelInfo
 from engine.protocol.price import FREE
 from engine.schedule.scheduler import Scheduler
-from lsp_server.documents.store import Documents, Snapshot, position_at
+from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import plan, present
@@ -79,7 +79,7 @@ class Suggester:
         snapshot = self._snapshot()
         if typed == self._typed:
             return snapshot
-        cursor = position_at(snapshot, len(self._task.above) + self._typed, _UTF32)
+        cursor = position_in(snapshot.source, len(self._task.above) + self._typed, _UTF32)
         change = types.TextDocumentContentChangePartial(
             range=types.Range(cursor, cursor), text=self._task.text[self._typed : typed]
         )

@@ -12,11 +12,10 @@ from lsprotocol import types
 
 from benchmarks.common.sources import Span, middle_line
 from benchmarks.common.statistic import Percentiles
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.protocol.messages import Fill, ModelInfo
-from lsp_server.documents.store import Documents, position_at
+from lsp_server.documents.store import Documents, position_in
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import plan
 
@@ -140,7 +139,7 @@ def fills_of(span: Span, model: ModelInfo, keys: int) -> list[Fill]:
             snapshot = documents.snapshot(uri)
             if snapshot is None:
                 raise RuntimeError(f"{uri} is open but has no snapshot")
-            cursor = position_at(snapshot, span.offset + typed, _UTF32)
+            cursor = position_in(snapshot.source, span.offset + typed, _UTF32)
             change = types.TextDocumentContentChangePartial(range=types.Range(cursor, cursor), text=char)
             documents.change(uri, typed + 1, [change], _UTF32)
             changed = documents.snapshot(uri)

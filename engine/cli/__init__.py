@@ -1,5 +1,8 @@
 """The command line, `midspan`. It imports slow modules only in the commands that need them, so that --help is fast."""
 
+import subprocess
+import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -8,7 +11,6 @@ from engine import __version__
 from engine.cli import demo, doctor, fill, play, serve, stats
 from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
-from engine.cli import refactor as refactor_command
 from engine.cli.console import FAILED, leave
 from engine.cli.setup.command import setup
 from engine.errors import ModelError
@@ -70,7 +72,12 @@ def train(context: typer.Context) -> None:
 )
 def refactor(context: typer.Context) -> None:
     """Edits in all files: repeat one of yours, fill stubs, add annotations or docstrings: `midspan refactor --help`."""
-    raise typer.Exit(refactor_command.run(context.args))
+    # A command of the language server's package, which the engine does not import.
+    # -P: Python must not import modules from the user's folder, such as a types.py or json.py.
+    process = subprocess.Popen([sys.executable, "-P", "-m", "lsp_server.refactor_cli", *context.args])
+    while True:
+        with suppress(KeyboardInterrupt):  # the command gets the same signal, and ends
+            raise typer.Exit(process.wait())
 
 
 def main() -> None:

@@ -1,13 +1,15 @@
-"""The consoles for output and errors, and the exit with an error."""
+"""What all commands share: the consoles for output and errors, the exit with an error, and some options."""
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from engine.errors import MidspanError
+from engine.library.chosen_model import DEFAULT, chosen_model
+from engine.library.precision_names import PrecisionSetting
 from engine.protocol.messages import plain
 
 
@@ -32,3 +34,29 @@ def leave(error: MidspanError, status: int) -> NoReturn:
     """Print the error's one line on stderr and exit with `status`."""
     typer.echo(plain(f"midspan: {error}"), err=True)
     raise typer.Exit(status)
+
+
+def _warn_if_gone(model: str | None) -> str | None:
+    """Print a line to stderr if the chosen model is gone, so that the embedded one is used."""
+    if any("\ud800" <= character <= "\udfff" for character in model or ""):
+        raise typer.BadParameter("it is not UTF-8")
+    if model in (None, DEFAULT) and (problem := chosen_model().problem):
+        typer.echo(f"midspan: {problem}", err=True)
+    return model
+
+
+_MODEL_HELP = "A name from `midspan models list`, or a model's folder."
+Model = Annotated[str, typer.Option(help=_MODEL_HELP, callback=_warn_if_gone)]
+OptionalModel = Annotated[
+    str | None, typer.Option(help=f"{_MODEL_HELP} Default: the language server's setting.", callback=_warn_if_gone)
+]
+OptionalModelToStop = Annotated[str | None, typer.Option("--model", help=f"{_MODEL_HELP} Default: all that run.")]
+_PRECISION_HELP = "The precision of the weights, for all models but the embedded one."
+Precision = Annotated[
+    PrecisionSetting,
+    typer.Option(help=f"{_PRECISION_HELP} To find an engine that was started with one, name it again."),
+]
+OptionalPrecision = Annotated[
+    PrecisionSetting | None, typer.Option(help=f"{_PRECISION_HELP} Default: the language server's setting.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]

@@ -7,12 +7,10 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import FAILED, err, leave, out
-from engine.cli.options import AsJson, Model, OptionalModelToStop, Precision
+from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, leave, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
-from engine.client.stopping import stop_all, stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
 from engine.errors import MidspanError
 from engine.library.chosen_model import DEFAULT
 from engine.protocol.messages import Status
@@ -119,5 +117,5 @@ def _table(status: Status, options: EngineOptions) -> Table:
     table.add_row(
         "cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"
     )
-    table.add_row("log", str(log_path(options)))
+    table.add_row("log", str(options.paths.log))
     return table

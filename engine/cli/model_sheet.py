@@ -1,21 +1,39 @@
-"""All facts about a model: from the catalog, from its files, and whether it fits this machine."""
+"""All facts about a model: from the catalog, from its files, and whether it fits this machine.
 
+A GGUF has a sheet of its own: a user's file, or one that Ollama or LM Studio keeps.
+"""
+
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import attrs
+import typer
 from rich.table import Table
 
+from engine.cli.console import out
 from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.chosen_model import EMBEDDED, chosen_model
-from engine.library.device_memory import ALLOWANCE, BYTES_PER_PARAMETER, DeviceMemory, Verdict, bytes_needed, gigabytes
+from engine.library.device_memory import (
+    ALLOWANCE,
+    BYTES_PER_PARAMETER,
+    DeviceMemory,
+    Verdict,
+    bytes_needed,
+    gigabytes,
+    machine_memory,
+)
+from engine.library.gguf_file import is_gguf, read_header
+from engine.library.other_programs import OtherModel
 from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, folder_of, known_model
 from engine.library.store import ModelRecord
 from engine.library.weights_header import WeightsHeader, read_folder
+from engine.memory.mixing_network import own_mixing_of
 
 
 @attrs.frozen
@@ -136,7 +154,7 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
     rows = [
         ("name", sheet.name),
         ("here", str(sheet.folder) if sheet.folder else "no"),
-        ("in use", _yes_or_no(sheet.in_use)),
+        ("in use", "yes" if sheet.in_use else "no"),
     ]
     if known is not None:
         active = f", {count_of(known.active_parameters)} of them active" if known.active_parameters else ""
@@ -171,10 +189,6 @@ def _precisions(sheet: ModelSheet, memories: list[DeviceMemory]) -> tuple[Precis
     return tuple(precision for precision in BYTES_PER_PARAMETER if shows_fp32 or precision != "fp32")
 
 
-def _yes_or_no(value: bool) -> str:
-    return "yes" if value else "no"
-
-
 def _architecture(folder: Path) -> str:
     try:
         config: Any = read_json(folder / "config.json")
@@ -184,3 +198,114 @@ def _architecture(folder: Path) -> str:
         return ""
     names = config.get("architectures") or [config.get("model_type") or config.get("family") or ""]
     return ", ".join(str(name) for name in names) if isinstance(names, list) else str(names)
+
+
+KERNEL = "the kernel, on the processor, without torch"
+
+
+@attrs.frozen
+class GgufSheet:
+    """The facts about a GGUF. `bytes_needed`: of memory, for weights and all else. `types`: of its tensors."""
+
+    path: Path
+    name: str
+    architecture: str
+    parameters: int
+    types: str
+    bits: int
+    bytes_needed: int
+    reads_suffix: bool
+    context_tokens: int
+    fits: bool
+
+
+def gguf_of(model: str) -> Path | None:
+    """Return the GGUF that a name means: a path, the chosen model, or another program's; None for any other model."""
+    try:
+        path = folder_of(model)
+    except ModelError:
+        return None
+    return path if is_gguf(path) else None
+
+
+def gguf_sheet(path: Path) -> GgufSheet:
+    """Return the facts about a GGUF from its header. Raises ModelError in one line for one that cannot be run."""
+    from engine.models.llama.load import gguf_facts  # imports the package gguf, which takes a quarter of a second
+
+    header = read_header(path)
+    facts = gguf_facts(header)
+    types = Counter(tensor.kind for tensor in header.tensors.values() if len(tensor.sides) > 1)
+    memory = machine_memory()
+    return GgufSheet(
+        path=path,
+        name=facts.name,
+        architecture=header.architecture,
+        parameters=facts.parameters,
+        types=", ".join(f"{kind} ({count})" for kind, count in types.most_common()),
+        bits=facts.bits,
+        bytes_needed=facts.bytes_needed,
+        reads_suffix=facts.reads_suffix,
+        context_tokens=facts.context_tokens,
+        fits=memory is None or facts.bytes_needed <= memory.free,
+    )
+
+
+def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
+    """Print the facts about a GGUF."""
+    if as_json:
+        typer.echo(json.dumps({**attrs.asdict(sheet), "path": str(sheet.path)}))
+        return
+    reads = "code above and below the cursor" if sheet.reads_suffix else _READS_ABOVE
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    for label, value in (
+        ("name", sheet.name),
+        ("file", str(sheet.path)),
+        ("family", f"{sheet.architecture}, left to right"),
+        ("parameters", count_of(sheet.parameters)),
+        ("tensors", sheet.types),
+        ("runs in", f"{KERNEL}, as int{sheet.bits}"),
+        ("needs", f"{gigabytes(sheet.bytes_needed)} of memory: {'fits' if sheet.fits else 'does not fit now'}"),
+        ("reads", reads),
+        ("memory", _TUNED if own_mixing_of(sheet.path) else _NOT_TUNED),
+    ):
+        table.add_row(label, value)
+    out.print(table)
+
+
+_TUNED = "mixed with the model's own predictions, as `midspan models tune` has fitted it"
+_NOT_TUNED = "drafts only; `midspan models tune` fits how to mix it with the model's own predictions"
+_READS_ABOVE = (
+    "code above the cursor only: it has no tokens for filling in the middle. What is below helps through the memory"
+)
+
+
+def show_other_models(models: list[OtherModel]) -> None:
+    """Print the models that other programs have, and which of them can be used here."""
+    if not models:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title="of other programs", title_justify="left")
+    table.add_column("name", style="cyan")
+    for header in ("program", "weights", "memory", "here"):
+        table.add_column(header)
+    for model in models:
+        try:
+            sheet = gguf_sheet(model.path)
+            needed, state = gigabytes(sheet.bytes_needed), "fits" if sheet.fits else "does not fit now"
+            row = (count_of(sheet.parameters), needed, state)
+        except ModelError as error:
+            row = ("?", "?", str(error).removeprefix(str(model.path)).strip())
+        table.add_row(model.name, model.program, *row)
+    out.print(table)
+    out.print("use one with: midspan models use NAME", style="dim", soft_wrap=True)
+
+
+def found_as_json(model: OtherModel) -> dict[str, object]:
+    """Return another program's model as JSON fields."""
+    fields: dict[str, object] = {"name": model.name, "program": model.program, "here": str(model.path)}
+    try:
+        sheet = gguf_sheet(model.path)
+    except ModelError as error:
+        return {**fields, "problem": str(error)}
+    return {**fields, "parameters": sheet.parameters, "bytes_needed": sheet.bytes_needed, "fits_now": sheet.fits}

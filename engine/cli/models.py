@@ -1,23 +1,30 @@
-"""`midspan models`: list, inspect, pull, choose and remove models."""
+"""`midspan models`: list, inspect, choose and remove models, and pull them with a bar or with lines for a program."""
 
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from engine.cli import model_sheet
-from engine.cli.console import FAILED, err, leave, out
-from engine.cli.gguf_sheet import found_as_json, gguf_of, gguf_sheet, show_gguf, show_other_models
-from engine.cli.model_sheet import ModelSheet, count_of
-from engine.cli.options import AsJson
-from engine.cli.pull_view import PullLines, PullView
+from engine.cli.console import FAILED, AsJson, err, leave, out
+from engine.cli.model_sheet import (
+    ModelSheet,
+    count_of,
+    found_as_json,
+    gguf_of,
+    gguf_sheet,
+    show_gguf,
+    show_other_models,
+)
 from engine.client.address import resolve_model
-from engine.client.launcher import EngineOptions
-from engine.client.stopping import stop_running
+from engine.client.launcher import EngineOptions, stop_running
 from engine.client.trusted_hosts import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
@@ -28,6 +35,75 @@ from engine.library.device_memory import device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.other_programs import other_models
 from engine.library.resolve import folder_of
+
+
+class PullView:
+    """One bar for all files with the name of the current file. A context manager; shows nothing outside a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("asking the hub", total=None)
+
+    def __enter__(self) -> "PullView":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def begin(self, total: int, present: int) -> None:
+        """Like the other methods, see library.pull.PullProgress."""
+        self._progress.update(self._task, total=total, completed=present)
+
+    def fetch(self, name: str) -> None:
+        self._progress.update(self._task, description=name)
+
+    def check(self, name: str) -> None:
+        self._progress.update(self._task, description=f"checking {name}")
+
+    def advance(self, count: int) -> None:
+        self._progress.update(self._task, advance=count)
+
+
+class PullLines:
+    """Writes a line of JSON for each file and each percent: `{"doing": ..., "present": bytes, "total": bytes}`."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._doing = "asking the hub"
+        self._total = self._present = self._written = 0
+
+    def begin(self, total: int, present: int) -> None:
+        """Like the other methods, see library.pull.PullProgress."""
+        self._total, self._present = total, present
+        self._line()
+
+    def fetch(self, name: str) -> None:
+        self._doing = name
+        self._line()
+
+    def check(self, name: str) -> None:
+        self._doing = f"checking {name}"
+        self._line()
+
+    def advance(self, count: int) -> None:
+        self._present += count
+        if abs(self._present - self._written) * 100 >= self._total:
+            self._line()
+
+    def _line(self) -> None:
+        self._written = self._present
+        self._write(json.dumps({"doing": self._doing, "present": self._present, "total": self._total}))
+
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
 
@@ -242,7 +318,8 @@ def _table(sheets: list[ModelSheet]) -> Table:
     table.add_column("licence")
     table.add_column("here", no_wrap=True)
     for sheet in sheets:
-        here = "in use" if sheet.in_use else "yes" if sheet.folder else _pull_state(sheet.name)
+        state = "in part" if store.partial_folder(sheet.name).is_dir() else "no"
+        here = "in use" if sheet.in_use else "yes" if sheet.folder else state
         table.add_row(sheet.name, *_columns(sheet), here)
     return table
 
@@ -259,10 +336,6 @@ def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
         f"{known.context_tokens:,}" if known.context_tokens else "?",
         known.licence if known.free else f"{known.licence} !",
     )
-
-
-def _pull_state(name: str) -> str:
-    return "in part" if store.partial_folder(name).is_dir() else "no"
 
 
 def _pullable(name: str) -> CatalogModel:

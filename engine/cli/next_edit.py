@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
-from engine.cli.json_rpc import LanguageServerError
-from engine.cli.lsp_client import LspSession
+from engine.cli.lsp_client import LanguageServerError, LspSession
 from engine.http.completion import Rewriting
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import Position, Range
@@ -140,14 +139,8 @@ def _in_region(rewriting: Rewriting, text: str, edits: list[_Edit]) -> str | Non
     """Return the region with the first edit, if it lies in it."""
     if not edits:
         return None
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    first, last = edits[0].range.start, edits[0].range.end
-    if max(first.line, last.line) >= len(starts):
-        return None
-    offset = len(rewriting.above)
-    start, end = starts[first.line] + first.character - offset, starts[last.line] + last.character - offset
+    span, above = edits[0].range, len(rewriting.above)
+    start, end = (lsp.offset_of(text, place) - above for place in (span.start, span.end))
     if start < 0 or end > len(rewriting.region):
         return None
     return rewriting.region[:start] + edits[0].text + rewriting.region[end:]

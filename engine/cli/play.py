@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import FAILED, leave
+from engine.cli.console import FAILED, OptionalModel, OptionalPrecision, leave
 from engine.cli.lsp_client import LspSession
-from engine.cli.options import OptionalModel, OptionalPrecision
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import MidspanError, ModelError
 from engine.library.chosen_model import DEFAULT
 
 if TYPE_CHECKING:
-    from engine.play.editor import Connect
-    from engine.play.lsp_messages import LanguageServer
+    from engine.play.editor import Connect, LanguageServer
     from engine.protocol.editor_messages import FillProgress
 
 
@@ -41,7 +39,7 @@ def play(
 ) -> None:
     """Watch a model fill holes, on a page in the browser: docs/play.md."""
     # The server's packages load only here.
-    from engine.play.server import serve
+    from engine.play.app import serve
     from engine.protocol.editor_messages import FillProgress
 
     sudoku = folder == Path("sudoku") and not folder.is_dir()

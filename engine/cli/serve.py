@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import BAD_INPUT, FAILED, leave
+from engine.cli.console import BAD_INPUT, FAILED, Model, Precision, leave
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.cli.options import Model, Precision
 from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions
 from engine.client.trusted_hosts import trust_for_now

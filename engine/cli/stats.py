@@ -8,8 +8,7 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import FAILED, leave, out
-from engine.cli.options import AsJson
+from engine.cli.console import FAILED, AsJson, leave, out
 from engine.errors import MidspanError
 from engine.protocol.messages import SourceName
 from engine.usage_file import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path

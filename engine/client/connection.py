@@ -1,4 +1,4 @@
-"""The asyncio client of a running engine, for the language server, the command line and the benchmarks."""
+"""The asyncio client of a running engine, and what can go wrong between the two."""
 
 import asyncio
 import itertools
@@ -12,8 +12,7 @@ from typing import TypeVar
 import attrs
 
 from engine.client.address import LOOPBACK, Address, peer_uid, user_id
-from engine.client.failures import EngineFailure, EngineSilent
-from engine.errors import EngineUnavailable, ProtocolError
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError
 from engine.protocol.framing import pack, read_frame
 from engine.protocol.memory_messages import (
     MOST_REQUESTS,
@@ -38,6 +37,19 @@ from engine.protocol.messages import (
     StatusRequest,
     Welcome,
 )
+
+
+class EngineFailure(MidspanError):
+    """The engine answered a request with Failed. `code` is the code of that message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class EngineSilent(EngineUnavailable):
+    """An engine accepted the connection but does not answer: it hangs or is suspended."""
+
 
 _Answer = TypeVar("_Answer", Filled, Status, MemoryUpdated | MemoryStatus)
 _WELCOME_TIMEOUT_S = 10.0  # fills run in another thread and do not delay this answer

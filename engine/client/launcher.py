@@ -1,28 +1,39 @@
-"""Find the running engine of a user and model, or start it as a process of its own that all clients share."""
+"""Find the running engine of a user and model, start it as a process of its own that all clients share, or end it.
+
+An engine is asked to end, and one that does not answer is killed.
+"""
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import attrs
 
-from engine.client.address import Address, RuntimePaths, check_private, make_private, resolve_model, runtime_paths_of
-from engine.client.connection import EngineClient
-from engine.client.exit_status import ALREADY_RUNNING, ERROR_MARK
-from engine.client.failures import EngineSilent
-from engine.client.lock import is_held, last_heartbeat, read_record
-from engine.errors import EngineUnavailable
+from engine.client.address import (
+    Address,
+    RuntimePaths,
+    all_runtime_paths,
+    check_private,
+    make_private,
+    resolve_model,
+    runtime_paths_of,
+)
+from engine.client.connection import EngineClient, EngineSilent
+from engine.client.lock import ALREADY_RUNNING, ERROR_MARK, is_held, last_heartbeat, read_record
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError
 from engine.library.chosen_model import DEFAULT
 
 HEARTBEAT_TIMEOUT_S = 60.0
-"""An engine that starts is given up after this time without a heartbeat (see server/heartbeat.py)."""
+"""An engine that starts is given up after this time without a heartbeat (see lock.py)."""
 MAX_START_S = 30 * 60.0
 """A start is given up after this time even with heartbeats."""
 _POLL_S = 0.05
@@ -58,11 +69,6 @@ class _EngineProcess:
     popen: subprocess.Popen[bytes]
     output: IO[bytes]
     output_start: int
-
-
-def log_path(options: EngineOptions) -> Path:
-    """Return the log file of the engine of these options."""
-    return options.paths.log
 
 
 async def connect_running(options: EngineOptions, client: str) -> EngineClient | None:
@@ -210,3 +216,105 @@ def _error_line(process: _EngineProcess, paths: RuntimePaths) -> str:
 _DETACHED = 0
 if sys.platform == "win32":
     _DETACHED = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+
+
+ANSWER_S = 3.0
+"""An engine that does not answer a status request within this time will not end when it is asked to."""
+_END_S = 10.0
+_LOOKS = 3
+
+
+async def stop_running(options: EngineOptions, client_name: str) -> bool:
+    """End the engine of these options, and wait for its end. Return False when none is running.
+
+    It is asked to end. If it does not answer, the process that holds its lock is killed. `client_name` is our name.
+    Raises MidspanError.
+    """
+    return await _stop_at(options.paths, client_name)
+
+
+async def stop_all(client_name: str) -> list[str]:
+    """End all engines of the user, as `stop_running` does one, and return their models. Raises MidspanError."""
+    stopped = []
+    for paths in all_runtime_paths():
+        record = read_record(paths.lock)
+        try:
+            ended = await _stop_at(paths, client_name)
+        except ProtocolError:  # It is of another version.
+            await kill_holder(paths)
+            ended = True
+        if ended and record is not None:
+            stopped.append(record.model)
+    return stopped
+
+
+async def _stop_at(paths: RuntimePaths, client_name: str) -> bool:
+    if not is_held(paths.lock):
+        return False
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            client = await connect_at(paths, client_name)
+    except (EngineUnavailable, TimeoutError):
+        await kill_holder(paths)
+        return True
+    if client is None:
+        if not is_held(paths.lock):
+            return False
+        await kill_holder(paths)  # It is still loading its model.
+        return True
+    try:
+        await stop(client, paths)
+    finally:
+        await client.close()
+    return True
+
+
+async def stop(client: EngineClient, paths: RuntimePaths) -> None:
+    """End the engine at the other end of a connection, as `stop_running` does."""
+    with suppress(MidspanError, TimeoutError):
+        async with asyncio.timeout(ANSWER_S):
+            await client.status()
+        await client.shutdown()
+        return
+    await kill_holder(paths)
+
+
+async def kill_holder(paths: RuntimePaths) -> None:
+    """Kill the process that holds the lock, and wait until the lock is free.
+
+    Raises EngineUnavailable when somebody else could have written the lock, and when the process is not our engine.
+    """
+    # Nothing is believed that somebody else could have written.
+    check_private(paths)
+    # A client that looks at the lock holds it for a moment.
+    for _ in range(_LOOKS):
+        if not is_held(paths.lock):
+            return
+        await asyncio.sleep(_POLL_S)
+    record = read_record(paths.lock)
+    if record is None or not _is_our_engine(record.pid):
+        raise EngineUnavailable(
+            f"the engine does not answer, and no process of yours is named by its lock {paths.lock}; end it by hand"
+        )
+    try:
+        os.kill(record.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+    except OSError as error:
+        raise EngineUnavailable(f"the engine (process {record.pid}) cannot be killed: {error.strerror}") from None
+    until = time.monotonic() + _END_S
+    while is_held(paths.lock):
+        if time.monotonic() > until:
+            raise EngineUnavailable(f"the engine (process {record.pid}) was killed and still holds {paths.lock}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _is_our_engine(pid: int) -> bool:
+    """Whether a process is one of ours that runs an engine. The lock is held, so its record is not of an older one."""
+    if pid <= 1 or pid == os.getpid():
+        return False
+    place = Path(f"/proc/{pid}")
+    if sys.platform == "win32" or not place.exists():
+        return True  # The system refuses to kill a process of somebody else.
+    try:
+        return place.stat().st_uid == os.geteuid() and b"engine" in (place / "cmdline").read_bytes()
+    except OSError:
+        return False

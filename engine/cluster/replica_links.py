@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.cluster.deployment import Replicas, connect, deploy, leave
 from engine.cluster.replica import body_of
 from engine.errors import EngineUnavailable, MidspanError

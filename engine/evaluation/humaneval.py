@@ -16,8 +16,8 @@ from engine.evaluation.rows import Row
 from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.task import Task
 from engine.fill.interface import FillStrategy, Model
+from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Extent
-from engine.schedule.job import Memories
 
 _LONG_FILL = 128
 
@@ -111,7 +111,7 @@ async def solve(
     problems: Sequence[Problem],
     strategies: Sequence[FillStrategy] = STRATEGIES,
     together: int = 8,
-    memories: Memories | None = None,
+    memories: EngineMemories | None = None,
 ) -> list[Row]:
     """Fill every problem once with every strategy and run the tests; the share of `passed` is pass@1.
 

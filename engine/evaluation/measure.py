@@ -9,7 +9,7 @@ from engine.evaluation.strategies import STRATEGIES
 from engine.evaluation.syntax import Reference
 from engine.evaluation.task import Task, held_out
 from engine.fill.interface import FillStrategy, Model
-from engine.schedule.job import Memories
+from engine.memory.workspace import EngineMemories
 from engine.schedule.scheduler import Scheduler
 
 
@@ -31,7 +31,7 @@ async def measure(
     tasks: Sequence[Task],
     strategies: Sequence[FillStrategy] = STRATEGIES,
     together: int = 1,
-    memories: Memories | None = None,
+    memories: EngineMemories | None = None,
 ) -> list[Row]:
     """Fill every task with every strategy and return the rows, task by task.
 

@@ -4,10 +4,9 @@ import asyncio
 import json
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 
 import attrs
 from starlette.applications import Starlette
@@ -15,20 +14,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import __version__
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
 from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
 from engine.http.connection import BODY_S, WhileThere, read_body
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
+from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.problem import ClientGone, Problem, problem_of
 from engine.http.team import Team, scope_of
-from engine.http.zeta import written
 from engine.protocol.messages import Fill, Filled, Progress
 from engine.remote.connection import MIND_HEADER
 from engine.remote.team import FILL_PATH, MEMORY_PATH
@@ -87,10 +86,16 @@ class App:
         self._shares = Shares(rules.limits)
         self._team = Team(links)
         self.metrics = Metrics()
-        routes = [Route(path, _Completion(self, dialect), methods=["POST"]) for path, dialect in _DIALECTS.items()]
-        routes += [Route(path, _Frames(self, path), methods=["POST"]) for path in (FILL_PATH, MEMORY_PATH)]
+        routes = [
+            Route(path, _Endpoint(partial(self._complete, dialect)), methods=["POST"])
+            for path, dialect in _DIALECTS.items()
+        ]
         routes += [
-            Route("/health", self._health, methods=["GET"]),
+            Route(path, _Endpoint(partial(self._answer_frames, path)), methods=["POST"])
+            for path in (FILL_PATH, MEMORY_PATH)
+        ]
+        routes += [
+            Route("/health", self._json(lambda: {"status": "ok"}), methods=["GET"]),
             Route("/props", self._json(lambda: llamacpp.props(links.model, __version__)), methods=["GET"]),
             Route("/v1/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
             Route("/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
@@ -107,7 +112,7 @@ class App:
             Route("/", self._root, methods=["GET"]),
         ]
         self._routes = frozenset(route.path for route in routes)
-        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _not_found, Problem: _said})
+        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _said, Problem: _said})
         self._starlette.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,7 +152,7 @@ class App:
         except Problem as problem:
             await _refuse(problem, refusal_of(scope["path"]), scope, receive, send)
 
-    async def answer_frames(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_frames(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of a language server, in the frames of its own protocol."""
         visit: _Visit = scope["state"]["visit"]
         try:
@@ -166,12 +171,12 @@ class App:
         headers = {MIND_HEADER: mind}
         await Response(answer, headers=headers, media_type="application/msgpack")(scope, receive, send)
 
-    async def complete(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _complete(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a text in its dialect."""
         visit: _Visit = scope["state"]["visit"]
         try:
             body = await read_body(scope, receive)
-            exchange = dialect.open(json_object(body), self._served())
+            exchange = dialect.open(json_object(body), Served(self._links.model, self._rules.workspaces))
             asked, media_type = exchange.asked, "application/json"
             if asked.stream and asked.rewriting is None:
                 await self._stream(exchange, dialect.refusal, receive, send, visit)
@@ -253,17 +258,11 @@ class App:
                     await filling
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _served(self) -> Served:
-        return Served(self._links.model, self._rules.workspaces)
-
     def _json(self, values: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             return Response(to_json(values()), media_type="application/json")
 
         return answer
-
-    async def _health(self, request: Request) -> Response:
-        return Response(to_json({"status": "ok"}), media_type="application/json")
 
     async def _root(self, request: Request) -> Response:
         return Response("Midspan is running", media_type="text/plain")
@@ -281,24 +280,14 @@ class App:
         return Response(self.metrics.text(engine), headers={"content-type": CONTENT_TYPE})
 
 
-class _Completion:
-    """The ASGI endpoint of a dialect. Starlette gives a class's instance the bare ASGI call."""
+@attrs.frozen
+class _Endpoint:
+    """An ASGI endpoint. Starlette gives a class's instance the bare ASGI call, and a function a Request."""
 
-    def __init__(self, app: App, dialect: Dialect) -> None:
-        self._app, self._dialect = app, dialect
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app.complete(self._dialect, scope, receive, send)
-
-
-class _Frames:
-    """The ASGI endpoint of a path for language servers."""
-
-    def __init__(self, app: App, path: str) -> None:
-        self._app, self._path = app, path
+    answer: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app.answer_frames(self._path, scope, receive, send)
+        await self.answer(scope, receive, send)
 
 
 def refusal_of(path: str) -> Refusal:
@@ -320,34 +309,23 @@ async def _refuse(problem: Problem, refusal: Refusal, scope: Scope, receive: Rec
     await Response(body, problem.status, headers, "application/json")(scope, receive, send)
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    path = request.scope["path"]
-    what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
-    problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
-    headers = dict(error.headers or {})
-    return Response(to_json(refusal_of(path)(problem)), error.status_code, headers, "application/json")
-
-
 async def _said(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
-    body = to_json(refusal_of(request.scope["path"])(error))
-    return Response(body, error.status, media_type="application/json")
+    if isinstance(error, HTTPException):
+        what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
+        problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
+    else:
+        assert isinstance(error, Problem)
+        problem = error
+    body, headers = to_json(refusal_of(request.scope["path"])(problem)), getattr(error, "headers", None)
+    return Response(body, problem.status, headers, "application/json")
 
 
 def _problem_of(error: Exception) -> Problem:
     """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
     if isinstance(error, MidspanError):
         return problem_of(error)
-    _log.error("a request failed: %s", _place_of(error))
+    _log.error("a request failed: %s", describe(error))
     return Problem(500, "the server failed on this request; see its log")
-
-
-def _place_of(error: Exception) -> str:
-    """Return the type of an error and where it was raised, without its message, which may hold code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
 
 
 def _log_visit(visit: _Visit, method: str, seconds: float) -> None:

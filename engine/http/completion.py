@@ -191,10 +191,10 @@ def names_of(model: ModelInfo) -> list[str]:
     return list(dict.fromkeys((NAME, model.name)))
 
 
-def one_prompt(prompt: list[str], name: str = "prompt") -> str:
+def one_prompt(prompt: list[str]) -> str:
     """Return the only prompt of a request. Raises Problem for several."""
     if len(prompt) > 1:
-        raise Problem(400, f"{name} has {len(prompt)} texts; send one text in each request")
+        raise Problem(400, f"prompt has {len(prompt)} texts; send one text in each request")
     return prompt[0] if prompt else ""
 
 

@@ -17,18 +17,14 @@ from engine.http.completion import (
     Strings,
     Written,
     bounded,
-    extent_of,
     one_prompt,
     read_request,
-    seed_of,
     stops_of,
-    temperature_of,
-    top_p_of,
-    within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Served, event
+from engine.http.markers import Parts
 from engine.http.problem import Problem
-from engine.protocol.messages import Fill, ModelInfo, Snippet
+from engine.protocol.messages import ModelInfo, Snippet
 
 _READ_MS = 10_000.0
 """For a request that only warms: its client does not wait, so the time that it names is for nothing."""
@@ -109,23 +105,15 @@ class _Infill:
         tokens = bounded("n_predict", request.n_predict, -1, -1, MOST_TOKENS)
         self._only_reads = tokens == 0
         prefix = request.input_prefix + one_prompt(request.prompt)
-        place = served.workspaces.place_of("", prefix, request.input_suffix)
         # The newest text comes last in input_extra, next to the code; for the engine the most important is first.
         extra = [Snippet(each.filename or "", each.text) for each in reversed(request.input_extra) if each.text]
         stops = stops_of(request.stop)
-        fill = Fill(
-            id=0,
-            prefix=prefix,
-            suffix=request.input_suffix,
-            snippets=within_limits(extra),
-            extent=extent_of(stops),
+        parts = Parts(prefix, request.input_suffix, "", tuple(extra))
+        fill = attrs.evolve(
+            served.fill(parts, stops, temperature=request.temperature, top_p=request.top_p, seed=request.seed),
             max_tokens=int(tokens) if tokens > 0 else UNBOUNDED_TOKENS,
             budget_ms=_READ_MS if self._only_reads else self._budget_ms(),
             candidates=int(bounded("n_cmpl", request.n_cmpl, 1, 1, MOST_CHOICES)),
-            temperature=temperature_of(request.temperature),
-            top_p=top_p_of(request.top_p),
-            seed=seed_of(request.seed),
-            workspace=place.workspace,
             ahead=self._only_reads,
             only_read=self._only_reads,
         )

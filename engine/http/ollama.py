@@ -6,26 +6,20 @@ from typing import Any
 import attrs
 
 from engine.http.completion import (
-    DEFAULT_BUDGET_MS,
     MOST_TOKENS,
     UNBOUNDED_TOKENS,
     Answer,
     Asked,
     Strings,
     bounded,
-    extent_of,
     names_of,
     read_request,
-    seed_of,
     stops_of,
-    temperature_of,
-    top_p_of,
-    within_limits,
 )
 from engine.http.exchange import Dialect, Served, to_json
 from engine.http.markers import Parts, parts_of
 from engine.http.problem import Problem
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import ModelInfo
 
 _NS = 1_000_000
 
@@ -58,23 +52,12 @@ class _Generation:
         served.check_name(request.model)
         options, prompt = request.options or _Options(), request.prompt or ""
         parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-        place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
         tokens = int(bounded("num_predict", options.num_predict, -1, -2, MOST_TOKENS))
         stops = stops_of(options.stop)
         only_reads = not prompt and not request.suffix  # as for loading the model
-        fill = Fill(
-            id=0,
-            prefix=parts.prefix,
-            suffix=parts.suffix,
-            path=place.path,
-            snippets=within_limits(parts.snippets),
-            extent=extent_of(stops),
+        fill = attrs.evolve(
+            served.fill(parts, stops, temperature=options.temperature, top_p=options.top_p, seed=options.seed),
             max_tokens=tokens if tokens > 0 else UNBOUNDED_TOKENS,
-            budget_ms=DEFAULT_BUDGET_MS,
-            temperature=temperature_of(options.temperature),
-            top_p=top_p_of(options.top_p),
-            seed=seed_of(options.seed),
-            workspace=place.workspace,
             only_read=only_reads,
             ahead=only_reads,
         )

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from engine.http.completion import (
-    DEFAULT_BUDGET_MS,
     DEFAULT_TOKENS,
     MOST_CHOICES,
     MOST_TOKENS,
@@ -18,22 +17,16 @@ from engine.http.completion import (
     Strings,
     Written,
     bounded,
-    extent_of,
     names_of,
     one_prompt,
     read_request,
-    seed_of,
     stops_of,
-    temperature_of,
-    top_p_of,
-    within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
-from engine.http.markers import Parts, parts_of
+from engine.http.markers import Parts, ZetaPrompt, parts_of, read_zeta
 from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
-from engine.http.zeta import ZetaPrompt, read_zeta
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import ModelInfo
 
 _DONE = b"data: [DONE]\n\n"
 _CODESTRAL = "codestral"
@@ -72,23 +65,12 @@ class _LogProbabilities:
 
 
 def _asked(request: _Request, served: Served, parts: Parts, rewriting: Rewriting | None = None) -> Asked:
-    place = served.workspaces.place_of(parts.path, parts.prefix, parts.suffix)
     stops = stops_of(request.stop)
     seed = request.seed if request.seed is not None else request.random_seed
-    fill = Fill(
-        id=0,
-        prefix=parts.prefix,
-        suffix=parts.suffix,
-        path=place.path,
-        snippets=within_limits(parts.snippets),
-        extent=extent_of(stops),
+    fill = attrs.evolve(
+        served.fill(parts, stops, temperature=request.temperature, top_p=request.top_p, seed=seed),
         max_tokens=int(bounded("max_tokens", request.max_tokens, DEFAULT_TOKENS, 1, MOST_TOKENS)),
-        budget_ms=DEFAULT_BUDGET_MS,
         candidates=int(bounded("n", request.n, 1, 1, MOST_CHOICES)),
-        temperature=temperature_of(request.temperature),
-        top_p=top_p_of(request.top_p),
-        seed=seed_of(seed),
-        workspace=place.workspace,
     )
     if request.stream and fill.candidates > 1:
         raise Problem(400, "n is more than 1 and stream is true; ask for several texts without a stream")

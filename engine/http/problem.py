@@ -1,6 +1,6 @@
 """What is wrong with a request, before a dialect gives it its own form."""
 
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
 
 _TYPES = {

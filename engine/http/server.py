@@ -20,7 +20,7 @@ from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import Links
 from engine.http.exchange import Workspaces
 from engine.protocol.messages import ModelInfo
-from engine.server.listener import listen_tcp
+from engine.server.server import listen_tcp
 
 HEAD_S = 30.0
 """Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""

@@ -8,18 +8,15 @@ from typing import Any
 import attrs
 
 from engine.http.completion import (
-    DEFAULT_BUDGET_MS,
     DEFAULT_TOKENS,
     Answer,
     Asked,
     read_request,
-    seed_of,
-    temperature_of,
-    within_limits,
 )
 from engine.http.exchange import EVENTS, Dialect, Served, event
+from engine.http.markers import Parts
 from engine.http.problem import Problem
-from engine.protocol.messages import Fill, ModelInfo, Snippet
+from engine.protocol.messages import ModelInfo, Snippet
 
 
 @attrs.frozen
@@ -38,13 +35,13 @@ class _Segments:
     relevant_snippets_from_recently_opened_files: list[_Declaration] | None = None
 
     @property
-    def snippets(self) -> list[Snippet]:
+    def snippets(self) -> tuple[Snippet, ...]:
         related = (
             self.declarations,
             self.relevant_snippets_from_changed_files,
             self.relevant_snippets_from_recently_opened_files,
         )
-        return [Snippet(each.filepath, each.body) for part in related for each in part or () if each.body]
+        return tuple(Snippet(each.filepath, each.body) for part in related for each in part or () if each.body)
 
 
 @attrs.frozen
@@ -65,22 +62,9 @@ class _Completion:
     def __init__(self, fields: dict[str, Any], served: Served) -> None:
         request = read_request(fields, _Request)
         segments = request.segments
-        place = served.workspaces.place_of(segments.filepath or "", segments.prefix, segments.suffix or "")
-        fill = Fill(
-            id=0,
-            prefix=segments.prefix,
-            suffix=segments.suffix or "",
-            path=place.path,
-            language=request.language or "",
-            snippets=within_limits(segments.snippets),
-            extent="lines",
-            max_tokens=DEFAULT_TOKENS,
-            budget_ms=DEFAULT_BUDGET_MS,
-            temperature=temperature_of(request.temperature),
-            seed=seed_of(request.seed),
-            workspace=place.workspace,
-        )
-        self.asked = Asked(fill)
+        parts = Parts(segments.prefix, segments.suffix or "", segments.filepath or "", segments.snippets)
+        fill = served.fill(parts, temperature=request.temperature, seed=request.seed)
+        self.asked = Asked(attrs.evolve(fill, language=request.language or "", max_tokens=DEFAULT_TOKENS))
 
     def whole(self, answer: Answer) -> object:
         choices = [{"index": number, "text": text.text} for number, text in enumerate(answer.texts)]

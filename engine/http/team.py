@@ -48,7 +48,9 @@ class Team:
         if len(requests) > MOST_REQUESTS or any(request.workspace != workspace for request in requests):
             raise Problem(400, f"the body has too many requests, or of two workspaces; at most {MOST_REQUESTS} of one")
         answers = await self._links.remember(owner, requests)
-        return self._links.mind_of(owner, workspace), b"".join(map(pack, map(_unscoped, answers)))
+        # Without our name of the workspace.
+        bare = (attrs.evolve(each, workspace="") if isinstance(each, MemoryStatus) else each for each in answers)
+        return self._links.mind_of(owner, workspace), b"".join(map(pack, bare))
 
 
 def _messages(body: bytes) -> list[Message]:
@@ -76,8 +78,3 @@ def _own(owner: str, workspace: str) -> str:
     It is no path, so it is none of the folders that the server's user named.
     """
     return f"{scope_of(owner)}:{workspace}" if workspace else ""
-
-
-def _unscoped(answer: Message) -> Message:
-    """Return an answer without our name of the workspace."""
-    return attrs.evolve(answer, workspace="") if isinstance(answer, MemoryStatus) else answer

@@ -1,8 +1,12 @@
-"""The page and what it asks for. The page's own files need no token; everything else does."""
+"""The page and what it asks for, served on loopback with a token that only the page's address has.
+
+The page's own files need no token; everything else does.
+"""
 
 import asyncio
 import logging
-import traceback
+import secrets
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,17 +21,18 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from engine import __version__
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens
 from engine.http.completion import json_object
 from engine.http.connection import read_body
 from engine.http.exchange import to_json
 from engine.http.problem import ClientGone, Problem, problem_of
-from engine.play.editor import PageEditor, Place, Traced
-from engine.play.engine_link import EngineLink
+from engine.http.server import ServeOptions, listen, serve_app
+from engine.play.editor import Connect, PageEditor, Place, Traced
+from engine.play.engine_link import EngineLink, Start
 from engine.play.folder import Folder
-from engine.play.lsp_messages import Command
 from engine.play.sudoku import SudokuBoards
+from engine.protocol.lsp_messages import Command
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"
@@ -110,7 +115,7 @@ class PlayApp:
                 problem = problem_of(error)
                 return Response(to_json({"problem": str(problem)}), problem.status, _HEADERS, "application/json")
             except Exception as error:  # our own mistake must not show code, neither on the page nor in a log
-                _log.error("a question of the page failed: %s", _place_of(error))
+                _log.error("a question of the page failed: %s", describe(error))
                 failed = {"problem": "midspan play failed on this; its terminal says where"}
                 return Response(to_json(failed), 500, _HEADERS, "application/json")
             return Response(to_json(value), 200, _HEADERS, "application/json")
@@ -225,8 +230,33 @@ async def _not_here(request: Request, error: Exception) -> Response:
     return Response(to_json({"problem": "nothing is here; the page is at /play"}), error.status_code, _HEADERS)
 
 
-def _place_of(error: Exception) -> str:
-    """Return the type of an error and where it was raised, without its message, which may hold code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
+LOOPBACK = "127.0.0.1"
+
+
+async def serve(
+    folder: Path | None,
+    port: int,
+    connect: Callable[[Path], Connect],
+    start_engine: Start,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends the process. `ready` is called with the page's address, the token in its fragment.
+
+    The language server is started at once, beside the page. Its workspace is `folder`, which is a real path, else an
+    empty one. Raises ModelError in one line for a port that is taken.
+    """
+    options = ServeOptions(host=LOOPBACK, port=port)
+    listening = listen(options)
+    token = secrets.token_urlsafe(24)
+    with tempfile.TemporaryDirectory(prefix="midspan-play-") as empty, listening:
+        workspace = Path(empty) if folder is None else folder
+        editor = PageEditor(workspace, connect(workspace))
+        named = None if folder is None else Folder(workspace)
+        link, boards = EngineLink(start_engine), SudokuBoards()
+        app = PlayApp(editor, link, boards, named, Tokens({"page": token}), Hosts(LOOPBACK))
+        editor.begin()
+        try:
+            await serve_app(app, options, listening, lambda url: ready(f"{url}/play#{token}"))
+        finally:
+            await boards.close()
+            await link.close()

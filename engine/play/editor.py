@@ -4,12 +4,12 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import attrs
 
 from engine.errors import ProtocolError
 from engine.http.problem import Problem
-from engine.play.lsp_messages import Answer, Command, InlineList, LanguageServer
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
@@ -22,8 +22,26 @@ from engine.protocol.editor_messages import (
     Position,
     StatusReport,
 )
-from engine.protocol.lsp_messages import position_of
+from engine.protocol.lsp_messages import Command, InlineList, offset_of, position_of
 from engine.protocol.messages import RuleName
+
+Answer = TypeVar("Answer")
+
+
+class LanguageServer(Protocol):
+    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/lsp_client.py is one."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone."""
+        ...
+
+    async def request(self, method: str, params: object, answer_class: type[Answer]) -> Answer:
+        """Send a request, return its result. Raises MidspanError with one line."""
+        ...
+
+    async def notify(self, method: str, params: object) -> None:
+        """Send a notification. Raises MidspanError with one line."""
 
 
 @attrs.frozen
@@ -55,10 +73,7 @@ class TextUnits:
 
     def offset(self, position: Position) -> int:
         """Return the offset in code points of a line and column."""
-        start = 0
-        for _ in range(position.line):
-            start = self.text.find("\n", start) + 1
-        return start + position.character
+        return offset_of(self.text, position)
 
 
 PATIENCE_MS = 60_000.0

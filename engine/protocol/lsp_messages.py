@@ -3,12 +3,12 @@
 Midspan's own messages are in engine/protocol/editor_messages.py, for this client and the server.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
 from engine.protocol.editor_messages import Document, Position, Range
-from engine.protocol.messages import RuleName
+from engine.protocol.messages import RuleName, changed_part
 
 
 @attrs.frozen
@@ -103,9 +103,18 @@ class InlineCompletion:
 
 
 @attrs.frozen
+class Command:
+    """A command that the language server runs: the params of workspace/executeCommand."""
+
+    command: str
+    arguments: list[Any] = attrs.field(factory=list)
+
+
+@attrs.frozen
 class InlineItem:
     insert_text: str
-    range: Range | None = None
+    range: Range
+    command: Command | None = None
 
 
 @attrs.frozen
@@ -123,34 +132,20 @@ class FillOptions:
     explain: bool = False
 
 
-@attrs.frozen
-class Command:
-    """The params of workspace/executeCommand for a command without arguments."""
-
-    command: str
-
-
 def position_of(text: str, offset: int) -> Position:
     """Return the position of an offset, with columns in code points."""
     return Position(text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1))
 
 
+def offset_of(text: str, position: Position) -> int:
+    """Return the offset of a position of this text, with columns in code points."""
+    start = 0
+    for _ in range(position.line):
+        start = text.find("\n", start) + 1
+    return start + position.character
+
+
 def change_of(old: str, new: str) -> ContentChange:
     """Return the change that turns one text into another: all between their common start and end."""
-    most = min(len(old), len(new))
-    start = _common(old, new, most)
-    end = _common(old[::-1], new[::-1], most - start)
-    span = Range(position_of(old, start), position_of(old, len(old) - end))
-    return ContentChange(new[start : len(new) - end], span)
-
-
-def _common(one: str, other: str, most: int) -> int:
-    """Return the length of the common start of two texts, at most `most`: by halves, so that long texts are quick."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    start, end, new_end = changed_part(old, new)
+    return ContentChange(new[start:new_end], Range(position_of(old, start), position_of(old, end)))

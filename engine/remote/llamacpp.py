@@ -15,13 +15,14 @@ from engine.remote.endpoint import Endpoint
 from engine.remote.request import (
     SNIPPET_CHARACTERS,
     ServerAnswer,
+    ServerText,
+    SpelledToken,
     clip_prefix,
     clip_suffix,
     read_json,
     run_together,
     write_json,
 )
-from engine.remote.server_text import ServerText, ServerToken
 
 _ANSWER_SHARE = 0.9
 """The share of the remaining time in which the server may write; the rest is for the network and the prompt."""
@@ -53,17 +54,6 @@ class InfillRequest:
 
 
 @attrs.frozen
-class _TokenProbability:
-    token: str
-    logprob: float | None = None
-    bytes: list[int] | None = None
-
-    def to_server_token(self) -> ServerToken:
-        raw = self.token.encode(errors="replace") if self.bytes is None else bytes(byte & 255 for byte in self.bytes)
-        return ServerToken(raw, self.logprob)
-
-
-@attrs.frozen
 class _Timings:
     cache_n: int = 0
     prompt_n: int = 0
@@ -73,7 +63,7 @@ class _Timings:
 class _InfillAnswer:
     content: str
     stop_type: str = ""
-    completion_probabilities: list[_TokenProbability] | None = None
+    completion_probabilities: list[SpelledToken] | None = None
     timings: _Timings | None = None
 
     def to_server_text(self) -> ServerText:

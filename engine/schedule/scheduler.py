@@ -21,13 +21,13 @@ from functools import cache
 from engine.fill.interface import Model
 from engine.fill.stream import StreamModel
 from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
+from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
-from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import MAX_BATCH, Entry, FillQueue, ScheduledTicket, show_progress, unfilled, urgent
-from engine.schedule.job import Job, Memories
+from engine.schedule.job import ContextCache, Job
 from engine.schedule.pass_timer import WARM_UP_S, PassTimer, time_passes, warm_up_rounds
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Scheduler:
         cache_bytes: int | None = None,
         on_stage: Callable[[str], None] | None = None,
         files: FileQueue | None = None,
-        memories: Memories | None = None,
+        memories: EngineMemories | None = None,
     ) -> None:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS

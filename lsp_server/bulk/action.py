@@ -3,50 +3,48 @@
 A new action is a class with these members in a file of its own, and one line in requests/edit_features.py.
 """
 
+import asyncio
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import attrs
-from lsprotocol import types
 
-from engine.protocol.messages import ModelInfo
 from lsp_server.bulk.draft import Draft
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot
-from lsp_server.engine_link.link import EngineLink
-from lsp_server.settings import Configuration, Settings
-from lsp_server.suggest.pipeline import Plan
+from lsp_server.documents.store import Snapshot
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.wire import ActionName, ScopeName
-from lsp_server.workspace.memory import WorkspaceMemory
-
-
-class Project(Protocol):
-    """What actions may use of the session: its settings, open documents, folders (memory.folders) and engine."""
-
-    configuration: Configuration
-    documents: Documents
-    link: EngineLink
-    memory: WorkspaceMemory
-    encoding: types.PositionEncodingKind | str
-
-    def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
-        """Return the plan for the hole at an offset."""
-        ...
-
-    def why_excluded(self, document: OpenDocument) -> str | None:
-        """Return why Midspan must leave a document alone, or None."""
-        ...
 
 
 class Cancelled(Exception):
     """The user cancelled the work. Work.report raises it in the work's threads; its task is cancelled."""
 
 
-class Work(Protocol):
-    """The work on one request, for any thread."""
+class Work:
+    """The work on a request, with its progress bar. `report` may be called in any thread."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
+        self._loop = asyncio.get_running_loop()
+        self._cancelled = threading.Event()
+        self.task: asyncio.Task[Draft] | None = None
+        bar.on_cancel = self.cancel
+
+    def cancel(self) -> None:
+        """Cancel the task of the work, and have the next `report` of its threads raise Cancelled."""
+        # A second time would cut off what the task ends.
+        if self.task is not None and not self._cancelled.is_set():
+            self.task.cancel()
+        self._cancelled.set()
 
     def report(self, message: str, percentage: int | None = None) -> None:
-        """Show how far the work is. Raises Cancelled once the user has cancelled it."""
-        ...
+        """Show how far the work is. Raises Cancelled once it is cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+        # The loop is closed when the editor left meanwhile.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._bar.report, message, percentage)
 
 
 @attrs.frozen

@@ -9,19 +9,19 @@ from pathlib import PurePath
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import Cancelled, MenuItem, Project, Selection, Work
+from lsp_server.bulk.action import Cancelled, MenuItem, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.bulk.refill import filler_of
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Block, Omission, blocks_of, counted
-from lsp_server.refactor.search import Target, is_generated
+from lsp_server.refactor.search import Target
+from lsp_server.session import Session
 from lsp_server.slots.fill import Filler, fill_slots, gathered, why_unable
-from lsp_server.slots.find import closed_snapshot, find_bare_slots, find_slots, in_style, knows, touching
-from lsp_server.slots.slot import Slot, SlotEdit, SlotKind
+from lsp_server.slots.find import find_bare_slots, find_slots, in_style, read_slots, touching
+from lsp_server.slots.slot import Slot, SlotEdit, SlotKind, has_query
 from lsp_server.wire import ScopeName
-from lsp_server.workspace.reading import read_text
 
 _NOUNS: dict[SlotKind, str] = {"stubs": "stub", "annotations": "annotation", "docstrings": "docstring"}
 _ASIDE = "it is only likely, and shares lines with what is sure; run the action again for it"
@@ -39,22 +39,15 @@ class _Work:
 
 
 @attrs.define
-class _Found:
-    """The slots of the version of a document that was looked at last."""
-
-    snapshot: Snapshot
-    slots: Sequence[Slot]
-
-
-@attrs.define
 class FillSlots:
     """Fills the slots of one kind in the selection or the file; stubs also in the workspace."""
 
-    _project: Project
+    _session: Session
     name: SlotKind
     by_model: bool = True
     only_invoked: bool = False
-    _last: _Found | None = None
+    _last: tuple[Snapshot, Sequence[Slot]] | None = None
+    """The version of a document that was looked at last, and its slots."""
 
     @property
     def kind(self) -> str:
@@ -69,7 +62,7 @@ class FillSlots:
         """Offer it where the selection touches a slot."""
         snapshot = selection.snapshot
         language = snapshot.language.id
-        if not self._project.configuration.is_on(language) or not knows(language, self.name):
+        if not self._session.configuration.is_on(language) or not has_query(language, self.name):
             return []
         if self._unable() is not None:
             return []
@@ -82,13 +75,13 @@ class FillSlots:
         offers = [MenuItem("selection", f"{self._verb} {counted(len(touched), noun)}")]
         if len(slots) > len(touched) and any(slot.in_style for slot in slots):
             offers.append(MenuItem("file", f"{self._verb} all {noun}s in this file (up to {len(slots)})"))
-        if self.name == "stubs" and self._project.memory.folders.workspaces:
+        if self.name == "stubs" and self._session.memory.folders.workspaces:
             offers.append(MenuItem("workspace", f"{self._verb} all {noun}s in the workspace"))
         return offers
 
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the filled slots. Raises NotApplied, and MidspanError if the engine fails."""
-        settings = self._project.configuration.settings
+        settings = self._session.configuration.settings
         todo = await self._todo(selection, scope, work)
         total = sum(len(one.slots) for one in todo)
         numbers = itertools.count(1)
@@ -109,7 +102,7 @@ class FillSlots:
         return Draft(title, "", tuple(files), (f"only {counted(total, 'place')} were looked at",) if is_cut else ())
 
     async def _todo(self, selection: Selection, scope: ScopeName, work: Work) -> list[_Work]:
-        snapshot, most = selection.snapshot, self._project.configuration.settings.refactor_max_places
+        snapshot, most = selection.snapshot, self._session.configuration.settings.refactor_max_places
         own = _Work(snapshot, [], snapshot.uri, PurePath(snapshot.path).name, snapshot.full)
         slots = await asyncio.to_thread(find_slots, snapshot, self.name)
         if scope == "selection":
@@ -128,10 +121,7 @@ class FillSlots:
 
     def _elsewhere(self, snapshot: Snapshot, work: Work) -> list[_Work]:
         """Return the slots of all other files of the workspace. Reads the disk."""
-        project = self._project
-        files = ProjectFiles(
-            project.memory.folders, OpenFiles.of(project.documents.all()), project.configuration.settings
-        )
+        files = ProjectFiles.of(self._session)
         found: list[_Work] = []
         targets = files.targets(snapshot)[: files.settings.refactor_max_files]
         for number, target in enumerate(targets):
@@ -143,37 +133,34 @@ class FillSlots:
         return found
 
     def _of(self, target: Target, files: ProjectFiles) -> _Work | None:
-        if not knows(language_for("", target.path).id, self.name):
+        if not has_query(language_for("", target.path).id, self.name):
             return None
-        text = target.text if target.text is not None else read_text(target.folder, target.path)
-        if text is None or is_generated(text):
+        read = read_slots(target, self.name)
+        if read is None or not read[1]:
             return None
-        full = target.full
-        snapshot = closed_snapshot(full, text)
-        slots = in_style(snapshot, find_slots(snapshot, self.name), self.name)
-        return _Work(snapshot, slots, files.uri(target), files.shown_path(target), full) if slots else None
+        return _Work(*read, files.uri(target), files.shown_path(target), target.full)
 
     async def _slots(self, snapshot: Snapshot) -> Sequence[Slot]:
         last = self._last
-        if last is None or last.snapshot is not snapshot:
-            last = self._last = _Found(snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name))
-        return last.slots
+        if last is None or last[0] is not snapshot:
+            last = self._last = snapshot, await asyncio.to_thread(find_bare_slots, snapshot, self.name)
+        return last[1]
 
     async def _filler(self, todo: Sequence[_Work]) -> tuple[Filler | None, str]:
         """Return what asks the model, or None and why no model is asked. Raises MidspanError without an engine."""
         if all(slot.known for one in todo for slot in one.slots):
             return None, ""
         try:
-            client = await self._project.link.client()
+            client = await self._session.link.client()
         except MidspanError as error:
             if self.name == "annotations":  # the file itself may say some of them
                 return None, str(error)
             raise
         unable = why_unable(self.name, client.welcome.model)
-        return (filler_of(self._project, client), "") if unable is None else (None, unable)
+        return (filler_of(self._session, client), "") if unable is None else (None, unable)
 
     def _unable(self) -> str | None:
-        client = self._project.link.connected
+        client = self._session.link.connected
         if client is None:
             return "the engine is not running" if self.name == "docstrings" else None
         return why_unable(self.name, client.welcome.model)

@@ -6,13 +6,14 @@ from pathlib import PurePath
 
 import attrs
 
-from lsp_server.bulk.action import MenuItem, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.paste import adapted, is_paste
 from lsp_server.refactor.worker import Worker, WorkerFailed
+from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.1
@@ -22,7 +23,7 @@ _PATIENCE_S = 0.1
 class Paste:
     """Adapts the lines that the newest edit of a document pasted."""
 
-    _project: Project
+    _session: Session
     _worker: Worker
     name: ActionName = "paste"
     kind: str = "refactor.rewrite.midspan.paste"
@@ -34,7 +35,7 @@ class Paste:
         """Offer it on the pasted lines, if there is anything to change."""
         snapshot = selection.snapshot
         pasted = _pasted(snapshot)
-        if pasted is None or self._project.why_excluded(snapshot) is not None:
+        if pasted is None or self._session.why_excluded(snapshot) is not None:
             return []
         lines = snapshot.source.lines
         if not selection.touches(range(lines.at(pasted.start), lines.at(pasted.end) + 1)):
@@ -56,7 +57,7 @@ class Paste:
             raise NotApplied(f"{error}") from None
         if not edit.edits:
             raise NotApplied("nothing in the pasted code can be adapted without a doubt; it stays as it is")
-        path = self._project.memory.folders.place_of(snapshot.path)
+        path = self._session.memory.folders.place_of(snapshot.path)
         shown = path.path if path is not None else PurePath(snapshot.path).name
         file = DraftFile.of(snapshot, shown, edit, "as the code around it")
         return Draft("Adapt the pasted code", "", (file,))

@@ -8,25 +8,16 @@ import attrs
 
 from lsp_server.documents.store import OpenDocument, Snapshot
 from lsp_server.refactor.search import Target
+from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.memory import Folders
 from lsp_server.workspace.reading import is_learnable
 
 
-@attrs.frozen
-class OpenFiles:
-    """The documents of files that are open, by real path. Resolving paths reads the disk: make it in a thread."""
-
-    _documents: dict[str, OpenDocument]
-
-    @classmethod
-    def of(cls, documents: Iterable[OpenDocument]) -> "OpenFiles":
-        return cls({os.path.realpath(one.full): one for one in documents if one.full})
-
-    def at(self, full: str) -> OpenDocument | None:
-        """Return the open document of the file with this real path."""
-        return self._documents.get(full)
+def open_files(documents: Iterable[OpenDocument]) -> dict[str, OpenDocument]:
+    """Return the documents of files that are open, by real path. Reads the disk to resolve paths."""
+    return {os.path.realpath(one.full): one for one in documents if one.full}
 
 
 @attrs.frozen
@@ -34,8 +25,13 @@ class ProjectFiles:
     """The workspace folders, the open documents, and the settings that leave files out."""
 
     folders: Folders
-    open: OpenFiles
+    open: dict[str, OpenDocument]
     settings: Settings
+
+    @classmethod
+    def of(cls, session: Session) -> "ProjectFiles":
+        """Return the files of a session. Reads the disk."""
+        return cls(session.memory.folders, open_files(session.documents.all()), session.configuration.settings)
 
     def targets(self, snapshot: Snapshot) -> list[Target]:
         """Return the files to search for an action in a document, the document and its neighbours first.
@@ -53,14 +49,14 @@ class ProjectFiles:
         for folder in folders:
             for path in learnable_files(folder, rules, near.get(folder, "")):
                 full = str(Path(folder, path))
-                document = self.open.at(full)
+                document = self.open.get(full)
                 if document is None or is_learnable(document.text):
                     targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
         return list(targets.values())
 
     def uri(self, target: Target) -> str:
         """Return the URI of a file, as the editor writes it if it is open."""
-        document = self.open.at(target.full)
+        document = self.open.get(target.full)
         return document.uri if document is not None else Path(target.full).as_uri()
 
     def shown_path(self, target: Target) -> str:

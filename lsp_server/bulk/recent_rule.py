@@ -9,13 +9,12 @@ from typing import Any, TypeVar, TypeVarTuple
 import attrs
 
 from engine.errors import MidspanError
-from lsp_server.bulk.action import Project
 from lsp_server.documents.store import Snapshot
-from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.recent import former_places, found_in, may_be_example, recent_places
+from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.search import Found
 from lsp_server.refactor.worker import Worker
+from lsp_server.session import Session
 
 _logger = logging.getLogger(__name__)
 _Arguments = TypeVarTuple("_Arguments")
@@ -27,17 +26,25 @@ _PAUSE_S = 0.1
 
 @attrs.frozen
 class KnownRule:
-    """A rule of recent edits, its `name` as code, and the places that it has in a version of a document.
+    """The rules of recent edits, and the places that they have in a version of a document.
 
     `lines` are those of the newest edit, empty if it is in another document. `reason` says where it is.
     """
 
     version: int
-    rules: RuleSet
-    name: str
-    found: Found
+    places: RecentPlaces
     lines: range
     reason: str
+
+    @property
+    def recent(self) -> RecentRules:
+        """The rules."""
+        return self.places.recent
+
+    @property
+    def found(self) -> Found:
+        """The places, as blocks."""
+        return self.places.found
 
 
 class RecentRule:
@@ -46,8 +53,8 @@ class RecentRule:
     In a document without a rule of its own the rule of the document that gave one last is known.
     """
 
-    def __init__(self, project: Project, worker: Worker) -> None:
-        self._project = project
+    def __init__(self, session: Session, worker: Worker) -> None:
+        self._session = session
         self._worker = worker
         self._known: dict[str, KnownRule] = {}
         self._last: tuple[str, KnownRule] | None = None
@@ -71,14 +78,16 @@ class RecentRule:
 
     async def find(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
         """Return the rule of this version, waiting until it is found, or for so many seconds."""
-        if snapshot.uri in self._delays:
-            self._start(snapshot.uri)
+        self._hurry(snapshot.uri)
         if snapshot.uri not in self._running and self._at(snapshot) is None:
             self._borrow(snapshot)
-        running = self._running.get(snapshot.uri)
-        if running is not None:
-            await asyncio.wait({running}, timeout=patience_s)
-        return self._at(snapshot)
+        return await self._awaited(snapshot, patience_s)
+
+    async def find_own(self, snapshot: Snapshot) -> KnownRule | None:
+        """Return the rule that this document's own newest edit gives, waiting until it is found."""
+        self._hurry(snapshot.uri)
+        known = await self._awaited(snapshot)
+        return known if known is not None and known.lines else None
 
     async def find_former(self, snapshot: Snapshot) -> KnownRule | None:
         """Return the rule of an edit before the newest one, which gives none: the user still means that one."""
@@ -88,31 +97,40 @@ class RecentRule:
         answer = await self._asked(former_places, edits, snapshot.language.id, snapshot.path)
         if answer is None:
             return None
-        recent, found = answer
-        return KnownRule(snapshot.version, recent.rules, recent.name, found, range(0), "as in an earlier edit")
+        return KnownRule(snapshot.version, answer, range(0), "as in an earlier edit")
+
+    def _hurry(self, uri: str) -> None:
+        """Look for a rule now, if that is to come."""
+        if uri in self._delays:
+            self._start(uri)
+
+    async def _awaited(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
+        if (running := self._running.get(snapshot.uri)) is not None:
+            await asyncio.wait({running}, timeout=patience_s)
+        return self._at(snapshot)
 
     def _at(self, snapshot: Snapshot) -> KnownRule | None:
         known = self._known.get(snapshot.uri)
         if known is None or known.version != snapshot.version:
             return None
         is_borrowed = not known.lines
-        return None if is_borrowed and (self._last is None or self._last[1].rules is not known.rules) else known
+        return None if is_borrowed and (self._last is None or self._last[1].recent is not known.recent) else known
 
     def _start(self, uri: str) -> None:
         if (delay := self._delays.pop(uri, None)) is not None:
             delay.cancel()
-        snapshot = self._project.documents.snapshot(uri)
-        if snapshot is None or snapshot.language.grammar is None or self._project.why_excluded(snapshot) is not None:
+        snapshot = self._session.documents.snapshot(uri)
+        if snapshot is None or snapshot.language.grammar is None or self._session.why_excluded(snapshot) is not None:
             return
         edits = snapshot.edits.all
-        if edits and edits[-1].after == snapshot.text and may_be_example(edits[-1]):
+        if edits and edits[-1].after == snapshot.text and edits[-1].may_be_example:
             self._run(uri, self._find(snapshot))
 
     def _borrow(self, snapshot: Snapshot) -> None:
         """Look for places of another document's rule."""
         if self._last is not None and self._last[0] != snapshot.uri and snapshot.language.grammar is not None:
             known = self._last[1]
-            if any(fits_language(rule, snapshot.language) for rule in known.rules.rules):
+            if any(fits_language(rule, snapshot.language) for rule in known.recent.rules.rules):
                 self._run(snapshot.uri, self._find_borrowed(snapshot, known))
 
     def _run(self, uri: str, finding: Coroutine[Any, Any, None]) -> None:
@@ -124,17 +142,17 @@ class RecentRule:
         edits, lines = snapshot.edits.all, snapshot.source.lines
         answer = await self._asked(recent_places, edits, snapshot.language.id, snapshot.path)
         if answer is not None:
-            recent, found = answer
             touched = range(lines.at(edits[-1].start), lines.at(edits[-1].end) + 1)
             reason = f"as in {PurePath(snapshot.path).name}:{touched[0] + 1}"
-            known = KnownRule(snapshot.version, recent.rules, recent.name, found, touched, reason)
-            self._known[snapshot.uri] = known
+            known = self._known[snapshot.uri] = KnownRule(snapshot.version, answer, touched, reason)
             self._last = snapshot.uri, known
 
     async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
-        found = await self._asked(found_in, known.rules, snapshot.text, snapshot.language.id, snapshot.path)
+        rules = known.recent.rules
+        found = await self._asked(found_in, rules, snapshot.text, snapshot.language.id, snapshot.path)
         if found is not None:
-            self._known[snapshot.uri] = attrs.evolve(known, version=snapshot.version, found=found, lines=range(0))
+            places = RecentPlaces(known.recent, found)
+            self._known[snapshot.uri] = attrs.evolve(known, version=snapshot.version, places=places, lines=range(0))
 
     async def _asked(self, function: Callable[[*_Arguments], _Result | None], *args: *_Arguments) -> _Result | None:
         try:

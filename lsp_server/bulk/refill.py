@@ -8,10 +8,11 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.protocol.messages import Fill, Filled
-from lsp_server.bulk.action import MenuItem, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
 from lsp_server.documents.store import Snapshot
 from lsp_server.refactor.file_edit import counted
+from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import BESIDE_TYPING, Filler, refill
 from lsp_server.suggest.pipeline import Plan
@@ -24,7 +25,7 @@ _CLOSING = " \t)]}>;,:\"'`"
 class Refill:
     """Offers other text for the selection."""
 
-    _project: Project
+    _session: Session
     name: ActionName = "refill"
     kind: str = "refactor.rewrite.midspan.refill"
     by_model: bool = True
@@ -36,7 +37,7 @@ class Refill:
         In some editors the character under the cursor is always selected.
         """
         snapshot = selection.snapshot
-        if not self._project.configuration.is_on(snapshot.language.id):
+        if not self._session.configuration.is_on(snapshot.language.id):
             return []
         if selection.end - selection.start > 1 and snapshot.text[selection.start : selection.end].strip():
             return [MenuItem("selection", "Refill the selection")]
@@ -49,9 +50,9 @@ class Refill:
     async def draft(self, selection: Selection, scope: ScopeName, work: Work) -> Draft:
         """Return the answers. Raises NotApplied, and MidspanError if the engine fails."""
         snapshot = selection.snapshot
-        client = await self._project.link.client()
+        client = await self._session.link.client()
         work.report("asking the model")
-        filler = filler_of(self._project, client)
+        filler = filler_of(self._session, client)
         edits = await refill(snapshot, selection.start, selection.end, filler)
         if not edits:
             raise NotApplied("nothing was changed: the model is not sure enough of any answer here")
@@ -62,14 +63,14 @@ class Refill:
         return Draft(f"Refill: {counted(len(files), 'answer')}", "", tuple(files), exclusive=True)
 
 
-def filler_of(project: Project, client: EngineClient) -> Filler:
+def filler_of(session: Session, client: EngineClient) -> Filler:
     """Return what fills holes with the session's engine, and with all that the session knows."""
     model = client.welcome.model
 
     def plan(snapshot: Snapshot, offset: int, settings: Settings, candidates: int) -> Plan:
-        return project.plan(snapshot, offset, model, settings, candidates)
+        return session.plan(snapshot, offset, model, settings, candidates)
 
     async def ask(fill: Fill) -> Filled:
-        return await project.link.fill(client, fill)
+        return await session.link.fill(client, fill)
 
-    return Filler(plan, ask, project.configuration.settings, asyncio.Semaphore(BESIDE_TYPING))
+    return Filler(plan, ask, session.configuration.settings, asyncio.Semaphore(BESIDE_TYPING))

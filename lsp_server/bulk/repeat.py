@@ -6,9 +6,9 @@ from pathlib import PurePath
 
 import attrs
 
-from lsp_server.bulk.action import MenuItem, Project, Selection, Work
+from lsp_server.bulk.action import MenuItem, Selection, Work
 from lsp_server.bulk.draft import Draft, DraftFile, NotApplied
-from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.bulk.recent_rule import KnownRule, RecentRule
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
@@ -17,6 +17,7 @@ from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Caps, Found, Progress, search
+from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName
 
 _PATIENCE_S = 0.25
@@ -27,7 +28,7 @@ _PATIENCE_S = 0.25
 class Repeat:
     """Repeats the newest edit of a document in the file, or in the workspace."""
 
-    _project: Project
+    _session: Session
     _rules: RecentRule
     name: ActionName = "repeat"
     kind: str = "refactor.rewrite.midspan.repeat"
@@ -43,7 +44,7 @@ class Repeat:
         offers: list[MenuItem] = []
         if places:
             offers.append(MenuItem("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
-        if self._project.memory.folders.workspaces:
+        if self._session.memory.folders.workspaces:
             offers.append(MenuItem("workspace", "Repeat this edit in the workspace"))
         return offers
 
@@ -56,9 +57,8 @@ class Repeat:
         reached: Sequence[str] = ()
         drafts = [DraftFile.found(snapshot.uri, PurePath(snapshot.path).name, known.found, known.reason)]
         if scope == "workspace":
-            opened = await asyncio.to_thread(OpenFiles.of, self._project.documents.all())
-            files = ProjectFiles(self._project.memory.folders, opened, self._project.configuration.settings)
-            found, reached = await _search(known.rules, files, snapshot, work)
+            files = await asyncio.to_thread(ProjectFiles.of, self._session)
+            found, reached = await _search(known.recent.rules, files, snapshot, work)
             for one in found:
                 uri, path = files.uri(one.target), files.shown_path(one.target)
                 if uri != snapshot.uri:
@@ -69,8 +69,8 @@ class Repeat:
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
-        narrow = Narrowing(known.rules, snapshot.uri, snapshot.language).narrow
-        return Draft(title, known.name, tuple(drafts), tuple(reached), narrow=narrow)
+        narrow = Narrowing(known.recent.rules, snapshot.uri, snapshot.language).narrow
+        return Draft(title, known.recent.name, tuple(drafts), tuple(reached), narrow=narrow)
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ import attrs
 from lsprotocol import types
 
 from lsp_server.bulk.draft import DraftFile, Narrow, NotApplied
-from lsp_server.bulk.project_files import OpenFiles
+from lsp_server.bulk.project_files import open_files
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import OpenDocument, position_in
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES
@@ -38,9 +38,9 @@ def ready(chosen: Sequence[DraftFile], narrow: Narrow, documents: Sequence[OpenD
 
     Raises NotApplied, with one line about the first file that is not what it was.
     """
-    files = OpenFiles.of(documents)
+    files = open_files(documents)
     by_uri = {document.uri: document for document in documents}
-    return [_ready(file, narrow, by_uri.get(file.uri) or files.at(file.full)) for file in chosen]
+    return [_ready(file, narrow, by_uri.get(file.uri) or files.get(file.full)) for file in chosen]
 
 
 def _ready(file: DraftFile, narrow: Narrow, document: OpenDocument | None) -> Ready:

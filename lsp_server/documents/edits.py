@@ -1,5 +1,6 @@
 """Edits of a document: the part that changed, the user's last edits, and what was deleted."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -11,23 +12,10 @@ _MAX_EDITS = 8
 _MAX_CHARS = 1_000_000
 """An edit keeps the text before and after it, so the edits of long texts are not kept."""
 _MAX_DELETIONS = 4
-
-
-def changed_part(before: str, after: str) -> tuple[int, int, int]:
-    """Return the part that differs: its start in both texts, its end in `before` and its end in `after`."""
-    shorter = min(len(before), len(after))
-    start = _common(before, after, shorter)
-    tail = _common(before[::-1], after[::-1], shorter - start)
-    return start, len(before) - tail, len(after) - tail
-
-
-def _common(one: str, other: str, most: int) -> int:
-    """Return the length of the start that both texts share."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
+MOST_PARSED = 200_000
+"""Characters. The edits of longer texts are no examples: both texts would be parsed."""
+_MOST_EXAMPLE_LINES = 20
+_WORD_CHAR = re.compile(r"\w")
 
 
 @attrs.frozen
@@ -80,6 +68,28 @@ class RecentEdit:
     def undone(self) -> bool:
         """Whether the edit left everything as it was."""
         return self.before[self.start : self.old_end] == self.after[self.start : self.end]
+
+    @property
+    def may_be_example(self) -> bool:
+        """Whether it could be an example of a rule, by a look at its lines only: new lines are none."""
+        if self.undone or max(len(self.before), len(self.after)) > MOST_PARSED:
+            return False
+        first = self.before.rfind("\n", 0, self.start) + 1
+        last = self.before.find("\n", self.old_end)
+        lines = self.before[first : last if last >= 0 else len(self.before)]
+        new_lines = self.after.count("\n", self.start, self.end)
+        return bool(lines.strip()) and max(lines.count("\n"), new_lines) < _MOST_EXAMPLE_LINES
+
+    def is_in_progress(self, offset: int) -> bool:
+        """Return whether the cursor is after a word that it wrote, and that may go on: the file has no other such."""
+        text = self.after
+        if not self.start < offset <= self.end or _WORD_CHAR.match(text, offset):
+            return False
+        start = offset
+        while start and _WORD_CHAR.match(text, start - 1):
+            start -= 1
+        word = text[start:offset]
+        return bool(word) and (word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2)
 
 
 @attrs.frozen

@@ -11,7 +11,8 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
-from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit, changed_part
+from engine.protocol.messages import changed_part
+from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit
 from lsp_server.documents.parsing import SyntaxTree
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
@@ -144,7 +145,7 @@ class Documents:
 
     def all(self) -> list[OpenDocument]:
         """Return the current version of every open document, without parsing any."""
-        return [_unparsed(document) for document in self._open.values()]
+        return [_unparsed(document) for document in list(self._open.values())]  # threads ask too
 
     def find(self, uri: str) -> OpenDocument | None:
         """Return the current version of a document without parsing it; None when it is not open."""
@@ -185,16 +186,6 @@ class Documents:
         if tree is not None and document.snapshot is not None and document.snapshot.tree is None:
             document.snapshot = attrs.evolve(document.snapshot, tree=tree)
         return document.syntax.may_go_on
-
-
-def offset_at(snapshot: Snapshot, position: LineAndCharacter, encoding: Encoding) -> int:
-    """Return the index of `position` in the text, as `offset_in` does."""
-    return offset_in(snapshot.source, position, encoding)
-
-
-def position_at(snapshot: Snapshot, offset: int, encoding: Encoding) -> types.Position:
-    """Return the position of `offset`, as `position_in` does."""
-    return position_in(snapshot.source, offset, encoding)
 
 
 def _unparsed(document: _Document) -> OpenDocument:

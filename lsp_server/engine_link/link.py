@@ -6,16 +6,13 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
-from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.stopping import stop, stop_running
-from engine.errors import EngineUnavailable, MidspanError, RemoteError
+from engine.client.connection import EngineClient, EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, stop, stop_running
+from engine.errors import EngineUnavailable, MidspanError, RemoteError, describe
 from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress
 from lsp_server.engine_link.progress_bar import Bar
 from lsp_server.engine_link.status import IDLE, StatusBoard
-from lsp_server.log import describe
 
 _logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from types import TracebackType
+from collections.abc import Callable
 from typing import Protocol
 
 from lsprotocol import types
@@ -11,20 +11,9 @@ from pygls.lsp.server import LanguageServer
 
 
 class Bar(Protocol):
-    """A progress bar, as its users see it."""
+    """A progress bar that only shows how far the work is."""
 
     def report(self, message: str) -> None: ...
-
-
-class CancellableBar(Protocol):
-    """A progress bar with which the user may cancel the work."""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled the work."""
-        ...
-
-    def report(self, message: str, percentage: int | None = None) -> None: ...
 
 
 class ProgressBar:
@@ -46,6 +35,9 @@ class ProgressBar:
         self._shown = False
         self._ended = False
         self._creating: asyncio.Task[None] | None = None
+        self.cancelled = False
+        """Whether the user has cancelled the work. Then `on_cancel` was called."""
+        self.on_cancel: Callable[[], None] = lambda: None
 
     def __enter__(self) -> "ProgressBar":
         window = self._server.client_capabilities.window
@@ -55,18 +47,10 @@ class ProgressBar:
             self._creating = asyncio.create_task(self._create())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = True
         if self._shown:
             self._end()
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled the work."""
-        token = self._server.work_done_progress.tokens.get(self._token)
-        return token is not None and token.cancelled()
 
     def report(self, message: str, percentage: int | None = None) -> None:
         """Show `message` on the bar, now or as soon as the editor has created it."""
@@ -93,6 +77,11 @@ class ProgressBar:
             title=self._title, cancellable=self._cancellable, message=self._message, percentage=self._percentage
         )
         self._server.work_done_progress.begin(self._token, begin)
+        self._server.work_done_progress.tokens[self._token].add_done_callback(lambda _: self._cancel())
+
+    def _cancel(self) -> None:
+        self.cancelled = True
+        self.on_cancel()
 
     def _end(self) -> None:
         self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())

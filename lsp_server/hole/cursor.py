@@ -3,7 +3,7 @@
 import attrs
 from lsprotocol import types
 
-from lsp_server.documents.store import Snapshot, offset_at, position_at
+from lsp_server.documents.store import Snapshot, offset_in, position_in
 
 
 @attrs.frozen
@@ -46,13 +46,13 @@ def cursor_of(
     snapshot: Snapshot, params: types.InlineCompletionParams, encoding: types.PositionEncodingKind | str
 ) -> Cursor:
     """Return the cursor of an inline completion request; positions outside the text are clamped."""
-    offset = offset_at(snapshot, params.position, encoding)
+    offset = offset_in(snapshot.source, params.position, encoding)
     selected = params.context.selected_completion_info
     if selected is None:
-        position = position_at(snapshot, offset, encoding)
+        position = position_in(snapshot.source, offset, encoding)
         return Cursor(snapshot, offset, types.Range(position, position))
-    start = offset_at(snapshot, selected.range.start, encoding)
-    end = max(start, offset_at(snapshot, selected.range.end, encoding))
+    start = offset_in(snapshot.source, selected.range.start, encoding)
+    end = max(start, offset_in(snapshot.source, selected.range.end, encoding))
     return Cursor(
         snapshot.replaced(start, end, selected.text),
         start + len(selected.text),
@@ -64,12 +64,14 @@ def cursor_of(
 
 def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> Cursor:
     """Return the cursor of a completion request. Its items replace the word before the cursor by a longer text."""
-    offset = offset_at(snapshot, position, encoding)
+    offset = offset_in(snapshot.source, position, encoding)
     start = offset
     while start > 0 and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
         start -= 1
     word = snapshot.text[start:offset]
-    word_range = types.Range(position_at(snapshot, start, encoding), position_at(snapshot, offset, encoding))
+    word_range = types.Range(
+        position_in(snapshot.source, start, encoding), position_in(snapshot.source, offset, encoding)
+    )
     return Cursor(snapshot, offset, word_range, inserted=word, replaced=word)
 
 

@@ -3,6 +3,7 @@
 Each language has its own wheel: `tree-sitter-languages` is abandoned, and its successor downloads parsers at run time.
 """
 
+from functools import partial
 from pathlib import PurePath
 
 from lsp_server.languages.language import Grammar, Language, Opener
@@ -12,121 +13,92 @@ _PLAIN_QUOTES = ('"', "'")
 _BRACE = Opener(r"\{$")
 _COMMENT = frozenset({"comment"})
 _LINE_AND_BLOCK_COMMENT = frozenset({"line_comment", "block_comment"})
-_SCRIPT_STRINGS = frozenset({"string", "template_string", "regex"})
 _SCRIPT_BLOCKS = frozenset({"statement_block", "class_body", "switch_body", "object"})
-_TYPED_BLOCKS = _SCRIPT_BLOCKS | {"interface_body", "enum_body", "object_type"}
 _SCRIPT_QUOTES = ("`", '"', "'")
-_SCRIPT_COMMENTS = frozenset({"comment", "html_comment"})
 _C_STRINGS = frozenset({"string_literal", "char_literal", "system_lib_string"})
 _C_BLOCKS = frozenset({"compound_statement", "field_declaration_list", "declaration_list", "enumerator_list"})
 _BRACES_AND_BRACKETS = (Opener(r"[{\[]$"),)
+_BRACED = partial(Language, line_comments=_C_LIKE, quotes=_PLAIN_QUOTES, comments=_COMMENT, openers=(_BRACE,))
+"""Most languages with bodies in braces have these; a language names what it has else."""
+_SCRIPT = partial(
+    _BRACED,
+    quotes=_SCRIPT_QUOTES,
+    strings=frozenset({"string", "template_string", "regex"}),
+    comments=frozenset({"comment", "html_comment"}),
+    blocks=_SCRIPT_BLOCKS | {"interface_body", "enum_body", "object_type"},
+    indent_width=2,
+)
 
 LANGUAGES: tuple[Language, ...] = (
     # Bodies in braces.
-    Language(
+    _SCRIPT(
         "javascript",
         extensions=(".js", ".mjs", ".cjs", ".jsx"),
         aliases=("javascriptreact", "js", "jsx"),
         grammar=Grammar("tree_sitter_javascript"),
-        line_comments=_C_LIKE,
-        quotes=_SCRIPT_QUOTES,
-        strings=_SCRIPT_STRINGS,
-        comments=_SCRIPT_COMMENTS,
         blocks=_SCRIPT_BLOCKS,
-        openers=(_BRACE,),
-        indent_width=2,
     ),
-    Language(
+    _SCRIPT(
         "typescript",
         extensions=(".ts", ".mts", ".cts"),
         aliases=("ts",),
         grammar=Grammar("tree_sitter_typescript", "language_typescript"),
-        line_comments=_C_LIKE,
-        quotes=_SCRIPT_QUOTES,
-        strings=_SCRIPT_STRINGS,
-        comments=_SCRIPT_COMMENTS,
-        blocks=_TYPED_BLOCKS,
-        openers=(_BRACE,),
-        indent_width=2,
     ),
-    Language(
+    _SCRIPT(
         "typescriptreact",
         extensions=(".tsx",),
         aliases=("tsx",),
         grammar=Grammar("tree_sitter_typescript", "language_tsx"),
-        line_comments=_C_LIKE,
-        quotes=_SCRIPT_QUOTES,
-        strings=_SCRIPT_STRINGS,
-        comments=_SCRIPT_COMMENTS,
-        blocks=_TYPED_BLOCKS,
-        openers=(_BRACE,),
-        indent_width=2,
     ),
-    Language(
+    _BRACED(
         "go",
         extensions=(".go",),
         aliases=("golang",),
         grammar=Grammar("tree_sitter_go"),
-        line_comments=_C_LIKE,
         quotes=_SCRIPT_QUOTES,
         strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
-        comments=_COMMENT,
         blocks=frozenset({"block", "field_declaration_list", "interface_type", "literal_value"}),
         openers=(_BRACE, Opener(r"\b(?:import|var|const|type)\s*\($")),
     ),
-    Language(
+    _BRACED(
         "rust",
         extensions=(".rs",),
         aliases=("rs",),
         grammar=Grammar("tree_sitter_rust"),
-        line_comments=_C_LIKE,
         quotes=('"',),
         strings=frozenset({"string_literal", "raw_string_literal", "char_literal"}),
         comments=_LINE_AND_BLOCK_COMMENT,
         blocks=frozenset({"block", "declaration_list", "field_declaration_list", "enum_variant_list", "match_block"}),
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "java",
         extensions=(".java",),
         grammar=Grammar("tree_sitter_java"),
-        line_comments=_C_LIKE,
         quotes=('"""', '"', "'"),
         strings=frozenset({"string_literal", "character_literal"}),
         comments=_LINE_AND_BLOCK_COMMENT,
         blocks=frozenset({"block", "class_body", "interface_body", "enum_body", "constructor_body", "switch_block"}),
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "c",
         extensions=(".c", ".h"),
         grammar=Grammar("tree_sitter_c"),
-        line_comments=_C_LIKE,
-        quotes=_PLAIN_QUOTES,
         strings=_C_STRINGS,
-        comments=_COMMENT,
         blocks=_C_BLOCKS,
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "cpp",
         extensions=(".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".cu", ".cuh"),
         aliases=("c++", "cuda-cpp", "cuda"),
         grammar=Grammar("tree_sitter_cpp"),
-        line_comments=_C_LIKE,
-        quotes=_PLAIN_QUOTES,
         strings=_C_STRINGS | {"raw_string_literal"},
-        comments=_COMMENT,
         blocks=_C_BLOCKS,
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "csharp",
         extensions=(".cs", ".csx"),
         aliases=("c#", "cs"),
         grammar=Grammar("tree_sitter_c_sharp"),
-        line_comments=_C_LIKE,
-        quotes=_PLAIN_QUOTES,
         strings=frozenset(
             {
                 "string_literal",
@@ -136,51 +108,43 @@ LANGUAGES: tuple[Language, ...] = (
                 "interpolated_string_expression",
             }
         ),
-        comments=_COMMENT,
         blocks=frozenset({"block", "declaration_list", "enum_member_declaration_list", "switch_body"}),
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "php",
         extensions=(".php", ".phtml"),
         grammar=Grammar("tree_sitter_php", "language_php"),
         line_comments=("//", "#"),
-        quotes=_PLAIN_QUOTES,
         strings=frozenset({"string", "encapsed_string", "heredoc_body", "nowdoc_body"}),
-        comments=_COMMENT,
         blocks=frozenset(
             {"compound_statement", "declaration_list", "enum_declaration_list", "match_block", "switch_block"}
         ),
-        openers=(_BRACE,),
     ),
-    Language(
+    _BRACED(
         "kotlin",
         extensions=(".kt", ".kts"),
         aliases=("kt",),
         grammar=Grammar("tree_sitter_kotlin"),
-        line_comments=_C_LIKE,
         quotes=('"""', '"', "'"),
         strings=frozenset({"string_literal", "multiline_string_literal", "character_literal"}),
         comments=_LINE_AND_BLOCK_COMMENT,
         blocks=frozenset({"block", "class_body", "enum_class_body", "lambda_literal"}),
         openers=(_BRACE, Opener(r"\{[^{}]*->$")),
     ),
-    Language(
+    _BRACED(
         "swift",
         extensions=(".swift",),
         grammar=Grammar("tree_sitter_swift"),
-        line_comments=_C_LIKE,
         quotes=('"""', '"'),
         strings=frozenset({"line_string_literal", "multi_line_string_literal", "raw_string_literal"}),
         comments=frozenset({"comment", "multiline_comment"}),
         blocks=frozenset({"class_body", "enum_class_body", "protocol_body", "function_body"}),
         openers=(_BRACE, Opener(r"\{[^{}]*\bin$")),
     ),
-    Language(
+    _BRACED(
         "scala",
         extensions=(".scala", ".sc", ".sbt"),
         grammar=Grammar("tree_sitter_scala"),
-        line_comments=_C_LIKE,
         quotes=('"""', '"'),
         strings=frozenset({"string", "interpolated_string", "character_literal"}),
         comments=frozenset({"comment", "block_comment"}),

@@ -12,17 +12,18 @@ from typing import Annotated, NoReturn
 import attrs
 import cattrs
 import typer
-from cattrs.gen import make_dict_unstructure_fn, override
+from cattrs.gen import make_dict_unstructure_fn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from engine.errors import MidspanError
+from engine.protocol.editor_messages import wire_names
 from engine.protocol.messages import plain
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.example import Example, NoRule, changed_files
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, counted
+from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.pattern import RuleSet, literals
@@ -283,8 +284,7 @@ def as_json(found: Sequence[Found], progress: Progress) -> str:
     """Return the edits as JSON."""
     files = [attrs.evolve(one.edit, path=shown_path(one)) for one in found]
     left_out = sum(len(one.edit.left_out) for one in found)
-    result = Result(files, progress.searched, progress.places, left_out, progress.reached)
-    return json.dumps(_converter().unstructure(result))
+    return to_json(Result(files, progress.searched, progress.places, left_out, progress.reached))
 
 
 def omissions(found: Sequence[Found]) -> Iterator[str]:
@@ -340,14 +340,10 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _converter() -> cattrs.Converter:
+def to_json(value: attrs.AttrsInstance) -> str:
+    """Return a report as JSON, whose names are camelCase."""
     converter = cattrs.Converter()
-    for cls in (Span, TextEdit, Omission, FileEdit, Result):
-        names = {field.name: override(rename=_camel_case(field.name)) for field in attrs.fields(cls)}
-        converter.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, converter, **names))  # type: ignore[arg-type]
-    return converter
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    converter.register_unstructure_hook_factory(
+        attrs.has, lambda cls: make_dict_unstructure_fn(cls, converter, **wire_names(cls))
+    )
+    return json.dumps(converter.unstructure(value))

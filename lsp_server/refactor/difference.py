@@ -243,7 +243,8 @@ def _add(before: Node, after: Node, found: Difference) -> None:
 
 def says_enough(before: Node, after: Node) -> bool:
     """Return whether an edit can be of these nodes alone."""
-    if not is_unit(before) or not _may_follow(before, after) or _is_plain_list(before):
+    is_plain_list = is_list(before) and before.kind != "jsx_opening_element"
+    if not is_unit(before) or not _may_follow(before, after) or is_plain_list:
         return False
     if before.parent is not None and before.parent.kind == "reference_type" and before.kind != after.kind:
         return False  # a slice is no type by itself
@@ -268,10 +269,6 @@ def _is_type(node: Node) -> bool:
 def _may_follow(before: Node, after: Node) -> bool:
     """Return whether a node can take the place of another: a leaf can, a part of a list cannot."""
     return before.kind == after.kind or is_unit(after) or is_expression(after)
-
-
-def _is_plain_list(node: Node) -> bool:
-    return is_list(node) and node.kind != "jsx_opening_element"
 
 
 def without_parentheses(before: Node, after: Node) -> tuple[Node, Node]:

@@ -149,8 +149,8 @@ class Replacement:
 class Places:
     """One replacement for each outermost place, and those of imports, each in the order of the file."""
 
-    places: tuple[Replacement, ...]
-    imports: tuple[Replacement, ...]
+    places: tuple[Replacement, ...] = ()
+    imports: tuple[Replacement, ...] = ()
 
 
 def by_place(edit: FileEdit, text: str) -> Places:

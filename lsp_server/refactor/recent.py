@@ -4,13 +4,12 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 """
 
 import functools
-import re
 from collections.abc import Collection, Sequence
 
 import attrs
 import tree_sitter
 
-from lsp_server.documents.edits import RecentEdit
+from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.parsing import errors
 from lsp_server.languages.registry import language_for
@@ -25,10 +24,7 @@ from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
 from lsp_server.workspace.reading import read_text
 
-MAX_CHARS = 200_000
 _MAX_RULES = 2
-_MAX_LINES = 20
-_WORD_CHAR = re.compile(r"\w")
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
 """Such edits are made at single places all the time. Two that are alike are an example."""
 
@@ -47,33 +43,35 @@ class RecentRules:
 
 
 @attrs.frozen
-class NextPlaces:
-    """Where else the rules fit in the text after the newest edit, place by place."""
+class RecentPlaces:
+    """The rules of recent edits, and where they fit in the text after the last one.
 
-    recent: RecentRules
-    places: Places
-
-
-@attrs.frozen
-class RepeatedEdit:
-    """The rules of recent edits, and the edit that they make of the text after the last one."""
-
-    recent: RecentRules
-    edit: FileEdit
-
-
-def repeated_edit(edits: Sequence[RecentEdit], language_id: str, path: str) -> RepeatedEdit | None:
-    """Return the newest edit made in all places of the text after it where it fits. None if the edits give no rule.
-
-    The last ones are kept: after each change several features ask for the same one.
+    `found` has the places as blocks to choose from. `one_by_one` has those of a telling rule, each to be taken alone.
     """
-    return _repeated_edit(tuple(edits), language_id, path)
+
+    recent: RecentRules
+    found: Found
+    one_by_one: Places = attrs.field(factory=Places)
 
 
-@functools.lru_cache(2)
-def _repeated_edit(edits: tuple[RecentEdit, ...], language_id: str, path: str) -> RepeatedEdit | None:
+def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
+    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
     recent = _recent_rules(edits, language_for(language_id, path))
-    return RepeatedEdit(recent, _rewritten(recent.rules, edits, language_id, path)) if recent is not None else None
+    if recent is None:
+        return None
+    edit = _rewritten(recent.rules, edits, language_id, path)
+    found = _without_done(recent.rules, edit, edits, language_id, path)
+    return RecentPlaces(recent, found, _one_by_one(edit, edits) if recent.is_telling else Places())
+
+
+def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
+    """Return the same for the newest edit before the last one that gives rules."""
+    for count in range(len(edits) - 1, 0, -1):
+        recent = _recent_rules(edits[:count], language_for(language_id, path))
+        if recent is not None:
+            edit = _rewritten(recent.rules, edits, language_id, path)
+            return RecentPlaces(recent, _without_done(recent.rules, edit, edits, language_id, path))
+    return None
 
 
 def _rewritten(
@@ -82,43 +80,21 @@ def _rewritten(
     return rewrite(rules, path, edits[-1].after, language_for(language_id, path), only)
 
 
-def next_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> NextPlaces | None:
-    """Return where the newest edit belongs too, in the text after it. None if the edits give no telling rule."""
-    repeated = repeated_edit(edits, language_id, path)
-    if repeated is None or not repeated.recent.is_telling:
-        return None
-    found, done = by_place(repeated.edit, edits[-1].after), touched_parts(edits)
+def _one_by_one(edit: FileEdit, edits: Sequence[RecentEdit]) -> Places:
+    found, done = by_place(edit, edits[-1].after), touched_parts(edits)
     # What is put in where an edit ends touches that edit.
     places = [one for one in found.places if not any(one.start <= end and start <= one.end for start, end in done)]
-    return NextPlaces(repeated.recent, attrs.evolve(found, places=tuple(places)))
+    return attrs.evolve(found, places=tuple(places))
 
 
-def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> tuple[RecentRules, Found] | None:
-    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
-    repeated = repeated_edit(edits, language_id, path)
-    return _without_done(repeated, edits, language_id, path) if repeated is not None else None
-
-
-def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> tuple[RecentRules, Found] | None:
-    """Return the same for the newest edit before the last one that gives rules."""
-    for count in range(len(edits) - 1, 0, -1):
-        repeated = repeated_edit(edits[:count], language_id, path)
-        if repeated is not None:
-            edit = _rewritten(repeated.recent.rules, edits, language_id, path)
-            return _without_done(RepeatedEdit(repeated.recent, edit), edits, language_id, path)
-    return None
-
-
-def _without_done(
-    repeated: RepeatedEdit, edits: Sequence[RecentEdit], language_id: str, path: str
-) -> tuple[RecentRules, Found]:
+def _without_done(rules: RuleSet, edit: FileEdit, edits: Sequence[RecentEdit], language_id: str, path: str) -> Found:
     """Return the places of an edit, without those that the user has edited."""
-    recent, edit, done = repeated.recent, repeated.edit, touched_parts(edits)
+    done = touched_parts(edits)
     left = {one for one in edit.places if not any(one.start < end and start < one.end for start, end in done)}
     if len(left) < len(edit.places):
         # Where arguments changed places, nothing in the code tells that it has the edit already.
-        edit = _rewritten(recent.rules, edits, language_id, path, left)
-    return recent, Found.of(Target("", path), edits[-1].after, edit)
+        edit = _rewritten(rules, edits, language_id, path, left)
+    return Found.of(Target("", path), edits[-1].after, edit)
 
 
 def found_in(rules: RuleSet, text: str, language_id: str, path: str) -> Found:
@@ -141,30 +117,6 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
     return found
 
 
-def may_be_example(edit: RecentEdit) -> bool:
-    """Return whether an edit could be an example, by a look at its lines only: new lines are none."""
-    if edit.undone or max(len(edit.before), len(edit.after)) > MAX_CHARS:
-        return False
-    first = edit.before.rfind("\n", 0, edit.start) + 1
-    last = edit.before.find("\n", edit.old_end)
-    lines = edit.before[first : last if last >= 0 else len(edit.before)]
-    return bool(lines.strip()) and max(lines.count("\n"), edit.after.count("\n", edit.start, edit.end)) < _MAX_LINES
-
-
-def is_in_progress(edit: RecentEdit, offset: int) -> bool:
-    """Return whether the cursor is after a word that the edit wrote, and that may go on: the file has no other such."""
-    text = edit.after
-    if not edit.start < offset <= edit.end or _WORD_CHAR.match(text, offset):
-        return False
-    start = offset
-    while start and _WORD_CHAR.match(text, start - 1):
-        start -= 1
-    word = text[start:offset]
-    if not word:
-        return False
-    return word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2
-
-
 def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
@@ -177,7 +129,8 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRule
     later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
         later = later.joined(lessons.pop().imports)
-    if not lessons or not _is_example(lessons[-1]):
+    newest = lessons[-1] if lessons else None
+    if newest is None or newest.insertions or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
         return None
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
@@ -232,10 +185,6 @@ def _is_of_imports(one: Lesson) -> bool:
     return changes_imports and not (one.learned or one.insertions or one.small)
 
 
-def _is_example(one: Lesson) -> bool:
-    return not one.insertions and not one.small and 1 <= len(one.learned) <= _MAX_RULES
-
-
 def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:
     """Return the imports that the rules need or need no longer. Other files may lack one that this file has."""
     old = {text for each in learned for text in _names(each.rule.pattern)}
@@ -254,7 +203,7 @@ def _names(patterns: Sequence[Pattern]) -> set[str]:
 @functools.lru_cache(16)
 def _lesson(before: str, after: str, language: Language) -> Lesson | None:
     """Return what an edit says; None if one of its texts cannot be parsed, or the edit adds syntax errors."""
-    if max(len(before), len(after)) > MAX_CHARS:
+    if max(len(before), len(after)) > MOST_PARSED:
         return None
     old_tree, new_tree = _tree(before, language), _tree(after, language)
     # Most texts are unfinished lines, and our own trees of those would be built for nothing.

@@ -190,7 +190,12 @@ class _Rendering:
         """Return the bytes between two items in the place, where the edit left the gap as it was."""
         bounds, aligned = self._match.bounds, self._layout.aligned
         one, other = aligned.get(left), aligned.get(right)
-        if one is not None and other is not None and one < other and not _has_nodes(bounds[one + 1 : other]):
+        if (
+            one is not None
+            and other is not None
+            and one < other
+            and not any(bound.nodes for bound in bounds[one + 1 : other])
+        ):
             return bounds[one].end, bounds[other].start
         example = self._example_gap(left, right)
         if other is not None and other > 0 and self._gap_before(other) == example:
@@ -283,10 +288,6 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
-
-
-def _has_nodes(bounds: Sequence[Bound]) -> bool:
-    return any(bound.nodes for bound in bounds)
 
 
 def closes(item: Item) -> bool:

@@ -12,11 +12,10 @@ import attrs
 from lsprotocol import types
 
 from engine.client.connection import EngineClient
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from engine.protocol.messages import Fill, Filled, ModelInfo
-from lsp_server.documents.store import Snapshot, offset_at
-from lsp_server.log import describe
-from lsp_server.requests.session import Session
+from lsp_server.documents.store import Snapshot, offset_in
+from lsp_server.session import Session
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.wire import CursorParams
 
@@ -194,7 +193,7 @@ class ReadAhead:
         snapshot = await session.parsed(rest.uri) if session.is_automatic else None
         if snapshot is None:
             return None
-        offset = offset_at(snapshot, rest.position, session.encoding)
+        offset = offset_in(snapshot.source, rest.position, session.encoding)
         plan = session.plan_unasked(snapshot, offset, client.welcome.model, session.configuration.settings)
         # All else stays as in the user's request, because the layout of the context depends on it.
         return await client.fill(attrs.evolve(plan.fill, ahead=True, only_read=True, budget_ms=_READ_MS))

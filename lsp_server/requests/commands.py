@@ -10,14 +10,14 @@ from pygls.exceptions import JsonRpcInvalidParams
 from engine.errors import MidspanError
 from engine.protocol.editor_messages import SHOW_STATUS, StatusReport
 from engine.protocol.messages import Status
-from lsp_server.documents.store import offset_at
+from lsp_server.documents.store import offset_in
 from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
 from lsp_server.protocol import refusal
-from lsp_server.requests.host_question import HostQuestion
 from lsp_server.requests.late_edits import LateEdits
-from lsp_server.requests.session import Session
+from lsp_server.requests.registration import HostQuestion
 from lsp_server.requests.suggestions import Suggestions
-from lsp_server.setting_kinds import number
+from lsp_server.session import Session
+from lsp_server.settings import number
 from lsp_server.wire import (
     ACCEPTED,
     NEXT_EDIT_ACCEPTED,
@@ -61,8 +61,8 @@ class Commands:
             ACCEPTED: self.accepted,
             DISMISSED: self.dismissed,
             RUN_ACTION: self._edits.run_action,
-            NEXT_EDIT_ACCEPTED: self._edits.next_edit_accepted,
-            NEXT_EDIT_DISMISSED: self._edits.next_edit_dismissed,
+            NEXT_EDIT_ACCEPTED: self._edits.asked(lambda features: features.next_edits.accepted),
+            NEXT_EDIT_DISMISSED: self._edits.asked(lambda features: features.next_edits.dismiss),
         }
 
     async def restart_engine(self) -> None:
@@ -125,4 +125,4 @@ class Commands:
         """
         snapshot = self._session.served(dismissal.uri)
         if snapshot is not None:
-            self._suggestions.dismiss(snapshot, offset_at(snapshot, dismissal.position, self._session.encoding))
+            self._suggestions.dismiss(snapshot, offset_in(snapshot.source, dismissal.position, self._session.encoding))

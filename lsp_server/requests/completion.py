@@ -3,8 +3,8 @@
 from lsprotocol import types
 
 from lsp_server.hole.cursor import cursor_at_word, cursor_of
-from lsp_server.requests.session import Session
 from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, SuggestionRequest, Suggestions
+from lsp_server.session import Session
 from lsp_server.wire import ItemShown, PartParams, ShownParams
 
 _MAX_LABEL = 60

@@ -10,11 +10,9 @@ from lsp_server.bulk.refill import Refill
 from lsp_server.bulk.repeat import Repeat
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.refactor.worker import Worker
-from lsp_server.requests.bulk_edits import BulkEdits
-from lsp_server.requests.bulk_work import BulkWork
-from lsp_server.requests.code_actions import CodeActions
+from lsp_server.requests.code_actions import BulkEdits, BulkWork, CodeActions
 from lsp_server.requests.next_edit import NextEdits
-from lsp_server.requests.session import Session
+from lsp_server.session import Session
 
 
 class EditFeatures:
@@ -33,7 +31,7 @@ class EditFeatures:
             Refill(session),
         ]
         self._work = BulkWork(server, session, actions)
-        self.next_edits = NextEdits(session, self._worker)
+        self.next_edits = NextEdits(session, self._worker, self._rules)
         self.bulk_edits = BulkEdits(server, session, self._work)
         self.code_actions = CodeActions(protocol, session, actions, self.bulk_edits)
         session.on_change += self.next_edits.changed, self._rules.changed

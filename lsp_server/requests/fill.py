@@ -21,9 +21,9 @@ from engine.protocol.editor_messages import (
 from engine.protocol.messages import Filled, Progress, RuleName
 from engine.protocol.price import FREE
 from lsp_server.documents.source import normalize_newlines
-from lsp_server.documents.store import Snapshot, offset_at, position_at
+from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
-from lsp_server.requests.session import PARSE_PATIENCE_S, Session
+from lsp_server.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.gate import gated
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.suggest.shape import shape
@@ -66,7 +66,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         raise refusal(str(error)) from None
     # The editor may have told its settings only meanwhile.
     _check(session, snapshot)
-    offset = offset_at(snapshot, params.position, session.encoding)
+    offset = offset_in(snapshot.source, params.position, session.encoding)
     # The user asked for this fill: a gate of 0 neither ends it early nor hides any of it.
     settings = attrs.evolve(session.configuration.settings, gate=FREE)
     plan = _with_params(session.plan(snapshot, offset, client.welcome.model, settings), params, rule)
@@ -86,7 +86,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     if not session.documents.is_current(snapshot):
         raise _changed(uri)
     candidate, presented = filled.candidates[0], present(plan, filled)
-    at = position_at(snapshot, offset, session.encoding)
+    at = position_in(snapshot.source, offset, session.encoding)
     cursor = Position(at.line, at.character)
     return FillResult(
         text=presented[0].text if presented else "",
@@ -112,7 +112,7 @@ def _trace(session: Session, plan: Plan, filled: Filled) -> FillTrace:
     hidden = 0 if hole.suffix.startswith(normalize_newlines(hole.line_after)) else len(hole.line_after)
     first = max(0, hole.offset - len(hole.prefix))
     last = min(len(snapshot.text), hole.offset + hidden + len(hole.suffix))
-    positions = (position_at(snapshot, offset, session.encoding) for offset in (first, last))
+    positions = (position_in(snapshot.source, offset, session.encoding) for offset in (first, last))
     read = Range(*(Position(position.line, position.character) for position in positions))
     settings = session.configuration.settings
     return FillTrace(

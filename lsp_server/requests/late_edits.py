@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pygls.lsp.server import LanguageServer
 
 from lsp_server.protocol import MidspanProtocol
-from lsp_server.requests.session import Session
+from lsp_server.session import Session
 from lsp_server.wire import ApplyResult, BulkAction
 
 if TYPE_CHECKING:
@@ -30,26 +30,18 @@ class LateEdits:
         return self._loading
 
     def asked(
-        self, method: "Callable[[EditFeatures], Callable[[Any], Awaitable[_Answer]]]"
-    ) -> Callable[[Any], Awaitable[_Answer]]:
-        """Return the handler of a request that `method` of the features answers, once they are loaded."""
+        self, method: "Callable[[EditFeatures], Callable[..., Awaitable[_Answer]]]"
+    ) -> Callable[..., Awaitable[_Answer]]:
+        """Return the handler of a request or command that `method` of the features answers, once they are loaded."""
 
-        async def handle(params: Any) -> _Answer:
-            return await method(await asyncio.shield(self.begin()))(params)
+        async def handle(*params: Any) -> _Answer:
+            return await method(await asyncio.shield(self.begin()))(*params)
 
         return handle
 
     async def run_action(self, asked: BulkAction) -> ApplyResult:
         """Do what a code action says, for editors that cannot ask for its edit."""
         return await self.asked(lambda features: features.bulk_edits.run)(asked)
-
-    async def next_edit_accepted(self, *_: Any) -> None:
-        """Go on to the place after the one that the user took."""
-        (await asyncio.shield(self.begin())).next_edits.accepted()
-
-    async def next_edit_dismissed(self, *_: Any) -> None:
-        """Offer no place of the rule again that is offered now."""
-        (await asyncio.shield(self.begin())).next_edits.dismiss()
 
     async def close(self) -> None:
         """End all work."""

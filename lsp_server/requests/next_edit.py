@@ -12,25 +12,18 @@ from collections.abc import Callable
 import attrs
 from lsprotocol import types
 
-from engine.errors import MidspanError
-from lsp_server.bulk.project_files import OpenFiles, ProjectFiles
-from lsp_server.documents.edits import changed_part
+from engine.errors import MidspanError, describe
+from engine.protocol.messages import changed_part
+from lsp_server.bulk.project_files import ProjectFiles
+from lsp_server.bulk.recent_rule import RecentRule
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Snapshot, offset_at, position_in
-from lsp_server.log import describe
+from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.refactor.file_edit import PendingFile, Replacement
 from lsp_server.refactor.pattern import RuleSet
-from lsp_server.refactor.recent import (
-    RecentRules,
-    is_in_progress,
-    may_be_example,
-    next_places,
-    places_in,
-    places_of_files,
-)
+from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.search import Target
 from lsp_server.refactor.worker import NICENESS, Worker
-from lsp_server.requests.session import Session
+from lsp_server.session import Session
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
@@ -89,9 +82,7 @@ class FileSearch:
 
     def _targets(self, snapshot: Snapshot) -> tuple[list[Target], ProjectFiles]:
         """Return the files to search, with what names them. Reads the disk."""
-        session = self._session
-        opened = OpenFiles.of(session.documents.all())
-        files = ProjectFiles(session.memory.folders, opened, session.configuration.settings)
+        files = ProjectFiles.of(self._session)
         return files.targets(snapshot), files
 
 
@@ -121,9 +112,10 @@ class _Round:
 class NextEdits:
     """Answers the requests for the next edit of a session."""
 
-    def __init__(self, session: Session, worker: Worker) -> None:
+    def __init__(self, session: Session, worker: Worker, rules: RecentRule) -> None:
         self._session = session
         self._worker = worker
+        self._rules = rules
         self._background = Worker(NICENESS)
         self._round: _Round | None = None
         self._changed: set[str] = set()
@@ -133,8 +125,6 @@ class NextEdits:
         """The newest edit of a document when the user took a place back: up to it there is no rule."""
         self._left: dict[str, tuple[str, int]] = {}
         """The rule and the edit of a round that ended because the user typed something else there."""
-        self._looked: set[str] = set()
-        """Documents that have no rule as they are."""
         self._asking: asyncio.Task[NextEdit | None] | None = None
 
     async def find(self, params: NextEditParams) -> NextEditResult:
@@ -161,13 +151,12 @@ class NextEdits:
     def changed(self, uri: str) -> None:
         """Note that a document changed. What that means is seen when the next edit is asked for."""
         self._changed.add(uri)
-        self._looked.discard(uri)
 
-    def accepted(self) -> None:
-        """Note that the user took the edit that was offered. The text must have it by now."""
+    async def accepted(self, *_: object) -> None:
+        """Go on to the next place: the user took the edit that was offered. The text must have it by now."""
         self._follow_changes()
 
-    def dismiss(self) -> None:
+    async def dismiss(self, *_: object) -> None:
         """Offer no place of this rule again in this session."""
         if self._round is not None:
             self._ended.add(_code_of(self._round.recent))
@@ -176,7 +165,6 @@ class NextEdits:
     def closed(self, uri: str) -> None:
         """Drop a closed document. Its edits are counted from 1 again when it is opened."""
         self._changed.discard(uri)
-        self._looked.discard(uri)
         self._undone.pop(uri, None)
         self._left.pop(uri, None)
 
@@ -196,8 +184,8 @@ class NextEdits:
         current = self._round or await self._begin(snapshot)
         if current is None:
             return None
-        offset, newest = offset_at(snapshot, params.position, self._session.encoding), snapshot.edits.newest
-        if not current.taken and newest is not None and is_in_progress(newest, offset):
+        offset, newest = offset_in(snapshot.source, params.position, self._session.encoding), snapshot.edits.newest
+        if not current.taken and newest is not None and newest.is_in_progress(offset):
             await asyncio.sleep(_HOLD_S)
         file = await self._file(current, snapshot)
         if self._is_stale(snapshot, current) or file is None:
@@ -214,21 +202,19 @@ class NextEdits:
 
     async def _begin(self, snapshot: Snapshot) -> _Round | None:
         newest = snapshot.edits.newest
-        if newest is None or snapshot.language.grammar is None or not may_be_example(newest):
+        if newest is None or not newest.may_be_example or newest.serial <= self._undone.get(snapshot.uri, 0):
             return None
-        if snapshot.uri in self._looked or newest.serial <= self._undone.get(snapshot.uri, 0):
-            return None
-        found = await self._worker.run(next_places, snapshot.edits.all, snapshot.language.id, snapshot.path)
+        known = await self._rules.find_own(snapshot)
         if not self._session.documents.is_current(snapshot):
             return None
+        found = known.places if known is not None and known.recent.is_telling else None
         is_left = found is not None and self._left.get(snapshot.uri) == (found.recent.name, newest.serial)
         if not is_left:
             self._left.pop(snapshot.uri, None)
         if found is None or is_left or _code_of(found.recent) in self._ended:
-            self._looked.add(snapshot.uri)
             return None
         self._end()
-        files = {snapshot.uri: PendingFile.of(snapshot.text, found.places)}
+        files = {snapshot.uri: PendingFile.of(snapshot.text, found.one_by_one)}
         search = FileSearch(self._session, self._background, found.recent.rules, files)
         self._round = _Round(found.recent, files, search)
         return self._round

@@ -11,17 +11,15 @@ from typing import Any, TypeVar
 
 import attrs
 
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
-from engine.errors import EngineUnavailable, MidspanError
+from engine.client.connection import EngineClient, EngineFailure
+from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.messages import Fill, Filled
 from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.cursor import Cursor, Menus
-from lsp_server.log import describe
 from lsp_server.requests.ahead import Ahead, ReadAhead
-from lsp_server.requests.session import Session
 from lsp_server.requests.why import Why
+from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.suggest.gate import Presented
 from lsp_server.suggest.pipeline import Plan, present

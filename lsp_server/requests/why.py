@@ -8,7 +8,7 @@ from engine.errors import MidspanError
 from engine.protocol.messages import Origin
 from engine.protocol.origin_text import origin_line, quoted, source_line
 from lsp_server.protocol import refusal
-from lsp_server.requests.session import Session
+from lsp_server.session import Session
 from lsp_server.suggest.pipeline import Plan, present
 from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 

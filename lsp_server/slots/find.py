@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lsp_server.documents.store import Documents, Snapshot
+from lsp_server.refactor.search import Target, is_generated
 from lsp_server.slots.annotations import annotates, find_annotations, find_bare_annotations
 from lsp_server.slots.docstrings import find_docstrings
-from lsp_server.slots.slot import Slot, SlotKind, has_query
+from lsp_server.slots.slot import Slot, SlotKind
 from lsp_server.slots.stubs import find_stubs
 from lsp_server.workspace.reading import read_text
 
@@ -20,11 +21,6 @@ _FINDERS: dict[SlotKind, Callable[[Snapshot], Sequence[Slot]]] = {
     "annotations": find_annotations,
     "docstrings": find_docstrings,
 }
-
-
-def knows(language: str, kind: SlotKind) -> bool:
-    """Return whether slots of this kind are known in a language."""
-    return has_query(language, kind)
 
 
 def find_slots(snapshot: Snapshot, kind: SlotKind) -> Sequence[Slot]:
@@ -68,6 +64,18 @@ def closed_snapshot(full: str, text: str) -> Snapshot:
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
     return snapshot
+
+
+def read_slots(target: Target, kind: SlotKind) -> tuple[Snapshot, list[Slot]] | None:
+    """Return a file of a language with such slots, parsed, and the slots that it wants filled.
+
+    None for a generated file, and for one that cannot be read. Reads the disk.
+    """
+    text = target.text if target.text is not None else read_text(target.folder, target.path)
+    if text is None or is_generated(text):
+        return None
+    snapshot = closed_snapshot(target.full, text)
+    return snapshot, in_style(snapshot, find_slots(snapshot, kind), kind)
 
 
 def _folder_annotates(snapshot: Snapshot) -> bool:

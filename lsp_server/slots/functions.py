@@ -81,7 +81,8 @@ def functions(snapshot: Snapshot) -> list[Function]:
             in_order = sorted(parameters.get(head.id, ()), key=lambda each: each.node.start_byte)
             is_method = _is_method(node)
             if is_method and snapshot.language.id == "python" and not _is_static(node, data) and in_order:
-                in_order = in_order[1:] if in_order[0].node.start_byte == _first_byte(head) else in_order
+                first = head.named_children[0].start_byte if head.named_children else -1
+                in_order = in_order[1:] if in_order[0].node.start_byte == first else in_order
             result[node.start_byte] = Function(
                 text_of(captures["name"][0], data),
                 node,
@@ -130,7 +131,3 @@ def _is_static(node: tree_sitter.Node, data: bytes) -> bool:
         and at.type == "decorated_definition"
         and any(child.type == "decorator" and text_of(child, data).startswith("@staticmethod") for child in at.children)
     )
-
-
-def _first_byte(head: tree_sitter.Node) -> int:
-    return head.named_children[0].start_byte if head.named_children else -1

@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 
 from engine.client.connection import EngineClient
-from engine.errors import EngineUnavailable, MidspanError
+from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.memory_messages import Forget, Learn
 from lsp_server.documents.credentials import context_text
-from lsp_server.engine_link.progress_bar import CancellableBar
-from lsp_server.log import describe
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.workspace.files import Rules, examine, learnable_files
 from lsp_server.workspace.reading import is_learnable, read_text
 
@@ -80,7 +79,7 @@ class Surroundings:
 
     pace: Pace
     buffer: Callable[[WorkspaceFile], str | None]
-    bar: Callable[[], AbstractContextManager[CancellableBar]]
+    bar: Callable[[], AbstractContextManager[ProgressBar]]
     learned: Callable[[], None]
 
 
@@ -162,7 +161,7 @@ class FolderLearner:
         self._unread.extend(files)
         await self._read(self._around.bar())
 
-    async def _read(self, opened: AbstractContextManager[CancellableBar | None]) -> None:
+    async def _read(self, opened: AbstractContextManager[ProgressBar | None]) -> None:
         """Learn all unread files, with changed ones first."""
         done, reported = 0, -_REPORT_S
         with opened as bar:

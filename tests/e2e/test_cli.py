@@ -15,8 +15,9 @@ import pytest
 from support.ended import Ended
 from support.git_folder import repository
 
+from engine.cli.demo import Typist, samples
+from engine.cli.fill import APART, MASK, canvas_text
 from engine.cli.lsp_client import LspSession
-from engine.cli.typist import Typist, samples
 from engine.models.embedded.runner import kernel_paths
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
@@ -250,3 +251,16 @@ def _only_line(text: str) -> str:
     lines = text.splitlines()
     assert len(lines) == 1, text
     return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("canvas", "shown"),
+    [
+        ([], ""),
+        (["../", "utils"], "../utils"),
+        (["../", None, "/", None], f"../{MASK}{APART}{MASK}"),
+        ([None, "js", "js"], f"{MASK}{APART}{APART}"),
+    ],
+)
+def test_text_after_a_mask_is_not_shown_before_the_mask_is_filled(canvas: list[str | None], shown: str) -> None:
+    assert canvas_text(canvas).plain == shown

@@ -9,8 +9,7 @@ import attrs
 import pytest
 
 from engine.protocol.editor_messages import camel_case
-from lsp_server.setting_kinds import Kind
-from lsp_server.settings import GATES, SECTION, Settings, documented_default
+from lsp_server.settings import GATES, SECTION, Kind, Settings, documented_default
 
 PACKAGE = Path(__file__).parent.parent.parent / "editors" / "vscode" / "package.json"
 README = PACKAGE.with_name("README.md")

@@ -4,7 +4,6 @@ import asyncio
 import io
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
@@ -15,16 +14,15 @@ from pygls.exceptions import JsonRpcException
 from support.lsp_editor import Editor, eventually
 
 from lsp_server import protocol
+from lsp_server.server import MidspanServer
 
 OFF = {"midspan": {"enabled": False}}
 
 
 @pytest_asyncio.fixture
-async def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Editor]:
+async def editor(editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
-    editor = Editor()
-    yield editor
-    await editor.stop()
+    return editor
 
 
 async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
@@ -240,3 +238,14 @@ async def _type(editor: Editor, keys: int) -> None:
         editor.type("y")
         editor.delete(1)
     await editor.command("midspan.status")
+
+
+def test_nothing_is_kept_of_a_notification_that_is_handled() -> None:
+    server = MidspanServer()
+    protocol = server.protocol
+    document = {"uri": "file:///project/a.txt", "languageId": "plaintext", "version": 1, "text": "one\n"}
+    opened = {"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}
+    protocol.handle_message(protocol.structure_message(opened))
+
+    assert [each.text for each in server.session.documents.all()] == ["one\n"]
+    assert not protocol._request_futures

@@ -11,10 +11,10 @@ import typer
 from rich.text import Text
 
 from engine.cli.console import BAD_INPUT, FAILED, leave, out
+from engine.cli.setup.deeds import Deeds, Receipt
 from engine.cli.setup.editors import NAMES, Editor, editors_here, undo
-from engine.cli.setup.receipt import Deeds, Receipt
 from engine.client.address import runtime_folders
-from engine.client.stopping import stop_all
+from engine.client.launcher import stop_all
 from engine.errors import MidspanError
 from engine.folders import OWN_NAME, config_folder, data_folder, models_folder
 

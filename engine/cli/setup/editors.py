@@ -6,16 +6,69 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import attrs
 
 from engine.cli.setup import deeds
-from engine.cli.setup.receipt import AddedText, Deeds
-from engine.cli.setup.sources import neovim_plugin, server_program, vscode_extension
+from engine.cli.setup.deeds import Deeds
 from engine.errors import MidspanError
+
+_ROOT = Path(__file__).parents[3]
+EXTENSION_FILE = "midspan.vsix"
+
+
+def server_program() -> Path:
+    """Return the path of this installation's midspan-lsp. Raises MidspanError if it is missing."""
+    name = "midspan-lsp.exe" if sys.platform == "win32" else "midspan-lsp"
+    program = Path(sysconfig.get_path("scripts")) / name
+    if not program.exists():
+        raise MidspanError(f"{program} is missing; install Midspan again")
+    return program
+
+
+def neovim_plugin() -> Path:
+    """Return the folder of the Neovim plugin: a clone's own, or the copy in the wheel. Raises MidspanError."""
+    for folder in (_ROOT / "editors" / "neovim", Path(__file__).parent / "neovim"):
+        if (folder / "lua" / "midspan" / "init.lua").exists():
+            return folder
+    raise MidspanError("this installation has no Neovim plugin; install a wheel from `make dist`, or the clone")
+
+
+def vscode_extension() -> Path:
+    """Return the .vsix that `make dist` has built. Raises MidspanError if it is not there."""
+    places = [folder / EXTENSION_FILE for folder in _dist_folders()]
+    for path in places:
+        if path.exists():
+            return path
+    looked = f" (looked at {', '.join(map(str, places))})" if places else ""
+    raise MidspanError(f"{EXTENSION_FILE} is missing{looked}; run `make dist` in a clone of Midspan, then setup again")
+
+
+def _dist_folders() -> list[Path]:
+    """Return where a .vsix may be: in the clone that this code is of or was installed from, or beside its wheel."""
+    folders = [_ROOT / "dist"] if (_ROOT / "editors" / "vscode" / "package.json").exists() else []
+    origin = _installed_from()
+    if origin is not None:
+        folders.append(origin.parent if origin.suffix == ".whl" else origin / "dist")
+    return list(dict.fromkeys(folders))
+
+
+def _installed_from() -> Path | None:
+    """Return the folder or the wheel that Midspan was installed from, as its direct_url.json says (PEP 610)."""
+    try:
+        text = metadata.distribution("midspan").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return None
+    url = urlsplit(json.loads(text)["url"]) if text else None
+    return Path(url2pathname(url.path)) if url is not None and url.scheme == "file" else None
+
 
 NEOVIM_INSTALLED = """\
 -- Written by `midspan setup`: what Midspan starts with. Your own setup() in init.lua changes what it names.
@@ -68,7 +121,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-_OLDEST_NEOVIM = (0, 12)
+OLDEST_NEOVIM = (0, 12)
 
 
 @attrs.frozen
@@ -119,17 +172,25 @@ def _vscode_like(name: str) -> Editor | None:
     return Editor(name, title, f"install the extension {vsix} with {program}", install, problem)
 
 
+def neovim_version(program: str) -> tuple[int, int]:
+    """Return the version of Neovim. Raises MidspanError if it does not say one."""
+    said = re.search(r"v(\d+)\.(\d+)", _output(program, "--version"))
+    if said is None:
+        raise MidspanError(f"{program} does not say its version; try `{program} --version`")
+    return int(said[1]), int(said[2])
+
+
 def _neovim() -> Editor | None:
     program = shutil.which("nvim")
     if program is None:
         return None
     try:
-        version = tuple(map(int, re.findall(r"v(\d+)\.(\d+)", _output(program, "--version"))[0]))
+        version = neovim_version(program)
         data = _output(program, "--clean", "--headless", "+lua io.stdout:write(vim.fn.stdpath('data'))", "+qall")
         source, server = neovim_plugin(), quoted(str(server_program()))
-    except (MidspanError, IndexError) as error:
+    except MidspanError as error:
         return Editor("neovim", "Neovim", "", _nothing, problem=str(error))
-    if version < _OLDEST_NEOVIM:
+    if version < OLDEST_NEOVIM:
         problem = f"{program} is version {version[0]}.{version[1]}; inline completion needs 0.12 or newer"
         return Editor("neovim", "Neovim", "", _nothing, problem)
     pack = Path(data.strip()) / "site" / "pack" / "midspan"
@@ -191,16 +252,13 @@ def _emacs() -> Editor | None:
 def undo(done: Deeds) -> list[str]:
     """Undo what setup did for an editor. Returns a line for each thing that was changed since and is left."""
     left = [f"{file.path} was changed, so it is left" for file in deeds.remove_files(done.files)]
-    left += [_lines_left(added) for added in done.added if not deeds.remove_text(added)]
+    kept = [added.path for added in done.added if not deeds.remove_text(added)]
+    left += [f"the lines about midspan in {path} were changed, so they are left" for path in kept]
     if done.folder:
         deeds.remove_empty_folders(Path(done.folder))
     if done.extension_of:
         deeds.uninstall_extension(done.extension_of)
     return left
-
-
-def _lines_left(added: AddedText) -> str:
-    return f"the lines about midspan in {added.path} were changed, so they are left"
 
 
 def _nothing(earlier: Deeds) -> Deeds:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.models.cuda_graphs.graphs import rounded
-from engine.schedule.context_cache import common_prefix
+from engine.schedule.job import common_prefix
 
 LEAST_CAPACITY = 256
 SHARE = 4

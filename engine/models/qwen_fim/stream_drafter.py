@@ -8,7 +8,7 @@ import attrs
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.qwen_fim.drafter import Unfinished
-from engine.schedule.context_cache import ContextCache
+from engine.schedule.job import ContextCache
 
 _CACHE_BYTES = 64 * 1024 * 1024
 

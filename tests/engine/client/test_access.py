@@ -25,8 +25,7 @@ from engine.protocol.framing import pack
 from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome
 from engine.schedule.scheduler import Scheduler
 from engine.server import client_session as session
-from engine.server.listener import Listener
-from engine.server.server import Server
+from engine.server.server import Listener, Server
 
 
 async def test_a_client_must_send_hello_first(running: EngineOptions) -> None:

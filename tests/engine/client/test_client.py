@@ -9,8 +9,7 @@ from raw_client import HOLE, LONG
 
 from engine.client import connection as client_module
 from engine.client.address import Address, runtime_paths_of
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, ProtocolError
 from engine.protocol.framing import MAX_FRAME_BYTES

@@ -15,8 +15,8 @@ import pytest
 from raw_client import HOLE, LONG, RawClient
 
 from engine.client.address import RuntimePaths, runtime_paths_of
-from engine.client.failures import EngineFailure
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.connection import EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
 from engine.errors import EngineUnavailable
 from engine.protocol.messages import Cancel
@@ -103,7 +103,7 @@ async def test_an_idle_engine_ends_even_while_a_client_is_connected(
     async with asyncio.timeout(30):
         await client.closed.wait()
     assert not is_held(paths.lock)
-    assert "nobody used the engine for" in log_path(options).read_text()
+    assert "nobody used the engine for" in options.paths.log.read_text()
 
 
 async def test_a_model_that_cannot_be_loaded_is_one_clear_line(paths: RuntimePaths, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_a_model_that_cannot_be_loaded_is_one_clear_line(paths: RuntimePat
 
 
 async def test_an_engine_runs_even_if_its_log_cannot_be_written(options: EngineOptions, paths: RuntimePaths) -> None:
-    log_path(options).symlink_to("/dev/full")
+    options.paths.log.symlink_to("/dev/full")
     client = await connect_or_start(options, "test")
     assert (await client.fill(HOLE)).candidates
     await client.shutdown()

@@ -15,12 +15,10 @@ from support.lsp_editor import eventually
 from engine.client import launcher
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.client.lock import EngineLock, LockRecord, last_heartbeat, read_record
+from engine.client.lock import EngineLock, Heartbeat, LockRecord, last_heartbeat, read_record
 from engine.errors import EngineUnavailable
 from engine.models.load import load
 from engine.schedule.scheduler import Scheduler
-from engine.server import heartbeat
-from engine.server.heartbeat import Heartbeat
 
 TIMEOUT_S = 4.0
 
@@ -94,8 +92,8 @@ async def test_a_start_whose_heartbeat_stops_is_given_up_with_one_clear_line(
 async def test_the_heartbeat_changes_the_lock_file_until_it_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_S", 0.01)
-    monkeypatch.setattr(heartbeat, "PROGRESS_S", 1.0)
+    monkeypatch.setattr("engine.client.lock.BEAT_S", 0.01)
+    monkeypatch.setattr("engine.client.lock.PROGRESS_S", 1.0)
     lock = EngineLock.acquire(tmp_path / "lock")
     assert lock is not None
     record = LockRecord(1, "model", "0")

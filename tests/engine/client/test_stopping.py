@@ -10,11 +10,10 @@ import attrs
 import pytest
 from support.lsp_editor import eventually
 
-from engine.client import stopping
+from engine.client import launcher
 from engine.client.address import RuntimePaths, all_runtime_paths, make_private
-from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.launcher import EngineOptions, connect_or_start, kill_holder, stop_all, stop_running
 from engine.client.lock import EngineLock, LockRecord, is_held, read_record
-from engine.client.stopping import kill_holder, stop_all, stop_running
 from engine.errors import EngineUnavailable
 
 
@@ -23,7 +22,7 @@ from engine.errors import EngineUnavailable
 async def test_a_suspended_engine_is_killed(
     options: EngineOptions, paths: RuntimePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "ANSWER_S", 0.3)
+    monkeypatch.setattr(launcher, "ANSWER_S", 0.3)
     client = await connect_or_start(options, "test")
     os.kill(client.welcome.pid, signal.SIGSTOP)
     assert await stop_running(options, "test")
@@ -36,7 +35,7 @@ async def test_a_suspended_engine_is_killed(
 async def test_a_process_that_is_no_engine_is_not_killed(
     options: EngineOptions, paths: RuntimePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "ANSWER_S", 0.3)
+    monkeypatch.setattr(launcher, "ANSWER_S", 0.3)
     make_private(paths.directory)
     pipe = asyncio.subprocess.PIPE
     other = await asyncio.create_subprocess_exec(sys.executable, "-c", "input()", stdin=pipe)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli import checks
+from engine.cli import doctor
 from engine.library.answer_time import DEFAULT_BUDGET_MS, answer_on
 from engine.library.catalog import catalog
 from engine.library.device_memory import DeviceMemory, _gpu_speeds, machine_memory, with_measured_speed
@@ -116,13 +116,13 @@ def test_a_driver_whose_gpu_torch_does_not_see_is_said_in_the_log_and_by_doctor(
         assert _device("auto") == "cpu"
     assert "torch sees no GPU" not in caplog.text
     assert "sees no GPU, so larger models run on the processor; install the build" in caplog.text
-    check = checks.torch()
+    check = doctor.torch()
     assert check.verdict == "warn"
     assert "sees no GPU" in check.advice
 
 
 def test_doctor_names_the_models_that_fit_with_their_time() -> None:
-    check = checks.larger_models()
+    check = doctor.larger_models()
     assert check.verdict == "ok"
     assert all(name in check.found for name in catalog() if name != "embedded")
     assert "embedded" not in check.found

@@ -13,7 +13,7 @@ from engine.errors import ProtocolError
 from engine.protocol import framing, memory_messages
 from engine.protocol import messages as protocol
 from engine.protocol.framing import MAX_FRAME_BYTES, pack, read_frame, unpack
-from engine.protocol.messages import Cancel, Failed, Fill, Hello
+from engine.protocol.messages import Cancel, Failed, Fill, Hello, left_edge
 
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-(2**63), 2**63 - 1)
@@ -171,3 +171,25 @@ async def test_a_frame_that_is_never_sent_whole_is_given_up(begun: bytes, monkey
     with pytest.raises(ProtocolError) as caught:
         await framing.read_frame(reader)
     assert caught.value.code == "incomplete"
+
+
+def test_a_text_that_fits_is_kept_whole() -> None:
+    assert left_edge(100, 100, 25) == 0
+    assert left_edge(0, 0, 25) == 0
+
+
+def test_a_text_that_grows_moves_its_edge_once_a_stride() -> None:
+    assert {left_edge(length, 100, 25) for length in range(101, 126)} == {25}
+    assert left_edge(126, 100, 25) == 50
+
+
+def test_a_stride_below_one_counts_as_one() -> None:
+    assert left_edge(103, 100, 0) == 3
+
+
+@given(st.integers(0, 10_000), st.integers(0, 1000), st.integers(1, 500))
+def test_the_text_fits_and_at_most_a_stride_of_room_stays_free(length: int, room: int, stride: int) -> None:
+    edge = left_edge(length, room, stride)
+    assert length - edge <= room
+    assert edge == 0 or length - edge > room - stride
+    assert edge % stride == 0

@@ -8,8 +8,7 @@ from support.remote_server import TEXT, TOKENS, ModelServer, answers_body, answe
 
 from engine.protocol.messages import Snippet
 from engine.remote.backend import RemoteBackend
-from engine.remote.request import PREFIX_CHARACTERS, SUFFIX_CHARACTERS
-from engine.remote.server_text import UNKNOWN_CONFIDENCE
+from engine.remote.request import PREFIX_CHARACTERS, SUFFIX_CHARACTERS, UNKNOWN_CONFIDENCE
 from lsp_server.settings import DEFAULT_GATE
 
 

@@ -14,8 +14,8 @@ import pytest
 from remote_engine import end_engine
 from support.remote_server import TEXT, ModelServer, answers, answers_status, hangs
 
-from engine.client.failures import EngineFailure
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
+from engine.client.connection import EngineFailure
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Learn
 from engine.protocol.messages import Fill, Progress
@@ -121,7 +121,7 @@ async def test_the_log_contains_the_servers_failures_but_no_code_and_no_key(
     with pytest.raises(EngineFailure):
         await client.fill(HOLE)
     await client.close()
-    log = log_path(remote).read_text()
+    log = remote.paths.log.read_text()
     assert f"127.0.0.1:{server.port} failed (status 500)" in log
     assert MARKER not in log
     assert "k3y" not in log
@@ -143,7 +143,7 @@ async def test_a_wrong_model_string_is_one_clear_line(
         await connect_or_start(EngineOptions(model=model), "test")
     assert says in str(failure.value)
     assert "\n" not in str(failure.value)
-    assert "s3cr3t" not in log_path(EngineOptions(model=model)).read_text()
+    assert "s3cr3t" not in EngineOptions(model=model).paths.log.read_text()
 
 
 async def test_the_command_line_shows_the_engine_of_a_remote_model(remote: EngineOptions) -> None:

@@ -13,7 +13,7 @@ from fetch_llamacpp import SERVER, environment
 from remote_engine import end_engine
 from tiny_gguf import write_tiny_gguf
 
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.protocol.messages import Fill, Snippet
 

@@ -12,8 +12,7 @@ from engine_process import end
 from http_service import PREFIX, SUFFIX, HttpService, http_service
 
 from engine.client.address import runtime_paths_of
-from engine.client.connection import EngineClient
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.http.team import scope_of
 from engine.protocol.framing import pack, unpack_all

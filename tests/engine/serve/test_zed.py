@@ -6,7 +6,7 @@ import pytest
 from http_service import HttpService
 
 from engine.cli.next_edit import undone
-from engine.http.zeta import END, read_zeta
+from engine.http.markers import END, read_zeta
 
 _ABOVE = "import os\n\n\ndef main():\n"
 _REGION = '    print("one", flush=True)\n    print("two")\n    print("three")\n    value = <|user_cursor|>\n'

@@ -12,7 +12,7 @@ import msgpack
 import pytest
 
 from engine.client.address import RuntimePaths
-from engine.client.failures import EngineFailure
+from engine.client.connection import EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import read_record
 from engine.errors import ProtocolError

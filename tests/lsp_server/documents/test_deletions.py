@@ -3,7 +3,7 @@
 import pytest
 from lsprotocol import types
 
-from lsp_server.documents.store import Documents, position_at
+from lsp_server.documents.store import Documents, position_in
 
 URI = "file:///project/a.py"
 UTF32 = types.PositionEncodingKind.Utf32
@@ -19,7 +19,7 @@ class Typist:
     def replace(self, start: int, end: int, new: str) -> None:
         snapshot = self.documents.snapshot(URI)
         assert snapshot is not None
-        replaced = types.Range(position_at(snapshot, start, UTF32), position_at(snapshot, end, UTF32))
+        replaced = types.Range(position_in(snapshot.source, start, UTF32), position_in(snapshot.source, end, UTF32))
         change = types.TextDocumentContentChangePartial(replaced, new)
         self.documents.change(URI, snapshot.version + 1, [change], UTF32)
 

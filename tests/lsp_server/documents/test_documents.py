@@ -1,4 +1,4 @@
-"""Documents follow the editor's changes exactly, in every position encoding, and parse only what changed."""
+"""Documents follow the editor's changes exactly, also by halves of a character, and parse only what changed."""
 
 import pytest
 import tree_sitter
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from lsp_server.documents.source import Lines
-from lsp_server.documents.store import Documents, Snapshot, offset_at, path_of, position_at
+from lsp_server.documents.store import Documents, Snapshot, offset_in, path_of, position_in, with_halves_joined
 
 URI = "file:///project/a.py"
 UTF8, UTF16, UTF32 = types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16, types.PositionEncodingKind.Utf32
@@ -69,7 +69,7 @@ def test_random_edits_give_the_same_text_as_naive_replacing(
         start, end = sorted((min(first, len(text)), min(second, len(text))))
         # A position cannot point between "\r" and "\n", so neither may the naive edit.
         start, end = (index - (text[index - 1 : index + 1] == "\r\n") for index in (start, end))
-        positions = position_at(before, start, encoding), position_at(before, end, encoding)
+        positions = position_in(before.source, start, encoding), position_in(before.source, end, encoding)
         documents.change(URI, version, [partial(*positions, new)], encoding)
         text = text[:start] + new + text[end:]
         after = current(documents)
@@ -101,7 +101,7 @@ def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tu
         start = len("".join(lines[:line]))
         end = start + len("".join(lines[line : line + removed]))
         lines = lines[:line] + new + lines[line + removed :]
-        positions = position_at(before, start, UTF16), position_at(before, end, UTF16)
+        positions = position_in(before.source, start, UTF16), position_in(before.source, end, UTF16)
         documents.change(URI, version, [partial(*positions, "".join(new))], UTF16)
         incremental, fresh = current(documents).tree, current(opened("".join(lines))).tree
         assert incremental is not None
@@ -115,7 +115,7 @@ def test_every_offset_becomes_a_position_and_back(text: str, offset: int, encodi
     snapshot = current(opened(text))
     offset = min(offset, len(text))
     offset -= text[offset - 1 : offset + 1] == "\r\n"
-    assert offset_at(snapshot, position_at(snapshot, offset, encoding), encoding) == offset
+    assert offset_in(snapshot.source, position_in(snapshot.source, offset, encoding), encoding) == offset
 
 
 @given(texts, st.integers(0, 100))
@@ -145,7 +145,7 @@ def test_a_column_means_the_character_that_contains_it(
 ) -> None:
     snapshot = current(opened(f"x\n{line}\ny"))
     containing = [index for index in range(len(line) + 1) if units(line[:index], encoding) <= column][-1]
-    assert offset_at(snapshot, types.Position(1, column), encoding) == 2 + containing
+    assert offset_in(snapshot.source, types.Position(1, column), encoding) == 2 + containing
 
 
 @pytest.mark.parametrize(("encoding", "column"), [(UTF8, 8), (UTF16, 6), (UTF32, 5)])
@@ -153,18 +153,18 @@ def test_columns_after_an_emoji_count_the_units_of_the_encoding(
     encoding: types.PositionEncodingKind, column: int
 ) -> None:
     snapshot = current(opened("a\r\ns='🙂'x"))
-    assert position_at(snapshot, len(snapshot.text) - 1, encoding) == types.Position(1, column)
+    assert position_in(snapshot.source, len(snapshot.text) - 1, encoding) == types.Position(1, column)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_positions_past_the_end_are_clamped(encoding: types.PositionEncodingKind) -> None:
     snapshot = current(opened("ab\r\ncd"))
-    assert offset_at(snapshot, types.Position(0, 99), encoding) == 2
-    assert offset_at(snapshot, types.Position(99, 0), encoding) == 6
+    assert offset_in(snapshot.source, types.Position(0, 99), encoding) == 2
+    assert offset_in(snapshot.source, types.Position(99, 0), encoding) == 6
 
 
 def test_a_position_inside_a_surrogate_pair_means_the_start_of_its_character() -> None:
-    assert offset_at(current(opened("🙂x")), types.Position(0, 1), UTF16) == 0
+    assert offset_in(current(opened("🙂x")).source, types.Position(0, 1), UTF16) == 0
 
 
 def test_half_a_surrogate_pair_from_the_editor_is_kept() -> None:
@@ -210,7 +210,7 @@ def test_a_closed_or_unknown_document_has_no_snapshot() -> None:
 
 def test_a_byte_order_mark_is_a_character_of_the_first_line() -> None:
     snapshot = current(opened("\ufeffx = 1\n"))
-    assert offset_at(snapshot, types.Position(0, 1), UTF16) == 1
+    assert offset_in(snapshot.source, types.Position(0, 1), UTF16) == 1
     assert snapshot.tree is not None
     assert not snapshot.tree.root_node.has_error
 
@@ -236,3 +236,23 @@ def test_a_text_that_the_parser_never_finishes_is_kept_without_a_tree() -> None:
     snapshot = current(documents)
     assert snapshot.tree is None
     assert snapshot.text.endswith(endless)
+
+
+HIGH, LOW, WHOLE = "\ud83d", "\ude00", "\U0001f600"
+
+
+@pytest.mark.parametrize(
+    ("old", "start", "end", "text", "new"),
+    [
+        (f"a{HIGH}", 2, 2, f"{LOW}b", f"a{WHOLE}b"),
+        (f"{LOW}b", 0, 0, f"a{HIGH}", f"a{WHOLE}b"),
+        (f"{HIGH}x{LOW}", 1, 2, "", WHOLE),
+        (f"{HIGH}x{LOW}", 1, 2, f"{LOW}{HIGH}", WHOLE * 2),
+        ("ab", 1, 1, HIGH, f"a{HIGH}b"),
+        ("ab", 1, 1, f"{LOW}{HIGH}", f"a{LOW}{HIGH}b"),
+        ("", 0, 0, "", ""),
+    ],
+)
+def test_two_halves_that_meet_are_one_character(old: str, start: int, end: int, text: str, new: str) -> None:
+    first, last, joined = with_halves_joined(old, start, end, text)
+    assert old[:first] + joined + old[last:] == new

@@ -1,13 +1,11 @@
 """Cells of a notebook, through a real server: each gets suggestions, and the model reads the cells above it."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import Editor, engine_home
+from support.lsp_editor import Editor
 
 from lsp_server.documents.notebooks import as_script
 
@@ -16,19 +14,11 @@ CODE, TEXT = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
 CAPABLE = types.NotebookDocumentClientCapabilities(types.NotebookDocumentSyncClientCapabilities())
 
 
-@pytest.fixture(scope="module")
-def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
-        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
+async def editor(editor: Editor, settings: dict[str, Any]) -> Editor:
     answer = await editor.start(settings, notebook_document=CAPABLE)
     assert answer.capabilities.notebook_document_sync is not None, "the server wants notebooks"
-    yield editor
-    await editor.stop()
+    return editor
 
 
 def cell_uri(number: int) -> str:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.typist import Typist
 
-from lsp_server.documents.edits import changed_part
+from engine.protocol.messages import changed_part
 
 _LINES = "".join(f"line {number}\n" for number in range(20))
 _TEXTS = st.text("ab\n", max_size=12)

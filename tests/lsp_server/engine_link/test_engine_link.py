@@ -12,7 +12,7 @@ import psutil
 import pytest
 from support.lsp_editor import engine_home, eventually
 
-from engine.client import stopping
+from engine.client import launcher
 from engine.client.launcher import EngineOptions
 from engine.errors import EngineUnavailable
 from engine.protocol.messages import Fill
@@ -155,7 +155,7 @@ async def test_a_restart_gives_another_engine(options: EngineOptions) -> None:
 async def test_a_suspended_engine_is_noticed_and_a_restart_ends_it(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((link_module, "SILENT_S"), (link_module, "ANSWER_S"), (stopping, "ANSWER_S")):
+    for module, name in ((link_module, "SILENT_S"), (link_module, "ANSWER_S"), (launcher, "ANSWER_S")):
         monkeypatch.setattr(module, name, 0.5)
     linked = new_link()
     linked.link.configure(options)

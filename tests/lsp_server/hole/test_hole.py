@@ -8,7 +8,7 @@ from lsprotocol import types
 from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import ModelInfo
-from lsp_server.documents.store import Documents, offset_at
+from lsp_server.documents.store import Documents, offset_in
 from lsp_server.hole.hole import NEAR, context_budget_of, cut_hole
 
 UTF16 = types.PositionEncodingKind.Utf16
@@ -97,7 +97,7 @@ def test_the_model_does_not_see_a_byte_order_mark() -> None:
 
 def test_a_cursor_after_an_emoji_is_counted_in_utf16_units() -> None:
     snapshot = opened('s = "🙂🙂"\r\nt = "🙂"\r\n')
-    hole = cut_hole(snapshot, offset_at(snapshot, types.Position(1, 7), UTF16))
+    hole = cut_hole(snapshot, offset_in(snapshot.source, types.Position(1, 7), UTF16))
     assert hole.line_before == 't = "🙂'
     assert hole.cursor_context == "string"
 

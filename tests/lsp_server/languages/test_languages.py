@@ -1,13 +1,16 @@
-"""Every registered language has a grammar that parses, and holes of every kind in real code."""
+"""Every registered language has a grammar that parses a text in pieces, and holes of every kind in real code."""
 
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
+import tree_sitter
 from support.marked import hole_at, opened
 
 from lsp_server.languages.language import Language
+from lsp_server.languages.parsing import reader
 from lsp_server.languages.registry import LANGUAGES, language_for
 
 # For each language: an empty body, a line where a statement goes, the rest of a line, a string, a comment.
@@ -234,3 +237,50 @@ def test_a_language_without_a_grammar_is_cut_by_lines() -> None:
 def test_no_grammar_is_loaded_before_a_document_needs_it() -> None:
     code = "import sys, lsp_server.__main__; print([name for name in sys.modules if name.startswith('tree_sitter_')])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+LONG = "total = 'ä€🙂' + first.second(third)  # a comment\n" * 2000
+SECONDS = 10.0
+
+
+@pytest.fixture
+def python() -> Language:
+    return language_for("python", "")
+
+
+def parsed(language: Language, text: str) -> str:
+    tree = language.parse(text.encode(), None, SECONDS)
+    assert tree is not None
+    assert tree.root_node.end_byte == len(text.encode())
+    return str(tree.root_node)
+
+
+def test_the_pieces_of_a_text_are_the_text_whatever_its_length() -> None:
+    for length in (0, 1, 3, 63, 64, 65, 127, 128, 16_383, 16_384, 16_385, 60_000):
+        source = LONG.encode()[:length]
+        read, pieces = reader(source), bytearray()
+        while piece := read(len(pieces), tree_sitter.Point(0, 0)):
+            pieces += piece
+        assert bytes(pieces) == source
+
+
+def test_a_character_that_a_piece_cuts_in_two_is_read_whole(python: Language) -> None:
+    for cut in range(70):
+        broken = "x = '" + "é" * cut + "🙂€" * 9000 + "'\n"
+        assert "ERROR" not in parsed(python, broken)
+
+
+def test_parsing_after_each_key_takes_no_more_memory(python: Language) -> None:
+    source = LONG.encode()
+    tree, held = python.parse(source, None, SECONDS), []
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            for _ in range(30):
+                assert tree is not None
+                tree.edit(5000, 5000, 5000, (100, 0), (100, 0), (100, 0))
+                tree = python.parse(source, tree, SECONDS)
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert held[1] - held[0] < 50_000

@@ -3,9 +3,8 @@
 import pytest
 from support.typist import Typist
 
-from lsp_server.refactor import recent
 from lsp_server.refactor.file_edit import Replacement
-from lsp_server.refactor.recent import NextPlaces, next_places
+from lsp_server.refactor.recent import RecentPlaces, recent_places
 
 _PATHS = """import os
 
@@ -33,14 +32,16 @@ def log(name):
 """
 
 
-def _next(typist: Typist, language: str = "python") -> NextPlaces | None:
-    return next_places(typist.edits.all, language, "file")
+def _next(typist: Typist, language: str = "python") -> RecentPlaces | None:
+    """Return the places of the newest edit, if it looks like one that belongs elsewhere too."""
+    found = recent_places(typist.edits.all, language, "file")
+    return found if found is not None and found.recent.is_telling else None
 
 
 def _lines(typist: Typist, language: str = "python") -> list[str]:
     """Return the lines that the next edits would make, each made alone."""
     found = _next(typist, language)
-    return [_line(typist.text, place) for place in found.places.places] if found is not None else []
+    return [_line(typist.text, place) for place in found.one_by_one.places] if found is not None else []
 
 
 def _line(text: str, place: Replacement) -> str:
@@ -75,7 +76,7 @@ def test_an_older_edit_that_is_alike_widens_the_rule() -> None:
     two = _next(typist)
     assert two is not None
     assert (one.recent.examples, two.recent.examples) == (1, 2)
-    assert len(two.places.places) == 2
+    assert len(two.one_by_one.places) == 2
 
 
 def test_the_import_that_another_edit_added_comes_along() -> None:
@@ -85,7 +86,7 @@ def test_the_import_that_another_edit_added_comes_along() -> None:
     found = _next(typist)
     assert found is not None
     assert [one.bound for one in found.recent.rules.imports.added] == ["Path"]
-    assert found.places.imports == ()
+    assert found.one_by_one.imports == ()
 
 
 def test_an_import_after_the_edit_does_not_end_it() -> None:
@@ -161,7 +162,7 @@ def test_lines_that_are_deleted_are_an_example_the_second_time() -> None:
     typist.replace("log(b)\n", "")
     found = _next(typist)
     assert found is not None
-    assert [place.applied(typist.text) for place in found.places.places] == ["x = 1\nx = 2\nx = 3\n" * 2]
+    assert [place.applied(typist.text) for place in found.one_by_one.places] == ["x = 1\nx = 2\nx = 3\n" * 2]
 
 
 def test_a_name_that_nothing_binds_is_not_spread() -> None:
@@ -191,7 +192,7 @@ def test_a_new_word_may_go_on(text: str, is_in_progress: bool) -> None:
     typist = Typist("x\n")
     typist.replace("x", text.replace("|", ""))
     assert typist.edits.newest is not None
-    assert recent.is_in_progress(typist.edits.newest, offset) == is_in_progress
+    assert typist.edits.newest.is_in_progress(offset) == is_in_progress
 
 
 def test_a_syntax_error_elsewhere_does_not_matter() -> None:
@@ -205,5 +206,5 @@ def test_a_file_keeps_its_line_ends() -> None:
     typist.replace("f(1)", "with g():\r\n    f(1)")
     found = _next(typist)
     assert found is not None
-    (place,) = found.places.places
+    (place,) = found.one_by_one.places
     assert place.applied(typist.text).endswith("with g():\r\n    f(\r\n        2,\r\n    )\r\n")

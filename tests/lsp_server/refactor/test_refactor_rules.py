@@ -10,7 +10,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, explicit_rules, rules_of_code, with_contexts
-from lsp_server.refactor.recent import repeated_edit
+from lsp_server.refactor.recent import recent_places
 from lsp_server.refactor.rewrite import rewrite
 
 TEXTS = [
@@ -174,9 +174,9 @@ def test_a_learned_rule_fits_in_every_context(name: str, text: str, old: str, ne
 @pytest.mark.parametrize(("name", "text", "old", "new"), TEXTS)
 def test_the_next_edit_after_typing_is_in_every_context(name: str, text: str, old: str, new: str) -> None:
     after, start = text.replace(old, new, 1), text.index(old)
-    found = repeated_edit([RecentEdit(text, after, start, start + len(old), start + len(new), 1)], name, "file")
+    found = recent_places([RecentEdit(text, after, start, start + len(old), start + len(new), 1)], name, "file")
     assert found is not None
-    assert found.edit.applied(after) == text.replace(old, new)
+    assert found.found.edit.applied(after) == text.replace(old, new)
 
 
 def test_another_member_is_listed_in_both_contexts() -> None:

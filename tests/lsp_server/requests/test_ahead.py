@@ -1,6 +1,6 @@
 """What comes after the suggestion on the screen is filled ahead, while the user reads, if the model is slow."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,11 @@ def settings(slow_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
+async def editor(editor: Editor, settings: dict[str, Any]) -> Editor:
     await editor.start(settings)
     editor.open("one two |\n\n")
     await editor.until("ready")
-    yield editor
-    await editor.stop()
+    return editor
 
 
 async def counts(editor: Editor) -> tuple[int, int]:

@@ -1,23 +1,16 @@
 """When suggestions come by themselves, and when only on request: the setting `automatic` and the command to snooze."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pygls.exceptions import JsonRpcException
-from support.lsp_editor import INVOKED, Editor, engine_home, eventually
+from support.lsp_editor import INVOKED, Editor, eventually
 
 
-@pytest.fixture(scope="module")
-def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
-        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
-async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(settings: dict[str, Any]) -> None:
-    editor = Editor()
+async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(
+    editor: Editor, settings: dict[str, Any]
+) -> None:
     await editor.start({**settings, "automatic": False})
     editor.open("one two |\n")
     await editor.until("ready")
@@ -33,11 +26,9 @@ async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(setti
     editor.type("#")
     assert await editor.suggest() == []
     assert (await editor.command("midspan.status"))["asked"] == 1
-    await editor.stop()
 
 
-async def test_a_snooze_keeps_suggestions_away_until_it_ends(settings: dict[str, Any]) -> None:
-    editor = Editor()
+async def test_a_snooze_keeps_suggestions_away_until_it_ends(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start(settings)
     editor.open("one two |\n")
     await editor.until("ready")
@@ -57,11 +48,9 @@ async def test_a_snooze_keeps_suggestions_away_until_it_ends(settings: dict[str,
     await eventually(lambda: editor.statuses[-1].snoozedUntil is None)
     assert editor.statuses[-1].state == "ready"
     assert await editor.offered()
-    await editor.stop()
 
 
-async def test_a_snooze_ends_by_itself(settings: dict[str, Any]) -> None:
-    editor = Editor()
+async def test_a_snooze_ends_by_itself(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start(settings)
     editor.open("one two |\n")
     await editor.until("ready")
@@ -71,25 +60,22 @@ async def test_a_snooze_ends_by_itself(settings: dict[str, Any]) -> None:
 
     assert time.time() >= until
     assert await editor.offered()
-    await editor.stop()
 
 
 @pytest.mark.parametrize("arguments", [(), (-1,), ("five",), (True,), (1, 2), (1e9,)])
 async def test_minutes_that_are_none_are_refused_in_one_line(
-    settings: dict[str, Any], arguments: tuple[object, ...]
+    editor: Editor, settings: dict[str, Any], arguments: tuple[object, ...]
 ) -> None:
-    editor = Editor()
     await editor.start({**settings, "enabled": False})
     with pytest.raises(JsonRpcException, match=r"midspan\.snooze takes minutes: a number from 0 to 10080"):
         await editor.command("midspan.snooze", *arguments)
-    await editor.stop()
 
 
-async def test_settings_that_come_after_the_request_exclude_its_file_too(settings: dict[str, Any]) -> None:
-    editor = Editor()
+async def test_settings_that_come_after_the_request_exclude_its_file_too(
+    editor: Editor, settings: dict[str, Any]
+) -> None:
     await editor.start(settings, pull={**settings, "exclude": ["*.txt"]})
     editor.open("one two |\n")
     # The editor is asked for its settings while this request waits for the engine.
     assert await editor.suggest(INVOKED) == []
     assert (await editor.command("midspan.status"))["asked"] == 0
-    await editor.stop()

@@ -1,29 +1,12 @@
 """Suggestions as items of the completion menu, through a real server: when there are any, and their fields."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import Editor, engine_home, eventually
+from support.lsp_editor import Editor, eventually
 
 DYNAMIC = types.TextDocumentClientCapabilities(completion=types.CompletionClientCapabilities(dynamic_registration=True))
 ON = {"completionItems": True}
-
-
-@pytest.fixture(scope="module")
-def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
-        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
-@pytest_asyncio.fixture
-async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
-    yield editor
-    await editor.stop()
 
 
 async def complete(editor: Editor) -> types.CompletionList:

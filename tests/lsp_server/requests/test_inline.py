@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,10 @@ ENDLESS = "let a = 1;\n 1foofoo[items:\\ \t{[/*];\r\n\n' = ;, [fooend = (do}item
 SLOW = {"rule": "left-to-right", "maxTokens": 512, "budgetMs": 5000, "maxLines": 64}
 
 
-@pytest.fixture(scope="module")
-def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """Settings that use the tiny model and show all that it writes."""
-    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
-        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
+async def editor(editor: Editor, settings: dict[str, Any]) -> Editor:
     await editor.start(settings)
-    yield editor
-    await editor.stop()
+    return editor
 
 
 @pytest_asyncio.fixture

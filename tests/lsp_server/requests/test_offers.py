@@ -1,6 +1,5 @@
 """Suggestions through a real server are shown, accepted, accepted in part or dismissed, and counted."""
 
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,27 +7,19 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from support.lsp_editor import INVOKED, Editor, engine_home, eventually
+from support.lsp_editor import INVOKED, Editor, eventually
 
 from engine.usage_file import StatisticsFile, Tally, by_language, statistics_path
 
 
-@pytest.fixture(scope="module")
-def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
-        yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Editor]:
+async def editor(editor: Editor, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
     """An editor with statistics of its own, its document open and the engine ready."""
     monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path))
-    editor = Editor()
     await editor.start(settings)
     editor.open("one two |\n")
     await editor.until("ready")
-    yield editor
-    await editor.stop()
+    return editor
 
 
 async def offered(editor: Editor, characters: int = 1) -> types.InlineCompletionItem:

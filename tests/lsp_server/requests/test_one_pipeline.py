@@ -43,11 +43,9 @@ def options(tiny_model: Path, tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest_asyncio.fixture
-async def editor(options: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
+async def editor(editor: Editor, options: dict[str, Any]) -> Editor:
     await editor.start(options)
-    yield editor
-    await editor.stop()
+    return editor
 
 
 @pytest.fixture

@@ -34,13 +34,6 @@ def settings(tiny_model: Path) -> dict[str, Any]:
     return {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 20_000, "maxTokens": 8}
 
 
-@pytest_asyncio.fixture
-async def editor() -> AsyncIterator[Editor]:
-    editor = Editor()
-    yield editor
-    await editor.stop()
-
-
 def open_project(editor: Editor, name: str = "notes") -> None:
     editor.open(f"{ABOVE}total = |{BELOW}", f"file:///project/{name}.txt")
 

@@ -1,7 +1,7 @@
 """Where a suggestion came from, with a real server and a real engine whose memory knows an odd line."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,14 @@ def project(tmp_path: Path) -> Path:
 
 @pytest_asyncio.fixture
 async def editor(
-    settings: dict[str, Any], project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Editor]:
+    editor: Editor, settings: dict[str, Any], project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Editor:
     """An editor with statistics of its own, whose workspace is read, with an empty work.py."""
     monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path / "data"))
-    editor = Editor()
     await editor.start(settings, folders=[project])
     editor.open("|\n", (project / "work.py").as_uri(), "python")
     await editor.fill(explain=True)
-    yield editor
-    await editor.stop()
+    return editor
 
 
 async def why(editor: Editor) -> Any:

@@ -9,8 +9,8 @@ from support.recording_engine import RecordingEngine
 
 from engine.client.launcher import EngineOptions
 from engine.protocol.messages import Snippet
-from lsp_server.requests.session import Session
 from lsp_server.server import MidspanServer
+from lsp_server.session import Session
 
 
 async def connected(model: Path, session: Session) -> None:

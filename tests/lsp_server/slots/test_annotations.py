@@ -1,7 +1,9 @@
-"""Which annotations are missing, and which types the file itself says; «» is a hole, «int» known, «int?» likely."""
+"""Which annotations are missing, which the file itself says («» is a hole, «int?» likely), and what a type is."""
 
 import pytest
-from support.slot_texts import opened
+from support.slot_texts import opened, snapshot_of
+
+from lsp_server.slots.judge import is_type, leading_type, names_of_types
 
 PYTHON = {
     "a parameter and what is returned": ("def f(a):\n    return g(a)\n", "def f(a: «») -> «»:\n    return g(a)\n"),
@@ -104,3 +106,61 @@ def test_typescript(text: str, expected: str | None) -> None:
 def test_other_languages_have_no_missing_annotations() -> None:
     text = "function f(a) {}\n"
     assert opened(text, "annotations", "/project/a.js") == text
+
+
+PYTHON_FUNCTION = """
+import typing
+from collections.abc import Callable
+import numpy as np
+
+class Box: ...
+"""
+TYPESCRIPT_FUNCTION = 'import { Node, type Tree as Wood } from "./tree";\ninterface Box<T> { a: T }\n'
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("int", "int"),
+        ("int, b: str", "int"),
+        ("int) -> None:", "int"),
+        ("int = 0", "int"),
+        ("dict[str, int] | None", "dict[str, int] | None"),
+        ("Callable[[int], Box]", "Callable[[int], Box]"),
+        ("typing.Iterable['Box']", "typing.Iterable['Box']"),
+        ("np.ndarray", "np.ndarray"),
+        ("Unknown", None),
+        ("other.Box", None),
+        ("Any", None),
+        ("make()", None),
+        ("3", None),
+        ("list[int", None),
+        ("int and str", None),
+    ],
+)
+def test_where_a_type_ends_in_python(fill: str, expected: str | None) -> None:
+    snapshot = snapshot_of(PYTHON_FUNCTION)
+    text = leading_type(fill, snapshot.language)
+    assert (text if is_type(text, snapshot.language, names_of_types(snapshot)) else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("string", "string"),
+        ("string, b: number", "string"),
+        ("void {", "void"),
+        ("Promise<Box<Node>> {", "Promise<Box<Node>>"),
+        ("{ a: Wood }", "{ a: Wood }"),
+        ("(a: string) => void", "(a: string) => void"),
+        ("'a' | 'b'", "'a' | 'b'"),
+        ("T[] = []", "T[]"),
+        ("Tree", None),
+        ("any", None),
+        ("Unknown.Node", None),
+    ],
+)
+def test_where_a_type_ends_in_typescript(fill: str, expected: str | None) -> None:
+    snapshot = snapshot_of(TYPESCRIPT_FUNCTION, "/project/a.ts")
+    text = leading_type(fill, snapshot.language)
+    assert (text if is_type(text, snapshot.language, names_of_types(snapshot)) else None) == expected

@@ -1,10 +1,14 @@
-"""Restraint: wrong starts raise the price on their line, and a text that was ignored twice is not shown there again."""
+"""Restraint: wrong starts raise the price; what was dismissed, ignored twice or just deleted stays hidden there."""
+
+from itertools import pairwise
 
 import pytest
-from support.marked import at_cursor
+from lsprotocol import types
+from support.marked import CURSOR, at_cursor
 
 from engine.protocol.price import FREE, Price
-from lsp_server.suggest.restraint import Restraint
+from lsp_server.documents.store import Documents, Snapshot, position_in
+from lsp_server.suggest.restraint import Dismissals, Restraint, gives_back, only_formats
 
 PRICE = Price(wrong=5.0, least=0.64)
 RAISED, TWICE = 10.0, 20.0
@@ -195,3 +199,184 @@ def test_the_last_comma_of_a_suggestion_on_the_screen_stays(restraint: Restraint
 
     assert not restraint.allows(snapshot, offset, ",")
     assert restraint.keeps(snapshot, offset, ",")
+
+
+CODE = "import os\n\ndef f(a):\n    b = a\n    ¦\n    return b\n"
+
+
+def holds(dismissed_at: str, now: str) -> bool:
+    dismissals = Dismissals()
+    dismissals.note(*at_cursor(dismissed_at), [])
+    return dismissals.holds(*at_cursor(now))
+
+
+def test_a_dismissal_holds_at_the_same_place() -> None:
+    assert holds(CODE, CODE)
+
+
+def test_a_dismissal_holds_when_lines_are_added_further_up() -> None:
+    assert holds(CODE, "import sys\n" + CODE)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        CODE.replace("    ¦", "    c¦"),
+        CODE.replace("    ¦", "    ¦ + 1"),
+        CODE.replace("b = a", "b = 2 * a"),
+        CODE.replace("    ¦", "  ¦  "),
+    ],
+)
+def test_a_dismissal_ends_when_the_text_there_changes(now: str) -> None:
+    assert not holds(CODE, now)
+
+
+def test_another_empty_line_is_another_place() -> None:
+    assert not holds("a = 1\n¦\nb = 2\n\n", "a = 1\n\nb = 2\n¦\n")
+
+
+def test_another_document_is_another_place() -> None:
+    dismissals = Dismissals()
+    snapshot, offset = at_cursor(CODE)
+    dismissals.note(snapshot, offset, [])
+    dismissals.forget(snapshot.uri)
+
+    assert not dismissals.holds(snapshot, offset)
+
+
+def test_only_the_newest_places_are_kept() -> None:
+    dismissals = Dismissals()
+    for number in range(1000):
+        dismissals.note(*at_cursor(f"{number}¦"), [])
+
+    assert dismissals.holds(*at_cursor("999¦"))
+    assert not dismissals.holds(*at_cursor("1¦"))
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "refused"),
+    [
+        ("b = 1\nx = s¦ + 1\n", "elf.a", True),
+        ("b = 1\nx = self¦ + 1\n", ".a", True),
+        ("b = 1\nx = s¦ + 1\n", "elf.b", False),
+        ("b = 1\nx = s¦ + 1\n", "elf.a()", False),
+        ("b = 1\nx = r¦ + 1\n", "elf.a", False),
+        ("b = 1\nx = s¦ + 2\n", "elf.a", False),
+        ("b = 2\nx = s¦ + 1\n", "elf.a", False),
+    ],
+)
+def test_the_rest_of_a_dismissed_text_is_refused_after_typing_along(now: str, text: str, refused: bool) -> None:
+    dismissals = Dismissals()
+    dismissals.note(*at_cursor("b = 1\nx = ¦ + 1\n"), ["self.a", "other"])
+    assert dismissals.refuse(*at_cursor(now), text) == refused
+
+
+def test_the_rest_of_a_dismissed_text_stays_hidden_in_a_line_of_a_million_characters() -> None:
+    dismissals, long = Dismissals(), "a + " * 250_000
+    dismissals.note(*at_cursor(f"{long}¦\n"), ["first(second)"])
+    assert dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(second)")
+    assert not dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(third)")
+
+
+URI = "file:///project/a.py"
+UTF32 = types.PositionEncodingKind.Utf32
+
+
+def edited(*versions: str) -> tuple[Snapshot, int]:
+    """Return the last of these texts, each made from the one before by one change, and its marked cursor."""
+    documents = Documents()
+    *_, last = versions
+    texts = [version.replace(CURSOR, "") for version in versions]
+    documents.open(URI, "python", 0, texts[0])
+    snapshot = documents.snapshot(URI)
+    for old, new in pairwise(texts):
+        assert snapshot is not None
+        start = next((index for index in range(len(new)) if not old.startswith(new[: index + 1])), len(new))
+        end = len(old)
+        while (
+            end > start and len(new) - (len(old) - end) > start and old[end - 1] == new[end - 1 + len(new) - len(old)]
+        ):
+            end -= 1
+        replaced = types.Range(position_in(snapshot.source, start, UTF32), position_in(snapshot.source, end, UTF32))
+        typed = new[start : len(new) - (len(old) - end)]
+        documents.change(URI, 1, [types.TextDocumentContentChangePartial(replaced, typed)], UTF32)
+        snapshot = documents.snapshot(URI)
+    assert snapshot is not None
+    assert snapshot.text == texts[-1]
+    return snapshot, last.index(CURSOR)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", ",", ";", " ;\n", ",\n    "])
+def test_white_space_commas_and_semicolons_are_formatting(text: str) -> None:
+    assert only_formats(text)
+
+
+@pytest.mark.parametrize("text", [")", "}", ", b", "; a()", "\n    return"])
+def test_everything_else_is_not(text: str) -> None:
+    assert not only_formats(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("connect(host)", True),
+        (" connect(host)  ", True),
+        ("connect(host).close()", True),
+        ("connect(", True),
+        ("connect", True),
+        ("conn", False),
+        ("connector(host)", False),
+        ("other(host)", False),
+    ],
+)
+def test_right_after_a_deletion_neither_the_deleted_text_nor_its_start_is_shown(text: str, hidden: bool) -> None:
+    assert gives_back(*edited("x = connect(host)\n", "x = ¦\n"), text) == hidden
+
+
+def test_a_longer_word_than_the_deleted_one_is_another_word() -> None:
+    here = edited("x = connect\n", "x = ¦\n")
+    assert gives_back(*here, "connect")
+    assert gives_back(*here, "connect.now()")
+    assert not gives_back(*here, "connection")
+
+
+def test_after_another_character_everything_is_free() -> None:
+    assert not gives_back(*edited("x = connect\n", "x = \n", "x = b¦\n"), "uild()")
+
+
+def test_after_the_first_character_of_the_deleted_text_its_rest_is_still_hidden() -> None:
+    here = edited("x = connect(host)\n", "x = \n", "x = c¦\n")
+    assert gives_back(*here, "onnect(host)")
+    assert not gives_back(*here, "onnect("), "the user may want another argument"
+
+
+def test_who_types_two_characters_of_it_again_wants_it_back() -> None:
+    assert not gives_back(*edited("x = connect\n", "x = \n", "x = c\n", "x = co¦\n"), "nnect")
+
+
+def test_a_deleted_character_was_a_typo() -> None:
+    assert not gives_back(*edited("x = f\n", "x = ¦\n"), "f(1)")
+    assert not gives_back(*edited("x = (\n", "x = ¦\n"), "(a + b)")
+
+
+def test_after_an_edit_elsewhere_the_deleted_text_is_free() -> None:
+    assert not gives_back(*edited("a\nx = foo\n", "a\nx = \n", "ab\nx = ¦\n"), "foo")
+
+
+def test_a_deleted_line_is_not_shown_on_a_new_line_there() -> None:
+    here = edited("a = 1\n    foo(a)\n", "a = 1\n", "a = 1\n    ¦\n")
+    assert gives_back(*here, "foo(a)")
+    assert not gives_back(*here, "bar(a)")
+
+
+def test_the_first_of_several_deleted_lines_is_not_shown_alone() -> None:
+    assert gives_back(*edited("a(1)\nb(2)\nc\n", "¦\nc\n"), "a(1)")
+    assert gives_back(*edited("a(1)\nb(2)\nc\n", "¦\nc\n"), "a(1)\nd(3)")
+
+
+def test_a_bracket_that_the_editor_closed_does_not_hide_what_was_lost_inside() -> None:
+    assert gives_back(*edited("f(host)\n", "f\n", "f(¦)\n"), "host")
+
+
+def test_an_accepted_suggestion_that_was_undone_is_not_shown_again() -> None:
+    assert gives_back(*edited("x = \n", "x = self.a\n", "x = ¦\n"), "self.a")

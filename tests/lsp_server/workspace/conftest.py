@@ -37,10 +37,8 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any], project: Path, engine: RecordingEngine) -> AsyncIterator[Editor]:
+async def editor(settings: dict[str, Any], project: Path, engine: RecordingEngine, editor: Editor) -> Editor:
     """An editor in the project, with an open document and its first request answered."""
-    editor = Editor()
     await editor.start(settings, folders=[project])
     await work_on(editor, project / "main.py")
-    yield editor
-    await editor.stop()
+    return editor

@@ -1,5 +1,7 @@
 """What real language servers have an engine learn: with git's files, changes on the disk, rules and settings."""
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,10 @@ from support.git_folder import write
 from support.lsp_editor import INVOKED, Editor, eventually
 from support.recording_engine import RecordingEngine
 from support.workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
+
+from lsp_server.workspace import learner as pace_module
+from lsp_server.workspace.learner import Pace, WorkspaceFile
+from lsp_server.workspace.memory import Folders
 
 
 async def test_the_files_of_the_workspace_are_learned_without_secrets_links_and_ignored_files(
@@ -162,3 +168,59 @@ async def test_the_workspace_is_forgotten_when_the_setting_is_turned_off(
     await eventually(learned(engine, project, LEARNED))
     use_settings(editor, {**settings, "memory": "file"})
     await eventually(learned(engine, project, {}))
+
+
+async def rested(pace: Pace, worked_s: float) -> float:
+    started = time.monotonic()
+    await pace.rest(worked_s)
+    return time.monotonic() - started
+
+
+async def test_reading_takes_a_tenth_of_the_time_while_the_user_types() -> None:
+    pace = Pace()
+    pace.note_typing()
+    assert pace.is_gentle
+    assert await rested(pace, 0.01) >= 0.089
+
+
+async def test_reading_does_not_rest_when_nobody_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = Pace()
+    assert not pace.is_gentle
+    assert await rested(pace, 5.0) < 1.0
+    monkeypatch.setattr(pace_module, "TYPING_S", 0.0)
+    pace.note_typing()
+    assert not pace.is_gentle
+
+
+def folders_of(*paths: Path) -> Folders:
+    folders = Folders()
+    folders.use(str(path) for path in paths)
+    return folders
+
+
+def test_a_file_has_a_place_in_its_folder_and_none_outside(tmp_path: Path) -> None:
+    write(tmp_path, {"a/x/f.py": "", "ab/f.py": ""})
+    folders = folders_of(tmp_path / "a")
+    assert folders.place_of(str(tmp_path / "a/x/f.py")) == WorkspaceFile(os.path.realpath(tmp_path / "a"), "x/f.py")
+    assert folders.place_of(str(tmp_path / "ab/f.py")) is None
+    assert folders.place_of(str(tmp_path / "a")) is None
+    assert folders.place_of("Untitled-1") is None
+    assert folders_of().place_of(str(tmp_path / "a/x/f.py")) is None
+
+
+def test_a_file_of_nested_folders_belongs_to_the_innermost(tmp_path: Path) -> None:
+    write(tmp_path, {"a/b/f.py": ""})
+    places = folders_of(tmp_path / "a", tmp_path / "a" / "b").places_of(str(tmp_path / "a/b/f.py"))
+    assert [place.path for place in places] == ["f.py", "b/f.py"]
+
+
+def test_a_place_is_that_of_the_real_file(tmp_path: Path) -> None:
+    write(tmp_path, {"real/f.py": "", "outside.py": ""})
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "alias.py").symlink_to(tmp_path / "real" / "f.py")
+    (tmp_path / "real" / "out.py").symlink_to(tmp_path / "outside.py")
+    folders = folders_of(tmp_path / "link")
+    expected = WorkspaceFile(os.path.realpath(tmp_path / "real"), "f.py")
+    assert folders.place_of(str(tmp_path / "link" / "f.py")) == expected
+    assert folders.place_of(str(tmp_path / "real" / "alias.py")) == expected
+    assert folders.place_of(str(tmp_path / "link" / "out.py")) is None

@@ -18,11 +18,10 @@ from support.masked_checkpoints import save_checkpoint, write_json
 from tiny_gemma import save_tiny_gemma
 
 from engine.cli.model_sheet import sheet_of
-from engine.client import exit_status as exits
 from engine.client import launcher as lifecycle
 from engine.client.address import runtime_paths_of
-from engine.client.launcher import EngineOptions, connect_or_start, connect_running, log_path
-from engine.client.stopping import stop_running
+from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_running
+from engine.client.lock import ERROR, ERROR_MARK
 from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision
@@ -200,7 +199,7 @@ async def test_an_engine_in_int4_serves_no_client_that_asks_for_another_precisio
     try:
         assert (await client.fill(HOLE)).candidates[0].tokens
         assert (await client.status()).model.dtype == "int4"
-        assert "in int4, at" in log_path(options).read_text()
+        assert "in int4, at" in options.paths.log.read_text()
         for other in ("auto", "int8"):
             assert await connect_running(attrs.evolve(options, precision=other), "test") is None
     finally:
@@ -216,8 +215,8 @@ def last_words(model: Path, precision: str) -> str:
     """Start an engine that cannot run, and return the one line that it ends with."""
     command = [sys.executable, "-m", "engine", "--model", str(model), "--precision", precision, "--device", "cpu"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-    assert ended.returncode == exits.ERROR
-    (line,) = [line for line in ended.stderr.splitlines() if line.startswith(exits.ERROR_MARK)]
+    assert ended.returncode == ERROR
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith(ERROR_MARK)]
     return line
 
 
