@@ -27,7 +27,7 @@ from benchmarks.common.machine import this_machine
 from engine.models.embedded.numpy_pass import Hole, SlabContext
 from engine.models.embedded.runner import KernelPass, kernel_paths
 from engine.models.embedded.shape import GROUP, Shape
-from engine.models.embedded.weights import SCALE, Weights, shapes_of
+from engine.models.embedded.weights import HALF, OFFSET, SCALE, Weights, shapes_of
 
 SHAPE = Shape(
     vocabulary=16_384,
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def random_weights(shape: Shape) -> Weights:
-    """Return weights in int4, with an embedding in int8."""
+    """Return weights in 4 bits, with an embedding in int8."""
     rng = np.random.default_rng(0)
     stored: dict[str, NDArray[np.generic]] = {}
     for name, size in shapes_of(shape).items():
@@ -107,7 +107,10 @@ def random_weights(shape: Shape) -> Weights:
         largest = 127 if int8 else 8
         values = np.frombuffer(rng.bytes(size[0] * size[1] // (1 if int8 else 2)), np.int8 if int8 else np.uint8)
         stored[name] = values.reshape(size[0], -1)
-        stored[name + SCALE] = np.full((size[0], size[1] // GROUP), 1.5 / largest / size[1] ** 0.5, np.float16)
+        groups, scale = (size[0], size[1] // (GROUP if int8 else HALF)), 1.5 / largest / size[1] ** 0.5
+        stored[name + SCALE] = np.full(groups, scale, np.float16)
+        if not int8:
+            stored[name + OFFSET] = np.full(groups, -7.5 * scale, np.float16)
     return Weights(stored)
 
 

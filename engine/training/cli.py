@@ -120,7 +120,7 @@ def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | 
     parent = read_parent(parent_path or fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
     counts = counted(parent, corpora.load(work / "corpus", "train"), config.corpus.shares)
     network, bpe = converted(parent, counts, model.vocabulary)
-    tokenizer_of(bpe, SPECIALS).save(str(work / TOKENIZER))
+    tokenizer_of(bpe, SPECIALS).save(str(work / TOKENIZER), pretty=False)
     save(work / PARENT, network)
 
 

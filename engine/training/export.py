@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from engine.models.embedded.model import FAMILY, Card, config_of
 from engine.models.embedded.network import Network
-from engine.models.embedded.weights import CENTRE, SCALE, STEPS, in_steps, quantize_int8
+from engine.models.embedded.weights import CENTRE, SCALE, STEPS, in_steps, packed_pairs, quantize_int8
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.card import ORIGIN
 from engine.training.checkpoint import NEWEST, load_network
@@ -27,8 +27,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
     stored: dict[str, NDArray[np.generic]] = {}
     for name, linear in rounded_linears(network).items():
         scale, centre = (each.detach().float().cpu().numpy() for each in (linear.scale, linear.centre))
-        halves = linear.numbers.detach().round().cpu().numpy().astype(np.uint8).reshape(len(scale), -1, 2)
-        stored[name] = halves[..., 0] | halves[..., 1] << 4
+        stored[name] = packed_pairs(linear.numbers.detach().round().cpu().numpy().astype(np.uint8))
         stored[name + SCALE], stored[name + CENTRE], stored[name + STEPS] = in_steps(scale, centre)
     for name, weight in network.state_dict().items():
         if weight.dim() == 1:

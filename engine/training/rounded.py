@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.embedded.network import Network
-from engine.models.embedded.weights import HALF, MIDDLE, quantize_with_offsets
+from engine.models.embedded.weights import HALF, MIDDLE, quantize_int4
 
 NUMBERS, SCALE, CENTRE = "numbers", "scale", "centre"
 
@@ -58,7 +58,7 @@ def round_linears(network: Network) -> None:
         if not isinstance(linear, nn.Linear) or isinstance(linear, RoundedLinear):
             continue
         weight = linear.weight.detach()
-        packed, scales, offsets = quantize_with_offsets(weight.float().cpu().numpy())
+        packed, scales, offsets = quantize_int4(weight.float().cpu().numpy())
         numbers = np.stack((packed & 15, packed >> 4), -1).reshape(weight.shape).astype(np.float32)
         scale = scales.astype(np.float32)
         del linear.weight

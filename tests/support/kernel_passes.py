@@ -18,15 +18,14 @@ from engine.models.embedded.weights import (
     Weights,
     quantize_int4,
     quantize_int8,
-    quantize_with_offsets,
     shapes_of,
 )
 
 KERNELS = ("avx512-vnni", "avx-vnni", "avx2", "neon-dot", "plain")
 SAME_VECTORS = (("avx-vnni", "avx2"),)
 """Paths that differ in their products alone, whose groups sum up to whole numbers: they compute the same bits."""
-Storage = Literal["int4", "offsets", "int8", "fp32"]
-STORAGES: tuple[Storage, ...] = ("int4", "offsets", "int8", "fp32")
+Storage = Literal["int4", "int8", "fp32"]
+STORAGES: tuple[Storage, ...] = ("int4", "int8", "fp32")
 ODD = Shape(
     vocabulary=77,
     width=128,
@@ -128,11 +127,8 @@ def random_weights(shape: Shape, storage: Storage = "int4", seed: int = 0) -> We
         dense = rng.normal(0, 1.5 / size[1] ** 0.5, size).astype(np.float32)
         if storage == "fp32":
             stored[name] = dense
-        elif storage == "offsets":
-            packed = quantize_with_offsets(dense)
-            stored[name], stored[name + SCALE], stored[name + OFFSET] = packed
         elif storage == "int4" and name != "embed.weight":
-            stored[name], stored[name + SCALE] = quantize_int4(dense)
+            stored[name], stored[name + SCALE], stored[name + OFFSET] = quantize_int4(dense)
         else:
             stored[name], stored[name + SCALE] = quantize_int8(dense)
     return Weights(stored)

@@ -1,6 +1,4 @@
-"""A network's weights as they are on disk: int4 or int8 with a scale for each 64 inputs, or fp32.
-
-Those of other people's files may be int4 with a scale and an offset for each 32 inputs.
+"""A network's weights as they are on disk: in 4 bits with a scale and an offset for each 32 inputs, int8, or fp32.
 
 Does not import torch.
 """
@@ -18,13 +16,9 @@ from engine.models.embedded.shape import GROUP, Floats, Shape
 SCALE, OFFSET = ".scale", ".offset"
 CENTRE, STEPS = ".centre", ".steps"
 HALF = 32
-"""Weights of an output that share a scale and an offset, where there are offsets."""
+"""Weights of 4 bits of an output that share a scale and an offset."""
 MIDDLE = 7.5
 """The mean of the numbers from 0 to 15."""
-SHRINK = np.linspace(1.0, 0.7, 13, dtype=np.float32)
-"""Shares of the scale that holds a group's largest weight. A smaller scale clips it, and rounds the others finer."""
-_AT_ONCE = 1 << 15
-"""Groups whose scales are searched at once: more would not fit in the cache."""
 _LARGEST = np.float32(np.finfo(np.float16).max)
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
 
@@ -38,10 +32,10 @@ Blocks = tuple[int, tuple[Part, ...]]
 
 @attrs.frozen(eq=False)
 class Packed:
-    """A quantized matrix: int4 as uint8 [outputs, inputs / 2] or int8 [outputs, inputs], scales [outputs, inputs / 64].
+    """A quantized matrix: int8 [outputs, inputs] with scales [outputs, inputs / 64], or 4 bits.
 
-    Of int4, byte j has input 2j in its low half and 2j + 1 in its high one, each with 8 added. With `offsets` scales
-    and offsets are [outputs, inputs / 32], and a weight is its number from 0 to 15 times the scale, plus the offset.
+    These are uint8 [outputs, inputs / 2], with scales and offsets [outputs, inputs / 32]: byte j has input 2j in its
+    low half and 2j + 1 in its high one, and a weight is its number from 0 to 15 times the scale, plus the offset.
     """
 
     values: NDArray[np.uint8] | NDArray[np.int8]
@@ -64,8 +58,8 @@ class Packed:
 class Weights:
     """The weights of one network by their names (`shapes_of`).
 
-    `stored` has each matrix as int4 or int8 with its scales under the name + ".scale", and offsets under the name +
-    ".offset" (see Packed), or as fp32. Vectors are fp32.
+    `stored` has each matrix as fp32, or quantized (see Packed) with its scales under the name + ".scale", and offsets
+    under the name + ".offset". Vectors are fp32.
     """
 
     def __init__(self, stored: Mapping[str, NDArray[np.generic]]) -> None:
@@ -82,11 +76,11 @@ class Weights:
         for name in [name.removesuffix(STEPS) for name in stored if name.endswith(STEPS)]:
             parts = [stored.pop(name + part, np.zeros(0)) for part in (SCALE, CENTRE, STEPS)]
             scale, centre, steps = parts
-            fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (len(scale), 2)
-            if not fits or [part.dtype for part in parts] != [np.uint8, np.int8, np.float32]:
+            fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (len(scale) + 1,)
+            if not fits or [part.dtype for part in parts] != [np.uint8, np.int8, np.float16]:
                 raise ValueError(f"the scales, centres and steps of {name} do not fit each other")
-            scales = scale * steps.astype(np.float32, copy=False)[:, :1]
-            centres = centre * steps.astype(np.float32, copy=False)[:, 1:]
+            wide = steps.astype(np.float32)
+            scales, centres = scale.astype(np.float32) * wide[:-1, None], centre.astype(np.float32) * wide[-1]
             stored[name + SCALE], stored[name + OFFSET] = _to_half(scales), _to_half(centres - MIDDLE * scales)
         return cls(stored)
 
@@ -106,12 +100,12 @@ class Weights:
                 raise ValueError(f"{name} is {list(stored.shape)}, not {list(held)}")
             offset = self._stored.get(name + OFFSET)
             if scale is not None:
-                groups = (size[0], size[-1] // (GROUP if offset is None else HALF))
-                fits = offset is None or (offset.shape == groups and offset.dtype == np.float16)
-                if offset is not None and not (fits and stored.dtype == np.uint8):
-                    raise ValueError(f"{name}{OFFSET} is {list(offset.shape)} in {offset.dtype}")
-                if not quantized or scale.shape != groups or scale.dtype != np.float16:
-                    raise ValueError(f"{name}{SCALE} is {list(scale.shape)} in {scale.dtype}")
+                if not quantized or (offset is None) == (stored.dtype == np.uint8):
+                    raise ValueError(f"{name} in {stored.dtype} has {'no' if offset is None else 'an'} offset")
+                groups = (size[0], size[1] // (GROUP if offset is None else HALF))
+                for part, found in ((SCALE, scale), (OFFSET, offset)):
+                    if found is not None and (found.shape != groups or found.dtype != np.float16):
+                        raise ValueError(f"{name}{part} is {list(found.shape)} in {found.dtype}")
             numbers = [each for each in (stored if scale is None else scale, offset) if each is not None]
             if not all(np.isfinite(each).all() for each in numbers):
                 raise ValueError(f"{name} holds numbers that are not finite")
@@ -188,34 +182,22 @@ def quantize_int8(dense: Floats) -> tuple[NDArray[np.int8], Scales]:
     return np.clip(whole, -127, 127).astype(np.int8).reshape(dense.shape), scales
 
 
-def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales]:
-    """Round a matrix to int4, packed as uint8 [outputs, inputs / 2], with fp16 scales for each 64 inputs.
+def in_steps(scales: Floats, centres: Floats) -> tuple[NDArray[np.uint8], NDArray[np.int8], Scales]:
+    """Return scales and centres in 8 bits [outputs, inputs / 32], and the steps fp16 [outputs + 1] that they count in.
 
-    Whole numbers go from -8 to 7, so a scale may be negative, for a group whose largest weight is positive. Of some
-    scales that clip more or less, each group gets the one with the smallest squared error.
+    The scales of each output have a step of their own, and all centres the last one. A centre is what the mean of the
+    numbers, 7.5, stands for. Scales are not negative.
     """
-    groups = _groups(dense).reshape(-1, GROUP)
-    whole, scales = np.empty(groups.shape, np.uint8), np.empty(len(groups), np.float16)
-    for first in range(0, len(groups), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        whole[part], scales[part] = _best_int4(groups[part])
-    halves = whole.reshape(len(dense), -1, 2)
-    packed = (halves[..., 0] | halves[..., 1] << 4).astype(np.uint8, copy=False)
-    return packed, scales.reshape(len(dense), -1)
+    least, largest = np.finfo(np.float16).smallest_subnormal, _LARGEST
+    exact = np.append(scales.max(-1) / 255, np.abs(centres).max() / 127)
+    steps = exact.clip(least, largest).astype(np.float16)
+    wide = steps.astype(np.float32)
+    codes = np.rint(scales / wide[:-1, None]).clip(0, 255), np.rint(centres / wide[-1]).clip(-127, 127)
+    return codes[0].astype(np.uint8), codes[1].astype(np.int8), steps
 
 
-def in_steps(scales: Floats, centres: Floats) -> tuple[NDArray[np.uint8], NDArray[np.int8], Floats]:
-    """Return scales and centres in 8 bits [outputs, inputs / 32], and the steps fp32 [outputs, 2] that both count in.
-
-    A centre is what the mean of the numbers, 7.5, stands for. Scales are not negative.
-    """
-    steps = np.stack((scales.max(-1) / 255, np.abs(centres).max(-1) / 127), -1).clip(_SMALLEST)
-    codes = np.rint(scales / steps[:, :1]).clip(0, 255), np.rint(centres / steps[:, 1:]).clip(-127, 127)
-    return codes[0].astype(np.uint8), codes[1].astype(np.int8), steps.astype(np.float32)
-
-
-def quantize_with_offsets(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
-    """Round a matrix to int4 with fp16 scales and offsets for each 32 inputs: see Packed.
+def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
+    """Round a matrix to 4 bits, with fp16 scales and offsets for each 32 inputs: see Packed.
 
     The numbers of a group reach from its smallest weight to its largest one.
     """
@@ -232,24 +214,6 @@ def packed_pairs(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return numbers from 0 to 15 [outputs, inputs] as Packed.values."""
     packed: NDArray[np.uint8] = (whole[:, ::2] | whole[:, 1::2] << 4).astype(np.uint8, copy=False)
     return packed
-
-
-def _best_int4(groups: Floats) -> tuple[NDArray[np.uint8], Scales]:
-    """Return whole numbers [groups, 64] from 0 to 15, and scales [groups]."""
-    largest = np.take_along_axis(groups, np.abs(groups).argmax(1)[:, None], 1)[:, 0]
-    best_values = np.full(groups.shape, 8, np.uint8)
-    best_scales = np.ones(len(groups), np.float16)
-    best_errors = np.full(len(groups), np.inf, np.float32)
-    for shrink in SHRINK:
-        for most in (-8.0, 8.0):
-            scales = _half(largest * shrink / np.float32(most))
-            wide = scales.astype(np.float32)[:, None]
-            whole = np.clip(np.rint(groups / wide), -8, 7)
-            errors = np.square(whole * wide - groups).sum(1)
-            better = errors < best_errors
-            best_errors[better], best_scales[better] = errors[better], scales[better]
-            best_values[better] = (whole[better] + 8).astype(np.uint8)
-    return best_values, best_scales
 
 
 def _groups(dense: Floats) -> Floats:
@@ -277,7 +241,7 @@ def _dense(
         return stored.astype(np.float32)
     if stored.dtype == np.uint8:
         packed = stored.astype(np.uint8, copy=False)
-        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32) - (8 if offset is None else 0)
+        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32)
     else:
         whole = stored.astype(np.float32)
     grouped = whole.reshape(*scale.shape, GROUP if offset is None else HALF) * scale.astype(np.float32)[..., None]

@@ -91,7 +91,7 @@ static int take_parts(PyObject *tuple, Matrix *matrix, size_t outputs, size_t in
     if (!PyErr_Occurred()) {
         Py_BEGIN_ALLOW_THREADS;
         if (team) atomic_store(&team->active, 1);
-        packed = pack_parts(matrix, parts, (size_t)count, outputs, inputs, bits == 8 ? 8 : WITH_OFFSETS, team, &failed);
+        packed = pack_parts(matrix, parts, (size_t)count, outputs, inputs, (int)bits, team, &failed);
         if (team) atomic_store(&team->active, 0);
         Py_END_ALLOW_THREADS;
         if (!packed) PyErr_NoMemory();
@@ -103,8 +103,7 @@ static int take_parts(PyObject *tuple, Matrix *matrix, size_t outputs, size_t in
 }
 
 /* Take a matrix: parts of files (take_parts) and nothing after them, or weights and then scales, and pack them. Weights
-   of int4 have half as many bytes as those of int8, and with offsets more scales. `arrays` may make an array when it is
-   asked for, so no two matrices are there unpacked. */
+   of 4 bits have half as many bytes as those of int8. `arrays` may make an array when it is asked for, so no two matrices are there unpacked. */
 static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Crew *crew, Matrix *matrix,
                        size_t outputs, size_t inputs) {
     PyObject *item = PySequence_GetItem(arrays, *next);
@@ -116,20 +115,19 @@ static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Cre
         Py_DECREF(item);
     } else {
         Py_buffer view, scales;
-        size_t count = outputs * inputs, of_scales = count / GROUP * sizeof(uint16_t);
+        size_t count = outputs * inputs;
         if (!buffer_in(item, index, count, count / 2, PyBUF_C_CONTIGUOUS, &view)) return 0;
         int bits = (size_t)view.len == count ? 8 : 4;
-        size_t or_scales = bits == 4 ? of_scales * OFFSET_SCALES : of_scales;
+        size_t of_scales = count / GROUP * scale_count(bits) * sizeof(uint16_t);
         item = PySequence_GetItem(arrays, ++index);
-        if (buffer_in(item, index, of_scales, or_scales, PyBUF_C_CONTIGUOUS, &scales)) {
-            if ((size_t)scales.len > of_scales) bits = WITH_OFFSETS;
+        if (buffer_in(item, index, of_scales, of_scales, PyBUF_C_CONTIGUOUS, &scales)) {
             if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, bits))) PyErr_NoMemory();
             PyBuffer_Release(&scales);
         }
         PyBuffer_Release(&view);
     }
     if (!done) return 0;
-    network->has_offsets |= matrix->weight_bits == WITH_OFFSETS;
+    network->has_offsets |= matrix->weight_bits == 4;
     network->bytes += padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(matrix->weight_bits);
     return 1;
 }

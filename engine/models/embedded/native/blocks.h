@@ -288,7 +288,7 @@ static inline size_t row_of(const Part *part, size_t output) {
 /* Pack a step of an output: the weights of a large block, or a group. Return 0 where one is not finite. */
 static int pack_step(const Matrix *matrix, const BlockType *type, const uint8_t *from, size_t step, uint8_t *pieces,
                      size_t lane) {
-    int bits = matrix->weight_bits, kept = bits == WITH_OFFSETS && type->take;
+    int bits = matrix->weight_bits, kept = bits == 4 && type->take;
     uint8_t numbers[LARGE];
     uint16_t scales[LARGE / HALF], offsets[LARGE / HALF];
     float weights[LARGE];

@@ -7,35 +7,30 @@
 #include <string.h>
 
 #define BLOCK 64 /* outputs that are packed together; positions of a slab; what outputs are padded to */
-#define GROUP 64 /* inputs that share a scale: shape.py */
-#define HALF 32  /* inputs that share a scale and an offset, where there are offsets */
-#define WITH_OFFSETS 5  /* the bits of a weight of int4, its part of two scales and two offsets included */
-#define OFFSET_SCALES 4 /* numbers of a group: two scales, two offsets */
+#define GROUP 64 /* inputs of int8 that share a scale: shape.py */
+#define HALF 32  /* inputs of 4 bits that share a scale and an offset */
 
 static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
 
 /* Weights [outputs, inputs] of 4 or 8 bits: [padded outputs / 64][inputs / 64] pieces, one read after the other. A piece
-   is fp16 scales [64], then words [64 / 8 or 64 / 4][64] of 32 bits, one for each output.
+   is fp16 scales, then words [64 / 8 or 64 / 4][64] of 32 bits, one for each output. All paths read the same words.
 
-   A word of int8 is 4 inputs. A word of int4 is 8 inputs, each with 8 added: byte i has input i in its low half and
-   input i + 4 in its high one, so one mask gives 4 inputs in order. All paths read the same words.
-
-   WITH_OFFSETS a piece has int4 with fp16 scales [2][64] and offsets [2][64], a pair for each HALF of the inputs: a
-   weight is its number from 0 to 15 times the scale, plus the offset. So the files of others have it (gguf). */
+   A word of int8 is 4 inputs; the scales are [64]. A word of 4 bits is 8 inputs: byte i has input i in its low half and
+   input i + 4 in its high one, so one mask gives 4 inputs in order. There are scales [2][64] and offsets [2][64], a pair
+   for each HALF of the inputs: a weight is its number from 0 to 15 times the scale, plus the offset, as in GGUF's Q4_1. */
 typedef struct {
     size_t outputs, inputs;
     int weight_bits;
     uint8_t *blocks;
 } Matrix;
 
+/* Numbers beside the weights of an output's group: a scale, or two scales and two offsets. */
+static inline size_t scale_count(int bits) { return bits == 8 ? 1 : 4; }
+
 /* Bytes of the scales of a piece, which come before its words. */
-static inline size_t scale_bytes(int bits) {
-    return BLOCK * sizeof(uint16_t) * (bits == WITH_OFFSETS ? OFFSET_SCALES : 1);
-}
+static inline size_t scale_bytes(int bits) { return BLOCK * sizeof(uint16_t) * scale_count(bits); }
 
-static inline int word_bits(int bits) { return bits == 8 ? 8 : 4; }
-
-static inline size_t piece_bytes(int bits) { return scale_bytes(bits) + BLOCK * GROUP / 8 * (size_t)word_bits(bits); }
+static inline size_t piece_bytes(int bits) { return scale_bytes(bits) + BLOCK * GROUP / 8 * (size_t)bits; }
 
 static void *aligned_zeros(size_t bytes) {
     void *memory = NULL;
@@ -50,7 +45,7 @@ static inline uint32_t spread(uint32_t halves) {
     return (halves | halves << 4) & 0x0f0f0f0fu;
 }
 
-/* Pack the words of one output's group: `from` has 64 inputs in order, int4 with two in a byte. */
+/* Pack the words of one output's group: `from` has 64 inputs in order, those of 4 bits with two in a byte. */
 static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
     for (size_t step = 0; step < (size_t)(2 * bits); step++, from += 4) {
         uint32_t word = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
@@ -58,12 +53,12 @@ static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
     }
 }
 
-/* Return 0 if there is no memory. weights: int4 [outputs, inputs / 2] or int8 [outputs, inputs]. scales: fp16
-   [outputs, inputs / 64], or [outputs, inputs / 64, OFFSET_SCALES], of any alignment. */
+/* Return 0 if there is no memory. weights: [outputs, inputs / 2] of 4 bits or [outputs, inputs] of int8. scales: fp16
+   [outputs, inputs / 64, scale_count], of any alignment. */
 static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, size_t outputs, size_t inputs,
                 int bits) {
-    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)word_bits(bits);
-    size_t numbers = bits == WITH_OFFSETS ? OFFSET_SCALES : 1;
+    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)bits;
+    size_t numbers = scale_count(bits);
     *matrix = (Matrix){outputs, inputs, bits, aligned_zeros(padded(outputs) / BLOCK * groups * bytes)};
     if (!matrix->blocks) return 0;
     for (size_t output = 0; output < outputs; output++)
@@ -73,7 +68,7 @@ static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, s
                 memcpy((uint16_t *)piece + at * BLOCK + output % BLOCK,
                        scales + ((output * groups + group) * numbers + at) * sizeof(uint16_t), sizeof(uint16_t));
             pack_group((uint32_t *)(piece + scale_bytes(bits)) + output % BLOCK,
-                       weights + (output * groups + group) * wide, word_bits(bits));
+                       weights + (output * groups + group) * wide, bits);
         }
     return 1;
 }
@@ -98,10 +93,9 @@ static void look_up(const Matrix *matrix, size_t output, float *row) {
         for (size_t input = 0; input < GROUP; input++) {
             uint32_t word = words[input / inputs * BLOCK] >> input % 4 * 8;
             int whole = inputs == 4 ? (int8_t)(word & 0xff) : (int)(word >> input % 8 / 4 * 4 & 15);
-            if (bits == WITH_OFFSETS)
-                row[input] = (float)whole * half_to_float(scales[input / HALF * BLOCK]) +
-                             half_to_float(scales[(2 + input / HALF) * BLOCK]);
-            else row[input] = (float)(inputs == 4 ? whole : whole - 8) * half_to_float(scales[0]);
+            row[input] = bits == 8 ? (float)whole * half_to_float(scales[0])
+                                   : (float)whole * half_to_float(scales[input / HALF * BLOCK]) +
+                                         half_to_float(scales[(2 + input / HALF) * BLOCK]);
         }
     }
 }

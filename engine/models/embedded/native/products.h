@@ -60,7 +60,7 @@ INLINE ints NAME(four)(const int8_t *from) {
     return numbers - (ints){0};
 }
 
-/* Add the products of a group's inputs `from` to `end`. `first`: these are the first vectors of a block. A word of int4 gives its inputs in two halves, one after the
+/* Add the products of a group's inputs `from` to `end`. `first`: these are the first vectors of a block. A word of 4 bits gives its inputs in two halves, one after the
    other: both at once would leave too few registers for sums. */
 INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
                              size_t inputs, int from, int end, int first, const int rows, const int vectors,
@@ -96,37 +96,6 @@ INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *
     }
 }
 
-/* Write the sums over a group, less what was added to the weights. */
-INLINE void NAME(add_group)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
-                            size_t inputs, const int32_t *row_sums, int first, const int rows, const int vectors,
-                            const int width) {
-    const uint32_t added = width == 4 ? 8 : ADDED_TO_8;
-#pragma GCC unroll 6
-    for (int one = 0; one < rows; one++) {
-        uint32_t start = 0u - added * (uint32_t)row_sums[(size_t)one * (inputs / GROUP)];
-#pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
-    }
-#ifdef WIDEN
-    if (width == 4) { /* sums of int16, which hold the products of 32 inputs */
-        for (int from = 0; from < GROUP; from += 32) {
-            ints narrow[TILE_ROWS][MOST_VECTORS];
-#pragma GCC unroll 6
-            for (int one = 0; one < rows; one++)
-#pragma GCC unroll 8
-                for (int vector = 0; vector < vectors; vector++) narrow[one][vector] = (ints){0};
-            NAME(add_inputs)(narrow, words, quantized, inputs, from, from + 32, first, rows, vectors, width);
-#pragma GCC unroll 6
-            for (int one = 0; one < rows; one++)
-#pragma GCC unroll 8
-                for (int vector = 0; vector < vectors; vector++) sums[one][vector] += WIDEN(narrow[one][vector]);
-        }
-        return;
-    }
-#endif
-    NAME(add_inputs)(sums, words, quantized, inputs, 0, GROUP, first, rows, vectors, width);
-}
-
 INLINE void NAME(store_tile)(const NAME(Product) *product, size_t row, size_t output, size_t stride,
                              floats values[TILE_ROWS][MOST_VECTORS], const int rows, const int vectors) {
 #pragma GCC unroll 6
@@ -138,12 +107,12 @@ INLINE void NAME(store_tile)(const NAME(Product) *product, size_t row, size_t ou
         }
 }
 
-/* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs. The last three are constants where this is
-   inlined. */
-INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, const int rows, const int vectors,
-                       const int width) {
+/* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs, with weights of int8. The last two are constants
+   where this is inlined. */
+INLINE void NAME(tile_of_8)(const NAME(Product) *product, size_t row, size_t output, const int rows,
+                            const int vectors) {
     size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
-    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(width);
+    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(8);
     const int8_t *quantized = product->quantized + row * inputs;
     const int32_t *row_sums = product->sums + row * groups;
     const float *row_scales = product->scales + row * groups;
@@ -154,12 +123,18 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
         for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
     /* They stay in memory, so that the registers are for the sums of a group. */
     __asm__ volatile("" : : "r"(values) : "memory");
-    for (size_t group = 0; group < groups; group++, piece += piece_bytes(width)) {
+    for (size_t group = 0; group < groups; group++, piece += piece_bytes(8)) {
         const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
-        const uint8_t *words = piece + BLOCK * sizeof *scales + output % BLOCK * 4;
+        const uint8_t *words = piece + scale_bytes(8) + output % BLOCK * 4;
         ints sums[TILE_ROWS][MOST_VECTORS];
-        NAME(add_group)(sums, words, quantized + group * GROUP, inputs, row_sums + group, output % BLOCK == 0, rows,
-                        vectors, width);
+#pragma GCC unroll 6
+        for (int one = 0; one < rows; one++) {
+            uint32_t start = 0u - (uint32_t)ADDED_TO_8 * (uint32_t)row_sums[(size_t)one * groups + group];
+#pragma GCC unroll 8
+            for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
+        }
+        NAME(add_inputs)(sums, words, quantized + group * GROUP, inputs, 0, GROUP, output % BLOCK == 0, rows, vectors,
+                         8);
 #pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++) {
             floats scale = NAME(load_half)(scales + vector * LANES);
@@ -172,11 +147,11 @@ INLINE void NAME(tile)(const NAME(Product) *product, size_t row, size_t output, 
     NAME(store_tile)(product, row, output, stride, values, rows, vectors);
 }
 
-/* The same for weights of int4 WITH_OFFSETS: each half of a group is summed by itself. */
-INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t output, const int rows,
-                              const int vectors) {
+/* The same for weights of 4 bits: each half of a group is summed by itself. */
+INLINE void NAME(tile_of_4)(const NAME(Product) *product, size_t row, size_t output, const int rows,
+                            const int vectors) {
     size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
-    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(WITH_OFFSETS);
+    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(4);
     const int8_t *quantized = product->quantized + row * inputs;
     const float *row_scales = product->scales + row * groups, *half_sums = product->half_sums + row * groups * 2;
     floats values[TILE_ROWS][MOST_VECTORS];
@@ -184,9 +159,9 @@ INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t o
     for (int one = 0; one < rows; one++)
 #pragma GCC unroll 8
         for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
-    __asm__ volatile("" : : "r"(values) : "memory"); /* as in `tile` */
-    for (size_t group = 0; group < groups; group++, piece += piece_bytes(WITH_OFFSETS)) {
-        const uint8_t *words = piece + scale_bytes(WITH_OFFSETS) + output % BLOCK * 4;
+    __asm__ volatile("" : : "r"(values) : "memory"); /* as in `tile_of_8` */
+    for (size_t group = 0; group < groups; group++, piece += piece_bytes(4)) {
+        const uint8_t *words = piece + scale_bytes(4) + output % BLOCK * 4;
         for (int half = 0; half < 2; half++) {
             const uint16_t *scales = (const uint16_t *)piece + half * BLOCK + output % BLOCK;
             ints sums[TILE_ROWS][MOST_VECTORS];
@@ -221,8 +196,8 @@ INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t o
 #define TILES(rows, vectors, width)                                                                      \
     case rows:                                                                                           \
         for (size_t next = 0; next < BLOCK; next += (vectors) * LANES)                                   \
-            if ((width) == WITH_OFFSETS) NAME(offset_tile)(product, row, output + next, rows, vectors); \
-            else NAME(tile)(product, row, output + next, rows, vectors, width);                         \
+            if ((width) == 4) NAME(tile_of_4)(product, row, output + next, rows, vectors);                   \
+            else NAME(tile_of_8)(product, row, output + next, rows, vectors);                                \
         break
 
 #if TILE_ROWS > 4
@@ -248,9 +223,8 @@ INLINE void NAME(offset_tile)(const NAME(Product) *product, size_t row, size_t o
         }                                                                                                  \
     }
 
-MULTIPLY(multiply_int4, 4)
-MULTIPLY(multiply_int8, 8)
-MULTIPLY(multiply_offset, WITH_OFFSETS)
+MULTIPLY(multiply_4_bits, 4)
+MULTIPLY(multiply_8_bits, 8)
 
 /* A task is a block of outputs of a chunk of rows. */
 FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
@@ -259,7 +233,6 @@ FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
     size_t end = row + product->chunk < product->rows ? row + product->chunk : product->rows;
     (void)thread;
     size_t output = task % blocks * BLOCK;
-    if (product->matrix->weight_bits == 4) NAME(multiply_int4)(product, output, row, end);
-    else if (product->matrix->weight_bits == 8) NAME(multiply_int8)(product, output, row, end);
-    else NAME(multiply_offset)(product, output, row, end);
+    if (product->matrix->weight_bits == 4) NAME(multiply_4_bits)(product, output, row, end);
+    else NAME(multiply_8_bits)(product, output, row, end);
 }

@@ -27,8 +27,8 @@ from support.kernel_passes import (
 
 from engine.models.embedded.numpy_pass import SLAB, Hole, NumpyPass, SlabContext
 from engine.models.embedded.runner import KernelPass
-from engine.models.embedded.shape import Floats, Shape
-from engine.models.embedded.weights import SCALE, Weights, shapes_of
+from engine.models.embedded.shape import GROUP, Floats, Shape
+from engine.models.embedded.weights import HALF, OFFSET, SCALE, Weights, shapes_of
 
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
 """(context, appended rows, canvas rows): with edges of slabs, and more and fewer rows than are computed at once."""
@@ -81,9 +81,11 @@ def test_the_largest_sums_of_a_group_are_exact(path: str) -> None:
             if len(size) == 1:
                 stored[name] = np.ones(size, np.float32)
                 continue
-            columns = size[1] // 2 if dtype == np.uint8 else size[1]
+            columns, group = (size[1] // 2, HALF) if dtype == np.uint8 else (size[1], GROUP)
             stored[name] = np.full((size[0], columns), value, dtype)
-            stored[name + SCALE] = np.full((size[0], size[1] // 64), 1e-3, np.float16)
+            stored[name + SCALE] = np.full((size[0], size[1] // group), 1e-3, np.float16)
+            if dtype == np.uint8:
+                stored[name + OFFSET] = np.full((size[0], size[1] // group), -8e-3, np.float16)
         weights = Weights(stored)
         weights.check(shape)
         expected, _ = run_holes(NumpyPass(weights, shape), shape, HOLES[:3])

@@ -16,8 +16,8 @@ from engine.models.embedded.weights import (
     SCALE,
     Weights,
     packed_pairs,
+    quantize_int4,
     quantize_int8,
-    quantize_with_offsets,
     shapes_of,
 )
 
@@ -46,7 +46,7 @@ def rounded(weights: BlockWeights, bits: int) -> Weights:
         if bits == 8:
             stored[name], stored[name + SCALE] = quantize_int8(dense_of(weights, name))
         else:
-            stored[name], stored[name + SCALE], stored[name + OFFSET] = quantize_with_offsets(dense_of(weights, name))
+            stored[name], stored[name + SCALE], stored[name + OFFSET] = quantize_int4(dense_of(weights, name))
     return Weights(stored)
 
 
