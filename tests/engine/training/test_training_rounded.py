@@ -11,9 +11,9 @@ from torch import nn
 from engine.models.embedded.network import Network
 from engine.models.embedded.weights import Weights, quantize_int4
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training.export import export
+from engine.training.export import card_of, export
 from engine.training.objective import losses
-from engine.training.rounded import keep_in_range, round_linears, rounded_linears
+from engine.training.rounded import keep_in_range, round_linears, rounded_linears, rounded_network
 from engine.training.train import adam
 
 
@@ -66,6 +66,23 @@ def test_a_rounded_network_learns_and_is_exported_as_it_was_trained(tiny_model: 
         off = (torch.from_numpy(weights.dense(name)) - linear.matrix()).abs().amax(-1)
         in_fp16 = linear.matrix().abs().amax(-1) / 1000  # what rounding scales, offsets and steps to fp16 adds
         assert (off <= step + in_fp16).all(), name
+
+
+def test_what_was_exported_is_trained_on_without_loss(tiny_model: Path, tmp_path: Path) -> None:
+    network = drawn_network()
+    round_linears(network)
+    for linear in rounded_linears(network).values():
+        with torch.no_grad():  # No group uses all numbers: rounding it once more would find other ones.
+            linear.numbers.clamp_(3, 11)
+    export(small_config(), network, tiny_model / "tokenizer.json", tmp_path)
+    card = card_of(tmp_path)
+    assert card is not None
+    weights = Weights.load(tmp_path / "model.safetensors")
+    again = rounded_network(card.shape, weights)
+    for name, linear in rounded_linears(again).items():
+        assert torch.equal(linear.numbers, rounded_linears(network)[name].numbers), name
+        assert torch.allclose(linear.matrix(), torch.from_numpy(weights.dense(name)), atol=1e-6), name
+    assert card_of(tmp_path / "nothing") is None
 
 
 def test_numbers_stay_in_4_bits() -> None:
