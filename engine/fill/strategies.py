@@ -49,7 +49,17 @@ class Scoring(BaseFilling):
             self._probabilities[at] = named
         self.steps += 1
         if self.steps == min(APART, len(self._scored)):
-            self.tokens, self.confidence, self.finish = self._scored, self._probabilities, "complete"
+            self.tokens, self.confidence, self.finish = self._scored, self._of_scored(), "complete"
+
+    def _of_scored(self) -> list[float]:
+        """Return the tokens' probabilities; one that only repeats typed text is certain, and no doubt in the next."""
+        typed, probabilities = len(self.task.layout.typed), list(self._probabilities)
+        for at, text in enumerate(self.vocabulary.texts_of(self._scored)):
+            if not typed or len(text) > typed:
+                break
+            typed -= len(text)
+            probabilities[at] = 1.0
+        return probabilities
 
     def cells(self) -> list[Cell]:
         """Return the likeliest tokens of each position that was masked once, the likeliest first."""
