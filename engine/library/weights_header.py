@@ -15,6 +15,8 @@ from engine.library.quantized_tensors import is_image_tensor, is_quantized
 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 _SCALE = ".scale"
+_PARTS = (_SCALE, ".centre", ".steps")
+"""What a quantized matrix of the embedded model has beside its numbers (models/embedded/weights.py)."""
 
 
 @attrs.frozen
@@ -80,7 +82,7 @@ def read_safetensors(path: Path) -> WeightsHeader:
             tensors = parse_json(stream.read(length))
         tensors.pop("__metadata__", None)
         end = 8 + length + max(_whole(tensor["data_offsets"][1]) for tensor in tensors.values())
-        names = [name for name in tensors if not _is_scale(name, tensors)]
+        names = [name for name in tensors if not _is_part(name, tensors)]
         shapes = {name: _shape(name, tensors[name], tensors) for name in names}
         counts = [(name, shape, math.prod(shape)) for name, shape in shapes.items()]
     except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -95,13 +97,13 @@ def read_safetensors(path: Path) -> WeightsHeader:
     return WeightsHeader(sum(count for *_, count in counts), size / 1e6, sum(count for *_, count in loaded), sum(plain))
 
 
-def _is_scale(name: str, tensors: Mapping[str, Any]) -> bool:
-    """Tell whether a tensor has the scales of another one of the embedded model (models/embedded/weights.py)."""
-    return name.endswith(_SCALE) and name.removesuffix(_SCALE) in tensors
+def _is_part(name: str, tensors: Mapping[str, Any]) -> bool:
+    """Tell whether a tensor belongs to the numbers of another one."""
+    return any(name.endswith(part) and name.removesuffix(part) in tensors for part in _PARTS)
 
 
 def _shape(name: str, tensor: Any, tensors: Mapping[str, Any]) -> list[int]:
-    """Return a tensor's sides. Of the embedded model's matrices in int4 a byte has two numbers."""
+    """Return a tensor's sides. Of the embedded model's matrices in 4 bits a byte has two numbers."""
     sides = [_whole(side) for side in tensor["shape"]]
     if sides and tensor.get("dtype") == "U8" and name + _SCALE in tensors:
         sides[-1] *= 2
