@@ -104,7 +104,11 @@ function M.automatic(state)
   hide()
   require('midspan.client').use_settings({ automatic = on })
   require('midspan.tell').info(on and 'suggestions come unasked' or 'suggestions come only when you ask for them')
-  require('midspan.ask').again()
+  if on then
+    require('midspan.ask').again()
+  else
+    require('midspan.ask').rest(vim.api.nvim_get_current_buf()) -- An answer that is under way is shown no more.
+  end
   vim.cmd.redrawstatus()
 end
 
