@@ -14,7 +14,8 @@ import attrs
 
 from engine import __version__
 from engine.backends import Core, local_backend, remote_backend
-from engine.client.address import make_private, resolve_model, runtime_paths_of
+from engine.client.address import make_private, resolve_model
+from engine.client.launcher import EngineOptions
 from engine.client.lock import ALREADY_RUNNING, ERROR, ERROR_MARK, INTERNAL, EngineLock, Heartbeat, LockRecord
 from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
@@ -30,21 +31,14 @@ _LEAST_ADDRESS_SPACE = 480 << 20
 
 
 @attrs.frozen
-class _Arguments:
-    model: str
-    threads: int
-    device: str
-    precision: str
-    idle_minutes: float
-    log_level: str
-    memory_megabytes: int
-    tcp: bool
+class _Arguments(EngineOptions):
+    tcp: bool = False
 
 
 def main() -> None:
     """Run the engine of this user and model until nobody needs it. Exit with a status of client/lock.py."""
     arguments = _parse_arguments()
-    paths = runtime_paths_of(arguments.model, arguments.precision)
+    paths = arguments.paths
     lock: EngineLock | None = None
     # Until the event loop handles signals, SIGTERM raises an exception, so that the lock is released.
     signal.signal(signal.SIGTERM, _exit_on_signal)
@@ -119,7 +113,7 @@ def _run(
         info, make_backend = local_backend(core, heartbeat.set_stage)
     else:
         info, make_backend = remote_backend(endpoint)
-    listener = Listener(runtime_paths_of(arguments.model, arguments.precision), transport)
+    listener = Listener(arguments.paths, transport)
 
     async def serve() -> None:
         asyncio.get_running_loop().set_exception_handler(log_loop_exception)
@@ -149,22 +143,15 @@ def _parse_arguments() -> _Arguments:
     parser = argparse.ArgumentParser(
         prog="python -m engine", description="The engine of Midspan: one process for each user and model."
     )
-    parser.add_argument(
-        "--model",
-        default="default",
-        help='"default", "embedded", the name of a pulled model, or the directory of a model',
-    )
-    parser.add_argument("--threads", type=int, default=0, help="processor threads to use; 0 uses all cores")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--precision", default="auto", help="auto, bf16, int8, int4, fp8 or fp32")
-    parser.add_argument(
-        "--idle-minutes", type=float, default=30.0, help="end after this time without a request; 0 means never"
-    )
-    parser.add_argument("--log-level", choices=LEVELS, default="info")
-    parser.add_argument(
-        "--memory-megabytes", type=int, default=256, help="the most that the memory of all workspaces takes"
-    )
+    parser.add_argument("--model", help='"default", "embedded", the name of a pulled model, or a model\'s directory')
+    parser.add_argument("--threads", type=int, help="processor threads to use; 0 uses all cores")
+    parser.add_argument("--device", help="auto, cpu or cuda")
+    parser.add_argument("--precision", help="auto, bf16, int8, int4, fp8 or fp32")
+    parser.add_argument("--idle-minutes", type=float, help="end after this time without a request; 0 means never")
+    parser.add_argument("--log-level", choices=LEVELS)
+    parser.add_argument("--memory-megabytes", type=int, help="the most that the memory of all workspaces takes")
     parser.add_argument("--tcp", action="store_true", help="listen on loopback TCP with a token, not on a Unix socket")
+    parser.set_defaults(**attrs.asdict(_Arguments()))
     return _Arguments(**vars(parser.parse_args()))
 
 

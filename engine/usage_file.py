@@ -16,9 +16,9 @@ from pathlib import Path
 import attrs
 
 from engine.errors import MidspanError
-from engine.file_lock import try_lock
 from engine.folders import data_folder
 from engine.protocol.messages import SourceName
+from engine.whole_files import try_lock
 
 EARLIER = "earlier"
 OTHER = "other"

@@ -1,8 +1,13 @@
-"""Files that are written whole or not at all: beside the old one first, which keeps its owner and its rights."""
+"""Files that others may read or write at the same time: they are written whole or not at all, or locked.
+
+A new file is written beside the old one first, which keeps its owner and its rights. The system frees a lock when the
+file closes. It works on POSIX and on Windows.
+"""
 
 import os
 import secrets
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -70,3 +75,30 @@ def _make_alike(new: int, old: int) -> None:
         with suppress(OSError):  # labels of the system's own
             os.setxattr(new, name, os.getxattr(old, name))
     os.fchmod(new, stat.S_IMODE(status.st_mode))
+
+
+# A locked byte cannot be read on Windows. This one lies far beyond the end of the file, so the content stays readable.
+_WINDOWS_LOCK_OFFSET = 1 << 30
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def try_lock(descriptor: int) -> bool:
+        """Lock an open file; return False when another process holds the lock. Closing the file frees it."""
+        try:
+            os.lseek(descriptor, _WINDOWS_LOCK_OFFSET, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool:
+        """Lock an open file; return False when another process holds the lock. Closing the file frees it."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

@@ -24,8 +24,7 @@ finally:
     attrs.define = _define
 
 from engine import __version__
-from lsp_server.log import log_to_stderr
-from lsp_server.protocol import BoundedInput
+from lsp_server.protocol import BoundedInput, log_to_stderr
 from lsp_server.server import MidspanServer
 
 

@@ -1,4 +1,7 @@
-"""The language server: its requests, notifications and commands, from initialize to shutdown."""
+"""The language server: its requests, notifications and commands, from initialize to shutdown.
+
+Suggestions become items of textDocument/inlineCompletion and textDocument/completion here.
+"""
 
 import difflib
 import functools
@@ -15,19 +18,16 @@ from engine import __version__
 from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
-from lsp_server import log, wire
-from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
+from lsp_server import wire
+from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents
-from lsp_server.engine_link.link import DIED, EngineLink
-from lsp_server.engine_link.progress_bar import ProgressBar
-from lsp_server.engine_link.status import StatusBoard
-from lsp_server.offers import Ledger, Offers
-from lsp_server.protocol import MidspanProtocol, converter
+from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
+from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
+from lsp_server.hole.hole import cursor_at_word, cursor_of
+from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
-from lsp_server.requests.commands import Commands
-from lsp_server.requests.completion import OPTIONS, CompletionItems, InlineCompletions
+from lsp_server.requests.commands import Commands, LateEdits
 from lsp_server.requests.fill import fill_request
-from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
@@ -35,10 +35,113 @@ from lsp_server.requests.registration import (
     follow_configuration,
     pulled_settings,
 )
-from lsp_server.requests.suggestions import Suggestions
+from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, SuggestionRequest, Suggestions
 from lsp_server.session import NOTEBOOKS, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
+
+_MAX_LABEL = 60
+# Sorts after letters, digits and what other servers use to sort their items last.
+_SORTS_LAST = "~~midspan"
+# No space: a menu that opens at every word is in the way.
+_COMPLETION_OPTIONS = types.CompletionOptions(trigger_characters=[".", "(", "[", "{", "=", ",", ":"])
+
+
+class InlineCompletions:
+    """Turns suggestions into items, and the editor's notifications about items into counts.
+
+    The answer is always a list, empty if need be: null or an error would leave a stale suggestion on the screen of some
+    editors, and show an error message in others.
+    """
+
+    def __init__(self, session: Session, suggestions: Suggestions) -> None:
+        self._session = session
+        self._suggestions = suggestions
+
+    async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
+        """Return the items: at most one for an automatic request, at most three when the user asked.
+
+        Raises asyncio.CancelledError only, when the editor cancels the request.
+        """
+        automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
+        request = SuggestionRequest(
+            "inline completion",
+            params.text_document.uri,
+            lambda snapshot: cursor_of(snapshot, params, self._session.encoding),
+            candidates=1 if automatic else MAX_SUGGESTIONS,
+            waits=True,
+        )
+        suggestions = await self._suggestions.find(request)
+        items = [each.cursor.item(each.text, each.tag.command()) for each in suggestions]
+        return types.InlineCompletionList(items=items)
+
+    def shown(self, params: wire.ShownParams) -> None:
+        """Count an item that the editor shows. Items of other servers are ignored."""
+        if params.item.tag is not None:
+            self._session.offers.shown(params.item.tag)
+
+    def partly_accepted(self, params: wire.PartParams) -> None:
+        """Count the part of an item that the user took. Items of other servers are ignored."""
+        if params.item.tag is not None:
+            characters = _accepted_characters(params.item, params.accepted_length, params.item.tag.characters)
+            self._session.offers.partly_accepted(params.item.tag, characters)
+
+
+def _accepted_characters(item: wire.ItemShown, accepted_length: int, characters: int) -> int:
+    """Return how many of a suggestion's `characters` the first `accepted_length` UTF-16 units of its item contain."""
+    text, units = item.insert_text, max(accepted_length, 0)
+    if text is None:
+        return min(units, characters)
+    accepted = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "replace")
+    # The text may begin with the selected item of the completion menu, which is not ours.
+    return max(0, len(accepted) - max(0, len(text) - characters))
+
+
+class CompletionItems:
+    """Turns a suggestion into an item of the completion menu, for editors without inline completion.
+
+    The setting completionItems turns it on. The item is the last one and never preselected: the menu belongs to the
+    language's own server.
+    """
+
+    def __init__(self, session: Session, suggestions: Suggestions) -> None:
+        self._session = session
+        self._suggestions = suggestions
+
+    async def complete(self, params: types.CompletionParams) -> types.CompletionList:
+        """Return at most one item. The list is incomplete, so the editor asks again while the user types on."""
+        if not self._session.configuration.settings.completion_items:
+            return types.CompletionList(is_incomplete=False, items=[])
+        request = SuggestionRequest(
+            "completion",
+            params.text_document.uri,
+            lambda snapshot: cursor_at_word(snapshot, params.position, self._session.encoding),
+        )
+        suggestions = await self._suggestions.find(request)
+        return types.CompletionList(is_incomplete=True, items=[_menu_item(each) for each in suggestions])
+
+
+def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
+    text = suggestion.cursor.inserted + suggestion.text
+    first, _, more = text.strip().partition("\n")
+    label = first.rstrip() if len(first) <= _MAX_LABEL else first[: _MAX_LABEL - 1].rstrip() + "…"
+    if more and not label.endswith("…"):
+        label += " …"
+    return types.CompletionItem(
+        label=label,
+        kind=types.CompletionItemKind.Snippet if more else types.CompletionItemKind.Text,
+        detail="Midspan",
+        documentation=text if label != text else None,
+        sort_text=_SORTS_LAST,
+        # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
+        filter_text=text,
+        insert_text_format=types.InsertTextFormat.PlainText,
+        # The lines of a suggestion are already indented.
+        insert_text_mode=types.InsertTextMode.AsIs,
+        text_edit=types.TextEdit(suggestion.cursor.range, text),
+        command=suggestion.tag.command(),
+    )
+
 
 _logger = logging.getLogger(__name__)
 _ACTION_OPTIONS = types.CodeActionOptions(
@@ -75,7 +178,7 @@ class MidspanServer(LanguageServer):
         self.suggestions = Suggestions(self.session, self.reading, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)
         completion = CompletionItems(self.session, self.suggestions)
-        self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), OPTIONS)
+        self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
         self.host_question = HostQuestion(self, link)
         self._register_features()
@@ -141,7 +244,7 @@ class MidspanServer(LanguageServer):
             self._warn(problem)
         if reading.unknown:
             self._warn(f"no setting is called {', '.join(reading.unknown)}; {_suggested(reading.unknown)}")
-        log.set_level(reading.settings.log_level)
+        set_level(reading.settings.log_level)
         if self.session.window is not None:
             self.session.window.forget_selections()
         self.session.board.switch(self.session.configuration.is_on())
@@ -172,7 +275,7 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
 
 
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
-    log.log_to_client(ls.window_log_message)
+    log_to_client(ls.window_log_message)
     await ls.load_configuration()
     ls.edits.begin()
     await follow_configuration(ls)

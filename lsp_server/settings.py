@@ -12,11 +12,11 @@ from typing import Any, get_args
 import attrs
 
 from engine.client.launcher import EngineOptions
-from engine.library.chosen_model import DEFAULT
 from engine.library.precision_names import PRECISION_SETTINGS
+from engine.library.store import DEFAULT
+from engine.protocol.confidence import FREE, GLANCE, WRONG, Price
 from engine.protocol.editor_messages import camel_case
 from engine.protocol.messages import MemoryName, RuleName
-from engine.protocol.price import FREE, GLANCE, WRONG, Price
 from lsp_server.exclusion import SECRET_FILES
 
 

@@ -40,7 +40,7 @@ def test_other_names_are_no_paths() -> None:
 def missing_paths(text: str) -> list[str]:
     """Return the paths in `text` that lead nowhere.
 
-    A path begins with a folder of the root or with a room of a package, as in `suggest/gate.py`, or is the name of a
+    A path begins with a folder of the root or with a room of a package, as in `suggest/shape.py`, or is the name of a
     Python file.
     """
     return [path for path in paths_in(text) if not exists(path)]

@@ -10,7 +10,7 @@ from benchmarks.common.sources import Span
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.client.launcher import EngineOptions, connect_running
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _MEGABYTE = 1e6
 _CLIENT = "midspan-bench"

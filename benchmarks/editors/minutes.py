@@ -41,7 +41,7 @@ from benchmarks.editors.minutes_pieces import Piece, keys_of, pieces, write_proj
 from benchmarks.editors.minutes_typing import Editor, Moment, type_along, type_and_take
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _OUT = Path(__file__).resolve().parents[1] / "out"
 _MODEL = "embedded"

@@ -9,10 +9,8 @@ from benchmarks.gpu.gpu_run import Figure, Run
 from engine.fill.denoise import by_threshold, min_commits
 from engine.fill.sampler import Query, Sampler
 from engine.library.device_memory import BYTES_PER_PARAMETER
-from engine.models.masked.cuda_graph import CapturedMiddles
-from engine.models.masked.passes import MaskedNetwork
-from engine.models.masked.rows import MaskedPass
-from engine.models.masked.surrounding_cache import SurroundingCache
+from engine.models.masked.network import CapturedMiddles, MaskedNetwork
+from engine.models.masked.rows import MaskedPass, SurroundingCache
 from engine.models.predict import predict
 
 MIDDLE = 16

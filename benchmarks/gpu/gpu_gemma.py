@@ -8,14 +8,10 @@ from benchmarks.gpu.gpu_floor import GemmaShape, milliseconds
 from benchmarks.gpu.gpu_models import FULL_GEMMA, TINY_GEMMA, gemma_of
 from benchmarks.gpu.gpu_run import Figure, Run
 from engine.library.device_memory import BYTES_PER_PARAMETER
-from engine.models.diffusion_gemma.acceptance import by_entropy
-from engine.models.diffusion_gemma.attention import ContextSegment
-from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass
-from engine.models.diffusion_gemma.context import RollingContext
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, SeededNoise, by_entropy
 from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
-from engine.models.diffusion_gemma.denoiser import Denoiser
-from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.noise import SeededNoise
+from engine.models.diffusion_gemma.layers import ContextSegment, DiffusionNetwork, RollingContext
+from engine.models.diffusion_gemma.model import Denoiser
 
 CANVASES = (16, 64, 256)
 CONTEXT, TINY_CONTEXT = 2048, 96

@@ -26,7 +26,7 @@ from benchmarks.common.sources import Span, typed_lines
 from benchmarks.common.startup import stop_engine
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _RECORDER = Path(__file__).resolve().parent / "call_recorder"
 _PROCESSES = {"lsp_server": "language server", "engine": "engine"}

@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.library.precision_names import Precision
-from engine.library.quantized_tensors import is_image_tensor
-from engine.models.diffusion_gemma.attention import ContextSegment
-from engine.models.diffusion_gemma.layers import DiffusionNetwork
+from engine.library.weights_header import is_image_tensor
+from engine.models.diffusion_gemma.layers import ContextSegment, DiffusionNetwork
 from engine.models.diffusion_gemma.loading import HALVES
 from engine.models.quantization.quantizer import Quantizer, quantized
 

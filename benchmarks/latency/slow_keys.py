@@ -25,7 +25,7 @@ from rich.table import Table
 from benchmarks.common.startup import stop_engine
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import JsonRpc, LanguageServerError, LspSession
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _NOTHING = "midspan/nothing"
 _PROBE = Path(__file__).resolve().parent / "loop_probe.py"

@@ -27,7 +27,7 @@ from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.errors import MidspanError
 from engine.evaluation.keystrokes import is_start
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 
 @attrs.define

@@ -30,7 +30,7 @@ from benchmarks.peers.peer import TOKENS
 from benchmarks.peers.peer_llamacpp import LlamaCppPeer
 from benchmarks.peers.random_gguf import QWEN, QWEN_SMALL, Llama, write_random_gguf
 from engine.errors import MidspanError
-from engine.fill.causal import MOST_REMEMBERED
+from engine.fill.strategies import MOST_REMEMBERED
 from engine.fill.stream import StreamPass
 from engine.models.llama.load import load_gguf
 from engine.models.llama.model import LeftToRightModel

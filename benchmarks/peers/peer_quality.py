@@ -9,13 +9,12 @@ from benchmarks.quality.typing_ways import RUNS, WORDS, type_all
 from benchmarks.quality.typists import RunCompletion, WordCompletion
 from engine.corpus.languages import File
 from engine.evaluation.keystrokes import Suggest, TypingTask, places
-from engine.evaluation.measure import measure
-from engine.evaluation.strategies import DEFAULT
+from engine.evaluation.measure import Workspaces, measure
+from engine.evaluation.rows import Task, held_out
 from engine.evaluation.summary import summarize
-from engine.evaluation.task import Task, held_out
-from engine.evaluation.workspaces import Workspaces
+from engine.fill.strategies import DEFAULT
 from engine.models.embedded.model import EmbeddedModel
-from engine.protocol.price import FREE
+from engine.protocol.confidence import FREE
 from lsp_server.settings import Settings
 
 ALONE, BOTH = "model alone", "workspace"

@@ -7,11 +7,10 @@ import attrs
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from engine.evaluation.insertions import Inserted
-from engine.evaluation.keystrokes import Typing
-from engine.evaluation.rows import Row
-from engine.evaluation.strategies import DEFAULT, DENOISE, TWIN, VERIFY
+from engine.evaluation.keystrokes import Inserted, Typing
+from engine.evaluation.rows import DENOISE, TWIN, VERIFY, Row
 from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, suffix_gains, summarize
+from engine.fill.strategies import DEFAULT
 
 REST_OF_LINE = "rest of line"
 OTHERS = ("typescript", "go", "javascript", "rust", "java", "c")

@@ -24,9 +24,9 @@ from benchmarks.quality.typing_ways import MEMORIES, RUNS, WORDS, type_all
 from engine.corpus import corpus
 from engine.errors import MidspanError
 from engine.evaluation.keystrokes import places
-from engine.evaluation.workspaces import Workspaces
+from engine.evaluation.measure import Workspaces
 from engine.models.load import load
-from engine.protocol.price import GLANCE, Price
+from engine.protocol.confidence import GLANCE, Price
 from lsp_server.settings import DEFAULT_GATE, GATES, price_of
 from lsp_server.suggest.restraint import DOUBT
 

@@ -24,23 +24,37 @@ from benchmarks.common.machine import Machine, this_machine
 from benchmarks.quality.figures import OTHERS, REST_OF_LINE, Figure, figure_table, figures, typing_table
 from benchmarks.quality.typing_ways import MEMORIES, RUNS, WORDS, Typed, insert_all, type_all
 from engine.corpus import corpus
+from engine.corpus.corpus import packages
 from engine.corpus.languages import MARKUP
-from engine.corpus.packages import packages
 from engine.errors import MidspanError
 from engine.evaluation import humaneval
-from engine.evaluation.calibration import Gate, Judged, calibration_error, gate_for, gate_table, judged_fills
-from engine.evaluation.insertions import Inserted, insertions
-from engine.evaluation.keystrokes import Typing, TypingTask, places
-from engine.evaluation.measure import measure
-from engine.evaluation.reliability_plot import draw
-from engine.evaluation.rows import Row, write_rows
+from engine.evaluation.calibration import (
+    Gate,
+    Judged,
+    calibration_error,
+    draw_calibration,
+    gate_for,
+    gate_table,
+    judged_fills,
+)
+from engine.evaluation.keystrokes import Inserted, Typing, TypingTask, insertions, places
+from engine.evaluation.measure import Workspaces, measure
+from engine.evaluation.rows import DENOISE, STRATEGIES, TWIN, VERIFY, Row, Task, held_out, without_suffix, write_rows
 from engine.evaluation.sandbox import isolation
-from engine.evaluation.strategies import DEFAULT, DENOISE, STRATEGIES, TWIN, VERIFY
-from engine.evaluation.summary import Speed, SuffixGain, Summary, speeds, suffix_gains, summarize
-from engine.evaluation.tables import calibration_table, fill_tables, speed_table, suffix_table
-from engine.evaluation.task import Task, held_out, without_suffix
-from engine.evaluation.workspaces import Workspaces
+from engine.evaluation.summary import (
+    Speed,
+    SuffixGain,
+    Summary,
+    calibration_table,
+    fill_tables,
+    speed_table,
+    speeds,
+    suffix_gains,
+    suffix_table,
+    summarize,
+)
 from engine.fill.interface import Model
+from engine.fill.strategies import DEFAULT
 from engine.models import load as registry
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import ModelInfo
@@ -259,7 +273,7 @@ def _write(quality: Quality, measured: Measured, out: Path) -> None:
     (out / "quality.json").write_text(json.dumps(attrs.asdict(quality), indent=1) + "\n", "utf-8")
     write_rows([*measured.accuracy, *measured.blind], out / "quality.jsonl")
     write_rows(measured.timed, out / "quality-timed.jsonl")  # Other holes, also numbered from 0.
-    draw(measured.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
+    draw_calibration(measured.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
 
 
 def _tasks(files: list[corpus.File], amount: Amount) -> list[Task]:

@@ -25,7 +25,7 @@ from benchmarks.quality.slot_tasks import SlotTask, snapshot_of, tasks
 from engine.corpus import corpus
 from engine.corpus.languages import File
 from engine.errors import MidspanError
-from engine.evaluation.workspaces import Workspaces
+from engine.evaluation.measure import Workspaces
 from engine.models.load import load
 from engine.protocol.messages import Fill, Filled
 from engine.schedule.scheduler import Scheduler

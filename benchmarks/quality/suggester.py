@@ -10,13 +10,12 @@ from lsprotocol import types
 
 from engine.evaluation.calibration import Judged
 from engine.evaluation.keystrokes import Screen, TypingTask
+from engine.protocol.confidence import FREE
 from engine.protocol.messages import ModelInfo
-from engine.protocol.price import FREE
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.settings import Settings
-from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.pipeline import plan, present
+from lsp_server.suggest.pipeline import Presented, plan, present
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.suggest.reuse import Rest, Reuse, longer
 

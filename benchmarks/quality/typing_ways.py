@@ -8,12 +8,11 @@ import attrs
 from benchmarks.quality.suggester import Suggester
 from benchmarks.quality.typists import RunCompletion, WordCompletion
 from engine.evaluation.calibration import Judged
-from engine.evaluation.insertions import Inserted, insert
-from engine.evaluation.keystrokes import Suggest, Typing, TypingTask, tally, type_place
-from engine.evaluation.workspaces import Workspaces
+from engine.evaluation.keystrokes import Inserted, Suggest, Typing, TypingTask, insert, tally, type_place
+from engine.evaluation.measure import Workspaces
 from engine.fill.interface import Model
+from engine.protocol.confidence import Price
 from engine.protocol.messages import MemoryName
-from engine.protocol.price import Price
 from engine.schedule.scheduler import Scheduler
 from lsp_server.settings import Settings
 from lsp_server.suggest.restraint import DOUBT, Restraint

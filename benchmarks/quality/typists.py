@@ -6,11 +6,10 @@ from collections import Counter
 import attrs
 
 from engine.evaluation.keystrokes import Screen, TypingTask
-from engine.evaluation.workspaces import Workspaces
+from engine.evaluation.measure import Workspaces
 from engine.memory.mixture import MixedMemory
-from engine.protocol.confidence import FEWEST_CHARACTERS
+from engine.protocol.confidence import FEWEST_CHARACTERS, Price
 from engine.protocol.messages import Fill
-from engine.protocol.price import Price
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _MOST_TOKENS = 16

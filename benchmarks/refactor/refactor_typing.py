@@ -29,7 +29,7 @@ from benchmarks.common.statistic import Percentiles
 from benchmarks.refactor.refactor_workspace import targets
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LanguageServerError, LspSession
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 from lsp_server.wire import BULK_EDIT, BulkAction, BulkEditParams
 
 _EXAMPLE = "import os\n\nos.path.join(a, b)\n"

@@ -94,7 +94,9 @@ def main(
     for engine in engines:
         limits = LIMITS if engine is not engines[2] else GPU_LIMITS
         capacity.carried[engine.name] = people_for(engine, 1, TYPING, limits, seconds)
-        capacity.planned[engine.name] = [_plan(engine, count, limits, seconds) for count in people or PEOPLE]
+        capacity.planned[engine.name] = [
+            _plan(engine, count, capacity.carried[engine.name], limits, seconds) for count in people or PEOPLE
+        ]
     text = tables(capacity)
     print(text)
     _OUT.mkdir(parents=True, exist_ok=True)
@@ -123,9 +125,10 @@ def _check(
     return checks, way
 
 
-def _plan(engine: Engine, people: int, limits: Limits, seconds: float) -> Planned:
+def _plan(engine: Engine, people: int, carried: int, limits: Limits, seconds: float) -> Planned:
+    """carried: how many people one replica carries. Many replicas even out who types when, and carry more each."""
     load = Load(people, TYPING)
-    replicas = replicas_for(engine, load, limits, seconds)
+    replicas = replicas_for(engine, load, limits, seconds, first=max(1, people // (4 * max(1, carried))))
     if not replicas:
         return Planned(people, 0, simulate(engine, Load(1, TYPING), 1, 1.0))
     # Twelve of many replicas say what all do; each of them carries its part.

@@ -255,10 +255,13 @@ class Limits:
         return found.ms.p95 <= self.most_ms and found.answered >= self.least_answered * alone.answered
 
 
-def replicas_for(engine: Engine, load: Load, limits: Limits, seconds: float) -> int:
-    """Return how many replicas keep the limits; 0 if even twice as many as people do not."""
+def replicas_for(engine: Engine, load: Load, limits: Limits, seconds: float, first: int = 1) -> int:
+    """Return how many replicas keep the limits; 0 if even twice as many as people do not.
+
+    first: the number that is tried first. Simulating far too few replicas takes longest.
+    """
     alone = simulate(engine, Load(1), 1, seconds)
-    low, high = 1, 1
+    low, high = 1, first
 
     def is_enough(count: int) -> bool:
         # Replicas share nothing, so some of many, with their part of the people, say what all do.

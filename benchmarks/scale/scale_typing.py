@@ -11,7 +11,7 @@ from benchmarks.common.statistic import Percentiles
 from benchmarks.latency.extraction import long_text
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LanguageServerError, LspSession
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _QUARTERS = 5
 _LONG_LINES = 400

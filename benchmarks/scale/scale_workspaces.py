@@ -15,7 +15,7 @@ from benchmarks.scale.scale_editors import KEY_S
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 _POLL_S = 0.1
 _STILL_S = 5.0

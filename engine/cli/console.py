@@ -8,8 +8,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from engine.errors import MidspanError
-from engine.library.chosen_model import DEFAULT, chosen_model
 from engine.library.precision_names import PrecisionSetting
+from engine.library.store import DEFAULT, chosen_model
 from engine.protocol.messages import plain
 
 

@@ -19,7 +19,7 @@ from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.errors import MidspanError
 from engine.evaluation.keystrokes import is_start, keys, next_key
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions
 
 Kind = Literal["typed", "taken", "wrong"]
 # Marks around the part that is typed. A sample's name ends in .txt because the marks make it invalid source.

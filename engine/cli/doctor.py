@@ -26,11 +26,10 @@ from engine.client.address import make_private, runtime_paths_of
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, MidspanError
-from engine.library.answer_time import DEFAULT_BUDGET_MS, answering_devices, answers_on
-from engine.library.catalog import catalog
-from engine.library.chosen_model import DEFAULT, chosen_model
+from engine.library.catalog import DEFAULT_BUDGET_MS, answering_devices, answers_on, catalog
 from engine.library.device_memory import device_memories, has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install
+from engine.library.store import DEFAULT, chosen_model
 from engine.library.weights_header import read_weights
 from engine.models.embedded.runner import kernel_paths
 

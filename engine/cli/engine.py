@@ -12,7 +12,7 @@ from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
 from engine.errors import MidspanError
-from engine.library.chosen_model import DEFAULT
+from engine.library.store import DEFAULT
 from engine.protocol.messages import Status
 
 app = typer.Typer(

@@ -15,10 +15,8 @@ from engine.cli.console import BAD_INPUT, FAILED, AsJson, OptionalModel, Optiona
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.lsp_client import LspSession
 from engine.errors import MidspanError
-from engine.protocol.editor_messages import FillProgress, FillResult
-from engine.protocol.lsp_messages import FillOptions
+from engine.protocol.editor_messages import FillOptions, FillProgress, FillResult, origin_line, source_line
 from engine.protocol.messages import RuleName
-from engine.protocol.origin_text import origin_line, source_line
 
 MASK, APART = "░", "▒"
 _CONTEXT_LINES = 3

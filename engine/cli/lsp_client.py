@@ -20,9 +20,9 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from engine.cli.cursor import Cursor
-from engine.client.trusted_hosts import trust_for_now
+from engine.client.address import trust_for_now
 from engine.errors import MidspanError
-from engine.protocol import lsp_messages as lsp
+from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
     FILL_PROGRESS,

@@ -17,7 +17,6 @@ from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
-from engine.library.chosen_model import EMBEDDED, chosen_model
 from engine.library.device_memory import (
     ALLOWANCE,
     BYTES_PER_PARAMETER,
@@ -28,10 +27,9 @@ from engine.library.device_memory import (
     machine_memory,
 )
 from engine.library.gguf_file import is_gguf, read_header
-from engine.library.other_programs import OtherModel
 from engine.library.precision_names import Precision
-from engine.library.resolve import EMBEDDED_FOLDER, folder_of, known_model
-from engine.library.store import ModelRecord
+from engine.library.resolve import EMBEDDED_FOLDER, OtherModel, folder_of, known_model
+from engine.library.store import EMBEDDED, ModelRecord, chosen_model
 from engine.library.weights_header import WeightsHeader, read_folder
 from engine.memory.mixing_network import own_mixing_of
 

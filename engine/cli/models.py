@@ -23,18 +23,15 @@ from engine.cli.model_sheet import (
     show_gguf,
     show_other_models,
 )
-from engine.client.address import resolve_model
+from engine.client.address import distrust, resolve_model, trust
 from engine.client.launcher import EngineOptions, stop_running
-from engine.client.trusted_hosts import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
-from engine.library.answer_time import DEFAULT_BUDGET_MS, answering_devices, answers_on
-from engine.library.catalog import CatalogModel, catalog
-from engine.library.chosen_model import EMBEDDED, choose, chosen_model
+from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel, answering_devices, answers_on, catalog
 from engine.library.device_memory import device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
-from engine.library.other_programs import other_models
-from engine.library.resolve import folder_of
+from engine.library.resolve import folder_of, other_models
+from engine.library.store import EMBEDDED, choose, chosen_model
 
 
 class PullView:

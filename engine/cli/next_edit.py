@@ -10,8 +10,8 @@ import attrs
 
 from engine.cli.lsp_client import LanguageServerError, LspSession
 from engine.http.completion import Rewriting
-from engine.protocol import lsp_messages as lsp
-from engine.protocol.editor_messages import Position, Range
+from engine.protocol import editor_messages as lsp
+from engine.protocol.editor_messages import Position
 
 PATIENCE_S = 1.0
 """Seconds; then the model fills instead. It is some milliseconds nearly always."""
@@ -21,14 +21,8 @@ _ENDING = re.compile(r"\.[A-Za-z0-9_+]{1,12}")
 
 
 @attrs.frozen
-class _Edit:
-    text: str
-    range: Range
-
-
-@attrs.frozen
 class _Found:
-    edits: list[_Edit]
+    edits: list[lsp.ContentChange]
 
 
 @attrs.frozen
@@ -80,7 +74,7 @@ class NextEdits:
         if session is not None:
             await session.__aexit__()
 
-    async def _ask(self, path: str, before: str, text: str, at: int) -> list[_Edit]:
+    async def _ask(self, path: str, before: str, text: str, at: int) -> list[lsp.ContentChange]:
         assert self._session is not None
         self._count += 1
         ending = PurePosixPath(path).suffix
@@ -135,7 +129,7 @@ def _bare(lines: list[str]) -> list[str]:
     return [line.rstrip("\r\n") for line in lines]
 
 
-def _in_region(rewriting: Rewriting, text: str, edits: list[_Edit]) -> str | None:
+def _in_region(rewriting: Rewriting, text: str, edits: list[lsp.ContentChange]) -> str | None:
     """Return the region with the first edit, if it lies in it."""
     if not edits:
         return None

@@ -15,7 +15,7 @@ from engine.cli.console import FAILED, OptionalModel, OptionalPrecision, leave
 from engine.cli.lsp_client import LspSession
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import MidspanError, ModelError
-from engine.library.chosen_model import DEFAULT
+from engine.library.store import DEFAULT
 
 if TYPE_CHECKING:
     from engine.play.editor import Connect, LanguageServer

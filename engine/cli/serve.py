@@ -14,17 +14,16 @@ import typer
 from engine.cli.console import BAD_INPUT, FAILED, Model, Precision, leave
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.client.address import resolve_model
+from engine.client.address import resolve_model, trust_for_now
 from engine.client.launcher import EngineOptions
-from engine.client.trusted_hosts import trust_for_now
 from engine.errors import MidspanError, ModelError
-from engine.library.chosen_model import DEFAULT
 from engine.library.extras import CLUSTER, how_to_install
-from engine.protocol.lsp_messages import FillOptions
+from engine.library.store import DEFAULT
+from engine.protocol.editor_messages import FillOptions
 from engine.protocol.messages import ModelInfo
 
 if TYPE_CHECKING:
-    from engine.cluster.replica_links import ReplicaLinks
+    from engine.cluster.deployment import ReplicaLinks
 
 
 def serve(
@@ -60,8 +59,7 @@ def serve(
     """Serve suggestions over HTTP, as llama.cpp, OpenAI, Mistral, Ollama and Tabby do: docs/http.md."""
     # The server's packages load only here.
     from engine.cli.next_edit import NextEdits
-    from engine.cluster.deployment import Replicas, core_of
-    from engine.cluster.replica_links import ReplicaLinks
+    from engine.cluster.deployment import ReplicaLinks, Replicas, core_of
     from engine.http.access import Limits
     from engine.http.engine_links import EngineLinks, Links
     from engine.http.server import ServeOptions, rules_of

@@ -30,7 +30,7 @@ from engine.client.address import (
 from engine.client.connection import EngineClient, EngineSilent
 from engine.client.lock import ALREADY_RUNNING, ERROR_MARK, is_held, last_heartbeat, read_record
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
-from engine.library.chosen_model import DEFAULT
+from engine.library.store import DEFAULT
 
 HEARTBEAT_TIMEOUT_S = 60.0
 """An engine that starts is given up after this time without a heartbeat (see lock.py)."""
@@ -45,7 +45,7 @@ class EngineOptions:
 
     `precision` is one of library.precision_names.PRECISION_SETTINGS, `log_level` one of server.log.LEVELS. `threads` 0
     uses all cores. The engine ends after `idle_minutes` without a request; with 0 it never does. The model "default" is
-    the one that library.chosen_model returns. `memory_megabytes` bounds the memory of all workspaces together.
+    the one that library.store.chosen_model returns. `memory_megabytes` bounds the memory of all workspaces together.
     """
 
     model: str = DEFAULT

@@ -16,8 +16,8 @@ import attrs
 import cattrs
 
 from engine.errors import EngineUnavailable, MidspanError
-from engine.file_lock import try_lock
 from engine.json_file import read_json
+from engine.whole_files import try_lock
 
 ERROR = 1
 INTERNAL = 70

@@ -12,9 +12,7 @@ from engine.corpus.holes import TrainingHole
 from engine.errors import MidspanError
 from engine.evaluation import sandbox
 from engine.evaluation.measure import measure
-from engine.evaluation.rows import Row
-from engine.evaluation.strategies import STRATEGIES
-from engine.evaluation.task import Task
+from engine.evaluation.rows import STRATEGIES, Row, Task
 from engine.fill.interface import FillStrategy, Model
 from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Extent

@@ -6,27 +6,37 @@ an editor writes, and one for taking a suggestion.
 A suggestion is right as far as it goes if its first line equals the rest of the line, or a start of it that does not
 end inside a name or a number. After a start is taken, the typist goes on typing.
 
-Net keys are the keys saved, minus GLANCE for each offer and WRONG for each wrong one (engine/protocol/price.py). An
-offer is a ghost text that is not what is left of the one before: a new text, or a longer or another one. It is wrong if
-any of its lines is.
+Net keys are the keys saved, minus GLANCE for each offer and WRONG for each wrong one (engine/protocol/confidence.py).
+An offer is a ghost text that is not what is left of the one before: a new text, or a longer or another one. It is wrong
+if any of its lines is.
+
+Insertions are code that was cut out directly before a word, as when an argument or a call is added to a line. Only a
+model of both sides can put it back: what is shown there must end where the word begins.
 """
 
 import random
 import re
 import statistics
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import islice
 
 import attrs
 
 from engine.corpus.corpus import File
-from engine.protocol.confidence import FEWEST_CHARACTERS
-from engine.protocol.price import GLANCE, WRONG
+from engine.protocol.confidence import FEWEST_CHARACTERS, GLANCE, WRONG
 
 _LONGEST_FILE = 40_000
 _SHORTEST_LINE = 8
 _KEY = re.compile(r"\n[ \t]*|.", re.DOTALL)
 _INSIDE_WORD = re.compile(r"\w\w|\d\.\d|(?<=\d)\.\d")
 _TRIES = 400
+_SHORTEST_SPAN = 5
+"""Characters. Shorter code is not worth a suggestion."""
+_SPAN = re.compile(
+    r"(?<![\w.])(?<!def )(?<!func )(?<!fn )(?<!function )"  # The name of a function is no code to call it.
+    r"[^\W\d][\w.]*(?:\(|, )(?=\w)"
+)
+_CODE = re.compile(r"\s*(?!#|//|/?\*)[^\n]*[()=\[\]{}]")
 SHORT = 5
 """Characters. Reading a shorter suggestion costs about as much as typing it."""
 
@@ -121,17 +131,24 @@ def places(files: Sequence[File], language: str, count: int, lines: int = 3, see
 
     Equal seeds return equal tasks; there are fewer if the files have no more.
     """
-    chosen = [file for file in files if file.language == language and len(file.text) <= _LONGEST_FILE]
     rng = random.Random(f"{seed} {language} typing")
-    tasks: list[TypingTask] = []
+    return list(islice(_drawn(files, language, count, rng, lambda file, line: cut(file, line, lines)), count))
+
+
+def _drawn(
+    files: Sequence[File],
+    language: str,
+    count: int,
+    rng: random.Random,
+    cut_at: Callable[[File, int], TypingTask | None],
+) -> Iterator[TypingTask]:
+    """Yield what `cut_at` finds at lines drawn from the files of a language, in _TRIES draws for each of `count`."""
+    chosen = [file for file in files if file.language == language and len(file.text) <= _LONGEST_FILE]
     for _ in range(count * _TRIES if chosen else 0):
-        if len(tasks) == count:
-            break
         file = rng.choice(chosen)
-        task = cut(file, rng.randrange(file.text.count("\n") + 1), lines)
+        task = cut_at(file, rng.randrange(file.text.count("\n") + 1))
         if task is not None:
-            tasks.append(task)
-    return tasks
+            yield task
 
 
 def cut(file: File, line: int, lines: int) -> TypingTask | None:
@@ -249,3 +266,47 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
 
 def _share(count: int, of: Sequence[object]) -> float:
     return round(count / len(of), 4) if of else 0.0
+
+
+@attrs.frozen
+class Inserted:
+    """How many places there were, at how many something was shown, and at how many it was what had been cut out."""
+
+    places: int
+    shown: int
+    right: int
+
+
+def insertions(files: Sequence[File], language: str, count: int, seed: int = 11) -> list[TypingTask]:
+    """Return `count` tasks, each to write an argument (`name, `) or the start of a call (`foo(`) before a word.
+
+    Equal seeds return equal tasks; there are fewer if the files have no more.
+    """
+    rng = random.Random(f"{seed} {language} insertions")
+    tasks: list[TypingTask] = []
+    for task in _drawn(files, language, count, rng, lambda file, line: cut_span(file, line, rng)):
+        if task not in tasks:
+            tasks.append(task)
+        if len(tasks) == count:
+            break
+    return tasks
+
+
+def cut_span(file: File, line: int, rng: random.Random) -> TypingTask | None:
+    """Return the task of a span in line number `line`, or None if that has no span."""
+    rows = file.text.split("\n")
+    row = rows[line]
+    spans = [span.span() for span in _SPAN.finditer(row) if len(span[0]) >= _SHORTEST_SPAN] if _CODE.match(row) else []
+    if not spans:
+        return None
+    start, end = rng.choice(spans)
+    above = "".join(other + "\n" for other in rows[:line])
+    below = "\n".join([row[end:], *rows[line + 1 :]])
+    return TypingTask(file.path, file.language, above + row[:start], row[start:end], below)
+
+
+async def insert(tasks: Sequence[TypingTask], suggesters: Sequence[Suggest]) -> Inserted:
+    """Ask once at each place."""
+    texts = [(await suggest(0)).text for suggest in suggesters]
+    right = sum(text == task.text for text, task in zip(texts, tasks, strict=True))
+    return Inserted(len(tasks), sum(bool(text) for text in texts), right)

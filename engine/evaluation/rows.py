@@ -1,17 +1,204 @@
-"""Rows of an evaluation: one task filled with one strategy, compared with the author's code."""
+"""Tasks of an evaluation, and rows: one task filled with one strategy, compared with the author's code.
 
+A task is a hole, the code around it that the model may see, and how far the fill may go. The syntax check asks: does
+the file with the fill have more errors than with the author's code? The grammars are the project's own dependencies.
+The language server's table of them must not be imported here, and the check needs nothing of a language but its
+grammar.
+"""
+
+import functools
+import importlib
 import json
+import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import attrs
+import tree_sitter
 
+from engine.corpus.holes import TrainingHole, cut
+from engine.corpus.languages import File
 from engine.errors import MidspanError
-from engine.evaluation.syntax import Reference
-from engine.evaluation.task import Seen, Task
 from engine.fill.interface import FillStrategy
+from engine.fill.strategies import DEFAULT
 from engine.protocol.confidence import line_confidence
-from engine.protocol.messages import Candidate, Filled, Finish
+from engine.protocol.messages import Candidate, Extent, Fill, Filled, Finish
+
+Seen = Literal["both sides", "above only"]
+
+PREFIX_CHARACTERS = 6000
+SUFFIX_CHARACTERS = 3000
+"""The language server sends as much (lsp_server/hole/hole.py)."""
+MAX_TOKENS = 64
+"""The language server's default."""
+_TRIES = 400
+
+
+@attrs.frozen
+class Task:
+    """A hole and how to ask for it. `number` distinguishes holes of the same language and kind.
+
+    workspace: what the fill may look up, besides its own file.
+    """
+
+    hole: TrainingHole
+    number: int
+    extent: Extent
+    seen: Seen = "both sides"
+    max_tokens: int = MAX_TOKENS
+    workspace: str = ""
+
+    def fill(self, strategy: FillStrategy) -> Fill:
+        """Return the request to the engine, with enough time for every strategy to finish."""
+        return Fill(
+            id=0,
+            prefix=self.hole.prefix[-PREFIX_CHARACTERS:],
+            suffix=self.hole.suffix[:SUFFIX_CHARACTERS] if self.seen == "both sides" else "",
+            path=self.hole.path,
+            language=self.hole.language,
+            extent=self.extent,
+            rule=strategy.rule,
+            steps=strategy.steps,
+            max_tokens=self.max_tokens,
+            budget_ms=60_000.0,
+            workspace=self.workspace,
+        )
+
+
+def extent_of(hole: TrainingHole) -> Extent:
+    """Return how far the fill may go: as the language server asks on a blank line, else as far as the middle goes.
+
+    Kinds that are cut inside a line ask for the line. For the others, the extent must not reveal the answer's length.
+    """
+    is_blank = not hole.prefix.rpartition("\n")[2].strip() and not hole.suffix.partition("\n")[0].strip()
+    whole = is_blank and hole.kind not in ("rest of line", "inside")
+    return "lines" if whole or "\n" in hole.middle else "line"
+
+
+def held_out(files: list[File], language: str, kind: str, count: int, seed: int = 11) -> list[Task]:
+    """Cut `count` tasks of a language and kind, each from a random file; equal seeds return equal tasks.
+
+    Fewer if the files have no more such holes, none if there is no file of the language.
+    """
+    chosen = [file for file in files if file.language == language]
+    rng = random.Random(f"{seed} {language} {kind}")
+    tasks: list[Task] = []
+    for _ in range(count * _TRIES if chosen else 0):
+        if len(tasks) == count:
+            break
+        hole = cut(rng.choice(chosen), kind, rng)
+        if hole is not None and hole.middle.strip():
+            tasks.append(Task(hole, len(tasks), extent_of(hole)))
+    return tasks
+
+
+def without_suffix(tasks: list[Task]) -> list[Task]:
+    """Return the tasks that have code after the hole, to be filled without it."""
+    return [attrs.evolve(task, seen="above only") for task in tasks if task.hole.suffix.strip()]
+
+
+TWIN = FillStrategy("left-to-right")
+"""The same weights, one token a pass: every other strategy is compared with it."""
+VERIFY = FillStrategy("verify")
+DENOISE = FillStrategy("threshold", 4)
+STRATEGIES = tuple(
+    dict.fromkeys(
+        (
+            TWIN,
+            VERIFY,
+            FillStrategy("threshold", 1),
+            FillStrategy("threshold", 2),
+            DENOISE,
+            FillStrategy("threshold", 8),
+            DEFAULT,
+        )
+    )
+)
+
+
+_FUNCTIONS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}
+_MODULES = {"tsx": "typescript", "csharp": "c_sharp", "shell": "bash"}
+_SECONDS = 1.0
+_READ_BYTES = 16384
+
+
+@functools.cache
+def _parser(language: str) -> tree_sitter.Parser | None:
+    try:
+        module = importlib.import_module(f"tree_sitter_{_MODULES.get(language, language)}")
+        return tree_sitter.Parser(tree_sitter.Language(getattr(module, _FUNCTIONS.get(language, "language"))()))
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+class Reference:
+    """A hole's file as its author wrote it, parsed once; all fills of the hole are compared with it."""
+
+    def __init__(self, hole: TrainingHole) -> None:
+        self._parser = _parser("tsx" if hole.path.endswith(".tsx") else hole.language)
+        self._before, self._after = hole.prefix.encode(), hole.suffix.encode()
+        self._middle = hole.middle.encode()
+        self._tree = self._parse(self._middle, None)
+        self._errors = _errors(self._tree.root_node) if self._tree is not None else 0
+
+    def allows(self, fill: str) -> bool | None:
+        """Tell whether the file with `fill` has no more errors; None without a grammar or if parsing takes too long.
+
+        An error is an outermost ERROR node or a MISSING token, as in the language server.
+        """
+        if self._tree is None:
+            return None
+        middle = fill.encode("utf-8", "replace")
+        start = len(self._before)
+        edited = self._tree.copy()
+        edited.edit(
+            start,
+            start + len(self._middle),
+            start + len(middle),
+            _point(self._before),
+            _point(self._before + self._middle),
+            _point(self._before + middle),
+        )
+        tree = self._parse(middle, edited)
+        return None if tree is None else _errors(tree.root_node) <= self._errors
+
+    def _parse(self, middle: bytes, edited: tree_sitter.Tree | None) -> tree_sitter.Tree | None:
+        """Parse with a deadline: on some broken texts a grammar's error recovery never ends."""
+        if self._parser is None:
+            return None
+        source, deadline = self._before + middle + self._after, time.perf_counter() + _SECONDS
+
+        def read(byte: int, _: tree_sitter.Point) -> bytes:
+            return source[byte : byte + _READ_BYTES]
+
+        def give_up(_: int, __: bool) -> bool:
+            return time.perf_counter() > deadline
+
+        try:
+            if edited is None:
+                return self._parser.parse(read, progress_callback=give_up)
+            return self._parser.parse(read, edited, progress_callback=give_up)
+        except ValueError:
+            self._parser.reset()
+            return None
+
+
+def _point(before: bytes) -> tree_sitter.Point:
+    return tree_sitter.Point(before.count(b"\n"), len(before) - before.rfind(b"\n") - 1)
+
+
+def _errors(root: tree_sitter.Node) -> int:
+    count = 0
+    pending = [root] if root.has_error else []
+    while pending:
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            count += 1
+        else:
+            pending.extend(child for child in node.children if child.has_error or child.is_missing)
+    return count
 
 
 class RowsError(MidspanError):
@@ -78,7 +265,7 @@ def judge(task: Task, strategy: FillStrategy, filled: Filled, reference: Referen
 def first_line_confidence(candidate: Candidate) -> float:
     """Return the product of the token probabilities of the first line; 0.0 for an empty fill.
 
-    The language server's gate (lsp_server/suggest/gate.py) uses the same number, taken from the shaped text.
+    The language server's gate (lsp_server/suggest/pipeline.py) uses the same number, taken from the shaped text.
     """
     lead = len(candidate.text) - len(candidate.text.lstrip())
     stop = lead + len(candidate.text[lead:].partition("\n")[0].rstrip())

@@ -1,7 +1,7 @@
 """Which tokens the next pass drafts and how wide its canvas is: whatever brings the most tokens a millisecond.
 
 A pass costs the reading of the weights; rows beside it are nearly free, until arithmetic takes over. Where that is
-differs between machines, so passes are timed after the warm-up (schedule/pass_timer.py). Nothing here changes a text:
+differs between machines, so passes are timed after the warm-up (schedule/job.py). Nothing here changes a text:
 what is drafted is verified."""
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,8 @@ UNTIMED = {1: 1.0, 16: 1.5}
 """Milliseconds assumed until passes are timed. Only ratios count."""
 MOST_MASKS = 16
 RIGHT = 0.7
-"""How often a canvas's guess is right if the guesses before it are; assumed until some are verified."""
+"""How often a canvas's guess is right if the guesses before it are; assumed until some are verified, unless a model
+says better."""
 TRUST = 0.9
 """How often the memory's guesses are right, as a share of what it claims; assumed likewise. A run that was seen once is
 claimed to go on with certainty."""
@@ -81,10 +82,13 @@ class DraftPlan:
 class DraftPlanner:
     """Weighs drafts by what passes cost on this machine, and by how often guesses were right in this process."""
 
-    def __init__(self, most_masks: int = MOST_MASKS, milliseconds: Mapping[int, float] = UNTIMED) -> None:
-        """`most_masks` bounds the canvas, which is no wider than MOST_MASKS. milliseconds: see `time`."""
+    def __init__(
+        self, most_masks: int = MOST_MASKS, milliseconds: Mapping[int, float] = UNTIMED, right: float = RIGHT
+    ) -> None:
+        """`most_masks` bounds the canvas, to MOST_MASKS at most. milliseconds: see `time`. right: see RIGHT."""
         self._masks = np.arange(1 + min(most_masks, MOST_MASKS))
-        self._right = np.full(MOST_MASKS, PRIOR * RIGHT)
+        self._assumed = PRIOR * right
+        self._right = np.full(MOST_MASKS, self._assumed)
         self._guessed = np.full(MOST_MASKS, PRIOR)
         self._remembered, self._claimed = PRIOR * TRUST, PRIOR
         self.time(milliseconds)
@@ -145,7 +149,7 @@ class DraftPlanner:
         self._remembered = KEPT * self._remembered + (1 - KEPT) * PRIOR * TRUST + remembered_right
         self._claimed = KEPT * self._claimed + (1 - KEPT) * PRIOR + claimed
         right, judged = _judged(canvas.tokens[:MOST_MASKS], written)
-        self._right = KEPT * self._right + (1 - KEPT) * PRIOR * RIGHT
+        self._right = KEPT * self._right + (1 - KEPT) * self._assumed
         self._guessed = KEPT * self._guessed + (1 - KEPT) * PRIOR
         self._right[:right] += 1
         self._guessed[:judged] += 1

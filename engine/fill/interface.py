@@ -136,7 +136,7 @@ class FillTask:
     """One candidate of one hole: all that a model needs to start a fill.
 
     draft: how the fill probably begins, for strategies that verify drafts. scored: where not empty, the tokens of the
-    hole, and the fill says how likely they are (fill/scoring.py).
+    hole, and the fill says how likely they are (fill/denoise.py).
     """
 
     context: Context

@@ -17,7 +17,7 @@ import attrs
 
 from engine.client.address import is_loopback
 from engine.errors import ModelError
-from engine.http.problem import Problem
+from engine.http.connection import Problem
 
 VARIABLE = "MIDSPAN_SERVE_TOKEN"
 LEAST_CHARACTERS = 16

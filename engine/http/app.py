@@ -21,12 +21,11 @@ from engine.errors import MidspanError, describe
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
 from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
-from engine.http.connection import BODY_S, WhileThere, read_body
+from engine.http.connection import BODY_S, ClientGone, Problem, WhileThere, problem_of, read_body
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
 from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
-from engine.http.problem import ClientGone, Problem, problem_of
 from engine.http.team import Team, scope_of
 from engine.protocol.messages import Fill, Filled, Progress
 from engine.remote.connection import MIND_HEADER

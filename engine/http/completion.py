@@ -7,11 +7,10 @@ from typing import Any, Literal, NewType, TypeVar
 import attrs
 import cattrs
 
-from engine.http.problem import Problem
+from engine.http.connection import Problem
 from engine.json_file import parse_json
-from engine.protocol.framing import strict_converter
+from engine.protocol.framing import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS, strict_converter
 from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
-from engine.server.limits import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS
 
 DEFAULT_BUDGET_MS = 10_000.0
 """For a request that names no time. A client that has waited enough closes the connection, which cancels."""

@@ -1,4 +1,4 @@
-"""A client's connection: its request's body, and whether it is still there."""
+"""A client's connection: its request's body, whether it is still there, and what is wrong with a request."""
 
 import asyncio
 from contextlib import suppress
@@ -6,7 +6,58 @@ from types import TracebackType
 
 from starlette.types import Receive, Scope
 
-from engine.http.problem import ClientGone, Problem
+from engine.client.connection import EngineFailure
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "unavailable_error",
+}
+_STATUSES = {
+    "bad-value": 400,
+    "malformed": 400,
+    "unknown-type": 400,
+    "too-large": 413,
+    "busy": 429,
+    "shutting-down": 503,
+    "remote": 502,
+}
+
+
+class Problem(MidspanError):
+    """A request that is not answered with a text. `status` is HTTP's, the message one line."""
+
+    code = "http"
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def type(self) -> str:
+        """The kind of problem, in the words of OpenAI and llama.cpp."""
+        return _TYPES.get(self.status, "server_error")
+
+
+class ClientGone(Exception):
+    """The client closed its connection before it had its answer."""
+
+
+def problem_of(error: MidspanError) -> Problem:
+    """Return an error of the engine or of the way to it as a Problem."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, EngineFailure | ProtocolError):
+        return Problem(_STATUSES.get(error.code, 500), str(error))
+    return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
+
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
 """More than a Fill can have."""

@@ -31,8 +31,8 @@ from engine.http.completion import (
     top_p_of,
     within_limits,
 )
+from engine.http.connection import Problem
 from engine.http.markers import Parts
-from engine.http.problem import Problem
 from engine.protocol.messages import Fill, ModelInfo
 
 _SHORTEST = 12

@@ -21,9 +21,9 @@ from engine.http.completion import (
     read_request,
     stops_of,
 )
+from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Served, event
 from engine.http.markers import Parts
-from engine.http.problem import Problem
 from engine.protocol.messages import ModelInfo, Snippet
 
 _READ_MS = 10_000.0

@@ -16,9 +16,9 @@ from engine.http.completion import (
     read_request,
     stops_of,
 )
+from engine.http.connection import Problem
 from engine.http.exchange import Dialect, Served, to_json
 from engine.http.markers import Parts, parts_of
-from engine.http.problem import Problem
 from engine.protocol.messages import ModelInfo
 
 _NS = 1_000_000

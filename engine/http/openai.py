@@ -22,9 +22,9 @@ from engine.http.completion import (
     read_request,
     stops_of,
 )
+from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
 from engine.http.markers import Parts, ZetaPrompt, parts_of, read_zeta
-from engine.http.problem import Problem
 from engine.http.tabby import COMPLETIONS as TABBY
 from engine.protocol.messages import ModelInfo
 

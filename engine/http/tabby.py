@@ -13,9 +13,9 @@ from engine.http.completion import (
     Asked,
     read_request,
 )
+from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Served, event
 from engine.http.markers import Parts
-from engine.http.problem import Problem
 from engine.protocol.messages import ModelInfo, Snippet
 
 

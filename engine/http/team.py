@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from engine.http.access import LOCAL
+from engine.http.connection import Problem
 from engine.http.engine_links import Links
-from engine.http.problem import Problem
-from engine.protocol.framing import pack, unpack_all
+from engine.protocol.framing import limit_error, memory_limit_error, pack, unpack_all
 from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryStatusRequest
 from engine.protocol.messages import Fill, Filled, Message
 from engine.remote.team import MOST_REQUESTS
-from engine.server.limits import limit_error, memory_limit_error
 
 
 def scope_of(owner: str) -> str:

@@ -20,7 +20,6 @@ import httpx2
 from huggingface_hub import constants, get_session, hf_hub_url
 
 from engine.errors import ModelError
-from engine.file_lock import try_lock
 from engine.library import store
 from engine.library.catalog import CatalogModel
 from engine.library.hub import (
@@ -34,6 +33,7 @@ from engine.library.hub import (
     list_files,
 )
 from engine.library.store import ModelRecord, StoredFile
+from engine.whole_files import try_lock
 
 PLAN_FILE = "midspan-pull.json"
 # Signed addresses expire, and the hub does not serve 50 GB in one answer. So large files are requested in parts.

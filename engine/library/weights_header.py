@@ -1,6 +1,12 @@
-"""The headers of a model's safetensors files: how many parameters they hold. Does not import torch."""
+"""The headers of a model's safetensors files: how many parameters they hold. Does not import torch.
+
+Of a released checkpoint the matrices of the layers can be quantized, including those of experts: nearly all of a model.
+Embedding, head and router keep their precision because their errors affect every token. Norms and biases are too small
+to matter.
+"""
 
 import math
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -11,7 +17,25 @@ import attrs
 
 from engine.errors import ModelError
 from engine.json_file import parse_json, read_json
-from engine.library.quantized_tensors import is_image_tensor, is_quantized
+
+SIDE = 16
+"""The kernels need matrices whose sides are multiples of this. All released models have such matrices."""
+_IN_A_LAYER = re.compile(r"\.(?:layers|blocks)\.\d+\.")
+_IMAGE_PARTS = ("vision_tower.", "embed_vision.")
+_ROUTER = ".router."
+
+
+def is_quantized(name: str, shape: Sequence[int]) -> bool:
+    """Tell whether a tensor can be quantized: a matrix [out, in] of a layer, or a stack of such matrices."""
+    if len(shape) < 2 or _ROUTER in name or not _IN_A_LAYER.search(name):
+        return False
+    return shape[-1] % SIDE == 0 and shape[-2] % SIDE == 0
+
+
+def is_image_tensor(name: str) -> bool:
+    """Tell whether a tensor belongs to the image encoder, which is never loaded."""
+    return any(part in name for part in _IMAGE_PARTS)
+
 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 _SCALE = ".scale"

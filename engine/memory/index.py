@@ -7,18 +7,24 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.memory.candidates import (
+from engine.memory.followers import (
+    GROUP_SHIFT,
+    GROUPS_A_ROW,
     HASHED,
     MOST_ROWS,
+    PLACES,
     REACH,
     SEPARATOR,
+    TOKEN_BITS,
+    FollowerCounts,
+    Followers,
+    Place,
     RunHashes,
     find_candidates,
     occurrences,
     token_counts,
     windows_of,
 )
-from engine.memory.followers import GROUP_SHIFT, GROUPS_A_ROW, PLACES, TOKEN_BITS, FollowerCounts, Followers, Place
 from engine.memory.generations import Generations, Keys
 
 MOST_PLACES = 64
@@ -90,7 +96,7 @@ class RunIndex:
     A removed file is overwritten with separators, so nothing matches there. Its keys go with the next merge
     (generations.py). Its tokens go when a quarter of the array is of removed files.
 
-    A place is where a window of tokens begins; its follower is REACH positions later (candidates.py).
+    A place is where a window of tokens begins; its follower is REACH positions later (followers.py).
     """
 
     def __init__(self, hashes: RunHashes | None = None, most_places: int = MOST_PLACES) -> None:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fill.interface import HISTORY
-from engine.memory.candidates import MOST_ROWS
-from engine.memory.followers import GROUPS_A_ROW
+from engine.memory.followers import GROUPS_A_ROW, MOST_ROWS
 from engine.memory.index import MOST_PLACES, RunPlaces
 from engine.memory.row_memory import KnownFiles
 from engine.protocol.messages import Fill, Snippet

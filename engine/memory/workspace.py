@@ -14,8 +14,7 @@ from engine.fill.sampler import continues_word
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.mixture import MixedMemory
-from engine.memory.origins import Origins
-from engine.memory.row_memory import FileScan, KnownFiles, RowMemory
+from engine.memory.row_memory import FileScan, KnownFiles, Origins, RowMemory
 from engine.memory.windows import LineTexts, RelatedWindows
 from engine.protocol.memory_messages import MemoryCount, MemoryStatus
 from engine.protocol.messages import Fill, Origin, Snippet

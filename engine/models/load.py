@@ -90,7 +90,7 @@ def _in_kernel(
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
     from engine.models.embedded.runner import kernel_paths
     from engine.models.llama.load import folder_shape, load_folder
-    from engine.models.masked.recognise import QWEN_FIM, denoises
+    from engine.models.masked.families import QWEN_FIM, denoises
     from engine.models.stock.checkpoint import Checkpoint
 
     if not kernel_paths():
@@ -147,8 +147,8 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
         return diffusion_gemma.load(folder, config, threads, place, precision)
     if "model_type" not in config:
         raise ModelError(f"the model in {folder} is of family None; this version knows: {FAMILY}")
+    from engine.models.masked.families import reads_left_to_right
     from engine.models.masked.load import load as load_masked
-    from engine.models.masked.recognise import reads_left_to_right
     from engine.models.qwen_fim.load import load as load_left_to_right
     from engine.models.stock.checkpoint import Checkpoint
 

@@ -24,15 +24,14 @@ from engine import __version__
 from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens
 from engine.http.completion import json_object
-from engine.http.connection import read_body
+from engine.http.connection import ClientGone, Problem, problem_of, read_body
 from engine.http.exchange import to_json
-from engine.http.problem import ClientGone, Problem, problem_of
 from engine.http.server import ServeOptions, listen, serve_app
 from engine.play.editor import Connect, PageEditor, Place, Traced
 from engine.play.engine_link import EngineLink, Start
 from engine.play.folder import Folder
 from engine.play.sudoku import SudokuBoards
-from engine.protocol.lsp_messages import Command
+from engine.protocol.editor_messages import Command
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"

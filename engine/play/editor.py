@@ -9,20 +9,23 @@ from typing import Protocol, TypeVar
 import attrs
 
 from engine.errors import ProtocolError
-from engine.http.problem import Problem
-from engine.protocol import lsp_messages as lsp
+from engine.http.connection import Problem
+from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
     SHOW_STATUS,
+    Command,
     Document,
     FillParams,
     FillProgress,
     FillResult,
     FillTrace,
+    InlineList,
     Position,
     StatusReport,
+    offset_of,
+    position_of,
 )
-from engine.protocol.lsp_messages import Command, InlineList, offset_of, position_of
 from engine.protocol.messages import RuleName
 
 Answer = TypeVar("Answer")

@@ -7,7 +7,7 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
-from engine.http.problem import Problem
+from engine.http.connection import Problem
 from engine.protocol.memory_messages import MemoryCount
 from engine.protocol.messages import Cell, Fill, Progress
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from engine.http.problem import Problem
+from engine.http.connection import Problem
 
 MOST_FILES = 5000
 MOST_BYTES = 1024 * 1024

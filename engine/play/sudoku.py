@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from engine.http.problem import Problem
+from engine.http.connection import Problem
 from engine.models.sudoku.model import PUZZLES, STEPS, load_sudoku
 from engine.protocol.messages import Cell, Fill, Progress, RuleName
 from engine.schedule.scheduler import Scheduler

@@ -8,8 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
-from engine.client.address import is_loopback
-from engine.client.trusted_hosts import is_trusted
+from engine.client.address import is_loopback, is_trusted
 from engine.errors import ModelError
 from engine.protocol.messages import ModelInfo
 

@@ -16,9 +16,10 @@ from engine.protocol.messages import Candidate, Fill, Finish, left_edge
 UNKNOWN_CONFIDENCE = 0.9
 """The confidence of a text whose server gives no probabilities.
 
-The language server shows a text that is worth its price (lsp_server/suggest/gate.py). 1.0 would be worth any price, as
-if the model were certain. With 0.0 the user would never see a suggestion of the server that they named. 0.9 is worth
-the default price from seven characters on. A user whose gate is a higher number sees only texts with probabilities.
+The language server shows a text that is worth its price (lsp_server/suggest/pipeline.py). 1.0 would be worth any
+price, as if the model were certain. With 0.0 the user would never see a suggestion of the server that they named. 0.9
+is worth the default price from seven characters on. A user whose gate is a higher number sees only texts with
+probabilities.
 """
 
 

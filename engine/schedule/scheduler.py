@@ -27,8 +27,7 @@ from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import MAX_BATCH, Entry, FillQueue, ScheduledTicket, show_progress, unfilled, urgent
-from engine.schedule.job import ContextCache, Job
-from engine.schedule.pass_timer import WARM_UP_S, PassTimer, time_passes, warm_up_rounds
+from engine.schedule.job import WARM_UP_S, ContextCache, Job, PassTimer, time_passes, warm_up_rounds
 
 _log = logging.getLogger(__name__)
 STEPS_OF_A_FILL = 8

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from engine.errors import MidspanError, ProtocolError
-from engine.protocol.framing import pack, read_frame
+from engine.protocol.framing import limit_error, memory_limit_error, pack, read_frame
 from engine.protocol.memory_messages import (
     MOST_REQUESTS,
     Forget,
@@ -34,7 +34,6 @@ from engine.protocol.messages import (
     Welcome,
 )
 from engine.schedule.backend import Backend, Ticket
-from engine.server.limits import limit_error, memory_limit_error
 
 HELLO_TIMEOUT_S = 10.0
 # A client with this many unread bytes is dropped.

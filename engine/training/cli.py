@@ -10,25 +10,21 @@ from rich.console import Console
 from engine.corpus import corpus as corpora
 from engine.corpus.languages import MARKUP
 from engine.evaluation import humaneval as humaneval_set
-from engine.evaluation.calibration import judged_fills
+from engine.evaluation.calibration import draw_calibration, judged_fills
 from engine.evaluation.measure import measure_held_out
-from engine.evaluation.rows import write_rows
-from engine.evaluation.strategies import DENOISE, VERIFY
-from engine.evaluation.summary import speeds, summarize
-from engine.evaluation.tables import calibration_table, fill_tables, speed_table
+from engine.evaluation.rows import DENOISE, VERIFY, write_rows
+from engine.evaluation.summary import calibration_table, fill_tables, speed_table, speeds, summarize
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training.card import ORIGIN, write_card
 from engine.training.checkpoint import PARENT, save
 from engine.training.config import Config, load_config
-from engine.training.convert import converted, counted, fetch_parent, read_parent
-from engine.training.export import LICENCE, card_of, export_checkpoint
+from engine.training.convert import SPECIALS, converted, counted, fetch_parent, read_parent, tokenizer_of
+from engine.training.export import LICENCE, ORIGIN, card_of, export_checkpoint, write_card
 from engine.training.memory import train_mixing
 from engine.training.rounded import rounded_network
 from engine.training.sudoku import measure_sudoku, train_sudoku
-from engine.training.tokenizer import SPECIALS, tokenizer_of
 from engine.training.train import train
 
 app = typer.Typer(add_completion=False)
@@ -108,7 +104,8 @@ def convert(
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
     export_checkpoint(numbers, work, target, work / PARENT)
-    typer.echo(f"converted model written to {target}; it fills badly until it is trained")
+    what = "it fills badly until it is trained" if parent is None or card_of(parent) is None else "it is as its parent"
+    typer.echo(f"converted model written to {target}; {what}")
 
 
 def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | None, evaluation: list[Path]) -> None:
@@ -189,9 +186,7 @@ def evaluate_model(
     judged = judged_fills(fills)
     console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
     if plot is not None:
-        from engine.evaluation.reliability_plot import draw  # matplotlib belongs to the extra "train"
-
-        draw(judged, f"{model.info.name}, rest of line", plot)
+        draw_calibration(judged, f"{model.info.name}, rest of line", plot)
 
 
 @app.command("memory")

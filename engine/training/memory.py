@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.corpus import corpus
+from engine.corpus.corpus import packages
 from engine.corpus.languages import File
-from engine.corpus.packages import packages
 from engine.errors import ModelError
 from engine.evaluation.calibration import Bin, Judged, calibration_error, reliability
 from engine.fill.sampler import NEVER, Predictions

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
-from engine.models.embedded.weights import HALF, MIDDLE, Weights, quantize_int4
+from engine.models.embedded.weights import HALF, MIDDLE, Packed, Weights, quantize_int4, unpacked_pairs
 
 NUMBERS, SCALE, CENTRE = "numbers", "scale", "centre"
 
@@ -56,34 +56,31 @@ class RoundedLinear(nn.Linear):
 def round_linears(network: Network) -> None:
     """Make the matrices of the blocks 4-bit numbers, in place, each weight rounded to the nearest."""
     for linear in network.blocks.modules():
-        if not isinstance(linear, nn.Linear) or isinstance(linear, RoundedLinear):
-            continue
-        weight = linear.weight.detach()
-        packed, scales, offsets = quantize_int4(weight.float().cpu().numpy())
-        numbers = np.stack((packed & 15, packed >> 4), -1).reshape(weight.shape).astype(np.float32)
-        scale = scales.astype(np.float32)
-        del linear.weight
-        linear.__class__ = RoundedLinear
-        for name, values in ((NUMBERS, numbers), (SCALE, scale), (CENTRE, offsets + MIDDLE * scale)):
-            linear.register_parameter(name, nn.Parameter(torch.from_numpy(values).to(weight.device)))
+        if isinstance(linear, nn.Linear) and not isinstance(linear, RoundedLinear):
+            _make_rounded(linear, Packed(*quantize_int4(linear.weight.detach().float().cpu().numpy())))
 
 
-@torch.no_grad()
 def rounded_network(shape: Shape, weights: Weights) -> Network:
     """Return the network of weights that an export wrote, with exactly their numbers, to train it on."""
     network = Network(shape)
     network.load_state_dict({name: torch.from_numpy(weights.dense(name)) for name in weights.names})
+    for name, linear in network.blocks.named_modules(prefix="blocks"):
+        if isinstance(linear, nn.Linear) and (packed := weights.packed(f"{name}.weight")).offsets is not None:
+            _make_rounded(linear, packed)
     round_linears(network)
-    for name, linear in rounded_linears(network).items():
-        packed = weights.packed(name)
-        if packed.offsets is None:
-            continue
-        scale = packed.scales.astype(np.float32)
-        whole = np.stack((packed.values & 15, packed.values >> 4), -1).reshape(linear.numbers.shape)
-        linear.numbers.copy_(torch.from_numpy(whole))
-        linear.scale.copy_(torch.from_numpy(scale))
-        linear.centre.copy_(torch.from_numpy(packed.offsets + MIDDLE * scale))
     return network
+
+
+def _make_rounded(linear: nn.Linear, packed: Packed) -> None:
+    """Make a layer a RoundedLinear of these numbers, which are in 4 bits with offsets."""
+    assert packed.offsets is not None
+    device, scale = linear.weight.device, packed.scales.astype(np.float32)
+    numbers = unpacked_pairs(packed.values.astype(np.uint8, copy=False)).astype(np.float32)
+    centre = packed.offsets + MIDDLE * scale
+    del linear.weight
+    linear.__class__ = RoundedLinear
+    for name, values in ((NUMBERS, numbers), (SCALE, scale), (CENTRE, centre)):
+        linear.register_parameter(name, nn.Parameter(torch.from_numpy(values).to(device)))
 
 
 def rounded_linears(network: Network) -> dict[str, RoundedLinear]:

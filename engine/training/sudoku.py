@@ -2,7 +2,7 @@
 
 The objective is that of any masked diffusion model: some cells are given, of the others a random share is shown and the
 rest is masked, and the network says what belongs into each. Some shown digits are wrong (uniform noise beside masks, as
-in GIDD, arXiv 2503.04482), so the network learns to doubt what it has written. engine/models/sudoku/network.py has
+in GIDD, arXiv 2503.04482), so the network learns to doubt what it has written. engine/models/sudoku/model.py has
 the network and says what it knows of the rules.
 
 The block is run again and again. A step of training runs it SEGMENT times from where the last step left each board
@@ -22,8 +22,7 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.models.sudoku.model import SudokuModel
-from engine.models.sudoku.network import CELLS, EMBEDDINGS, EPSILON, LOOPS, NAMES, SudokuNetwork, kinds_of
+from engine.models.sudoku.model import CELLS, EMBEDDINGS, EPSILON, LOOPS, NAMES, SudokuModel, SudokuNetwork, kinds_of
 from engine.protocol.messages import Fill, Filled, RuleName
 from engine.schedule.scheduler import Scheduler
 from engine.training.sudoku_puzzles import Digits, puzzles
@@ -54,7 +53,7 @@ class Recipe:
 
 
 class LoopedNetwork(nn.Module):
-    """The network of engine/models/sudoku/network.py in torch. The same names, the same arithmetic."""
+    """The network of engine/models/sudoku/model.py in torch. The same names, the same arithmetic."""
 
     row_part: nn.Parameter
     column_part: nn.Parameter

@@ -1,20 +1,169 @@
-"""What a code action of Midspan is: offered at once, computed only when the user chooses it.
+"""What a code action of Midspan is: offered at once, computed when the user chooses it. And the draft of its edits.
 
-A new action is a class with these members in a file of its own, and one line in requests/edit_features.py.
+A new action is a class with the members of `Action`, and one line in requests/code_actions.py.
 """
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import attrs
+from lsprotocol import types
 
-from lsp_server.bulk.draft import Draft
-from lsp_server.documents.store import Snapshot
-from lsp_server.engine_link.progress_bar import ProgressBar
-from lsp_server.wire import ActionName, ScopeName
+from engine.errors import MidspanError
+from lsp_server.documents.source import Source
+from lsp_server.documents.store import Snapshot, position_in
+from lsp_server.engine_link.link import ProgressBar
+from lsp_server.refactor.file_edit import Block, FileEdit, TextEdit, blocks_of
+from lsp_server.refactor.search import Found
+from lsp_server.wire import ActionName, BulkEdit, BulkOmission, BulkPlace, ScopeName
+
+_KEPT = 2
+
+
+class NotApplied(MidspanError):
+    """A bulk edit was not made, and nothing is changed. The message is one line for the user."""
+
+    code = "not-applied"
+
+
+@attrs.frozen
+class DraftFile:
+    """The edits of one file. `path` is what the user sees; `full` is the real path, "" for what is no file.
+
+    `blocks` are the places to choose from, or those that were chosen; `following` change with them.
+    """
+
+    uri: str
+    path: str
+    full: str
+    edit: FileEdit
+    blocks: tuple[Block, ...]
+    following: tuple[Block, ...] = ()
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, path: str, edit: FileEdit, reason: str) -> "DraftFile":
+        """Return the draft of an edit of this version of a document, none of whose places is doubtful."""
+        blocks, following = (_explained(some, reason) for some in blocks_of(snapshot.text, edit))
+        return cls(snapshot.uri, path, snapshot.full, edit, blocks, following)
+
+    @classmethod
+    def found(cls, uri: str, path: str, found: Found, reason: str) -> "DraftFile":
+        """Return the draft of what a search found. In a file with syntax errors every place is doubtful."""
+        if found.edit.has_errors:
+            reason += "; this file has syntax errors"
+        elif found.edit.unknown:
+            reason += f"; nothing here defines {', '.join(f'`{name}`' for name in found.edit.unknown)}"
+        is_doubtful = found.edit.has_errors or bool(found.edit.unknown)
+        full = found.target.full if found.target.folder else ""
+        blocks = _explained(found.blocks, reason, is_doubtful)
+        return cls(uri, path, full, found.edit, blocks, _explained(found.following, reason))
+
+    @property
+    def edits_chosen(self) -> set[TextEdit]:
+        """The edits of the blocks, and of what follows them."""
+        return {edit for block in (*self.blocks, *self.following) for edit in block.edits}
+
+
+Narrow = Callable[[DraftFile, str], FileEdit]
+
+
+def only_chosen(file: DraftFile, text: str) -> FileEdit:
+    """Return the edit of the blocks of a file, where each stands alone, and what follows them."""
+    edits = sorted(file.edits_chosen, key=lambda one: (one.start, one.end))
+    places = tuple(span for block in file.blocks for span in block.spans)
+    return attrs.evolve(file.edit, edits=tuple(edits), places=places)
+
+
+@attrs.frozen
+class Draft:
+    """What an action would change. `rule` is the edit as code, "" if a model wrote it. Places have ids, counted from 0.
+
+    `reached` has a line for each cap that ended the search. With `exclusive` the places are answers to choose one of,
+    each in a DraftFile of its own. `narrow` returns the edit of the blocks of a file, given its text.
+    """
+
+    title: str
+    rule: str
+    files: tuple[DraftFile, ...]
+    reached: tuple[str, ...] = ()
+    exclusive: bool = False
+    narrow: Narrow = only_chosen
+
+    @property
+    def places(self) -> int:
+        """The number of places that can be chosen."""
+        return sum(len(file.blocks) for file in self.files)
+
+    @property
+    def left_out(self) -> int:
+        """The number of places that were left out."""
+        return sum(len(file.edit.left_out) for file in self.files)
+
+    @property
+    def sure(self) -> set[int]:
+        """The ids of the places that nobody needs to be asked about."""
+        return {number for number, block in enumerate(self._blocks) if not block.doubtful}
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for file in self.files for block in file.blocks]
+
+    def chosen(self, ids: Collection[int]) -> list[DraftFile]:
+        """Return the files with the places of these ids only. An id that there is not is ignored."""
+        chosen: list[DraftFile] = []
+        first = 0
+        for file in self.files:
+            blocks = tuple(block for number, block in enumerate(file.blocks, first) if number in ids)
+            first += len(file.blocks)
+            if blocks and not (chosen and self.exclusive):
+                chosen.append(attrs.evolve(file, blocks=blocks))
+        return chosen
+
+    def shown(self, number: int, encoding: types.PositionEncodingKind | str) -> BulkEdit:
+        """Return what a client shows of the draft with this number."""
+        owned = [(file, block) for file in self.files for block in file.blocks]
+        places = [_place(index, *one, encoding) for index, one in enumerate(owned)]
+        following = [_place(-1, file, block, encoding) for file in self.files for block in file.following]
+        left_out = [
+            BulkOmission(file.uri, file.path, one.span.line, one.reason)
+            for file in self.files
+            for one in file.edit.left_out
+        ]
+        return BulkEdit(number, self.title, self.rule, places, left_out, list(self.reached), self.exclusive, following)
+
+
+class Drafts:
+    """The last drafts that clients were shown, by number."""
+
+    def __init__(self) -> None:
+        self._drafts: dict[int, Draft] = {}
+        self._last = 0
+
+    def keep(self, draft: Draft) -> int:
+        """Return the number of a draft, and forget the oldest one."""
+        self._last += 1
+        self._drafts[self._last] = draft
+        self._drafts.pop(self._last - _KEPT, None)
+        return self._last
+
+    def get(self, number: int) -> Draft | None:
+        """Return a draft; None if it is forgotten."""
+        return self._drafts.get(number)
+
+
+def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) -> tuple[Block, ...]:
+    return tuple(attrs.evolve(block, reason=reason, doubtful=is_doubtful) for block in blocks)
+
+
+def _place(number: int, file: DraftFile, block: Block, encoding: types.PositionEncodingKind | str) -> BulkPlace:
+    source = Source.of(block.before)
+    corners = [position_in(source, offset - block.line_start, encoding) for offset in (block.start, block.end)]
+    start, end = (types.Position(block.line + one.line, one.character) for one in corners)
+    selected = types.Range(start, end)
+    return BulkPlace(number, file.uri, file.path, selected, block.before, block.after, block.reason, block.doubtful)
 
 
 class Cancelled(Exception):

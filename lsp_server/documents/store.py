@@ -12,8 +12,7 @@ import tree_sitter
 from lsprotocol import types
 
 from engine.protocol.messages import changed_part
-from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit
-from lsp_server.documents.parsing import SyntaxTree
+from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit, SyntaxTree
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -21,6 +20,8 @@ from lsp_server.languages.registry import language_for
 log = logging.getLogger("midspan.documents")
 
 _TRIAL_SECONDS = 0.05
+_MAX_DEPTH = 1000
+"""Of nested nodes. What is nested deeper is cut by lines."""
 Encoding = types.PositionEncodingKind | str
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -77,6 +78,22 @@ class Snapshot(OpenDocument):
         edited = self.tree.copy()
         SourceEdit.between(self.source, source, start, end, start + len(text)).note_in(edited)
         return attrs.evolve(self, source=source, tree=self.language.parse(source.data, edited, seconds))
+
+    def nodes_around(self, start: int, end: int) -> list[tree_sitter.Node]:
+        """Return the nodes that contain these bytes, the smallest first, the whole file last; none without a tree.
+
+        None also where they are too many. One way down from the root: `Node.parent` goes that way for each single step,
+        which takes seconds where brackets are nested 10,000 times.
+        """
+        node = self.tree.root_node if self.tree is not None else None
+        leaf = node.descendant_for_byte_range(start, end) if node is not None else None
+        nodes: list[tree_sitter.Node] = []
+        while node is not None and leaf is not None and len(nodes) <= _MAX_DEPTH:
+            nodes.append(node)
+            if node == leaf:
+                return nodes[::-1]
+            node = node.child_with_descendant(leaf)
+        return []
 
 
 @attrs.define

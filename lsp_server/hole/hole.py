@@ -1,13 +1,17 @@
-"""The hole at a cursor: how much text around it the model sees, what kind of code it is in, how far a fill may go."""
+"""The hole at a cursor: how much text around it the model sees, what kind of code it is in, how far a fill may go.
+
+The cursor is the user's, or after the selected item of the completion menu, or after a word.
+"""
 
 from typing import Literal
 
 import attrs
 import tree_sitter
+from lsprotocol import types
 
 from engine.protocol.messages import Extent, ModelInfo, left_edge
 from lsp_server.documents.source import Source, normalize_newlines
-from lsp_server.documents.store import Snapshot
+from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.languages.language import Language, balance
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
@@ -41,8 +45,75 @@ _BLOCK_COMMENT_ENDS = ("*/", "-->", "]]")
 _MAX_LINES = 200
 MAX_LINE = 2000
 """Characters on each side of the cursor. Minified code has a million in a line, and brackets are counted in Python."""
-_MAX_DEPTH = 1000
-"""Of nested nodes. What is nested deeper is cut by lines."""
+
+
+@attrs.frozen
+class Cursor:
+    """Where a hole is. `snapshot` has the selected menu item inserted, if there is one, and `offset` is its end.
+
+    Each suggestion begins with `inserted`, that item's text. It replaces `range`, whose text is `replaced`.
+    """
+
+    snapshot: Snapshot
+    offset: int
+    range: types.Range
+    inserted: str = ""
+    replaced: str = ""
+
+    def without_entry(self, snapshot: Snapshot) -> "Cursor | None":
+        """Return the cursor in `snapshot`, which lacks the entry; None if that does not begin with what is typed.
+
+        Its items replace the same text: editors want that while the entry is selected.
+        """
+        if not self.inserted.startswith(self.replaced):
+            return None
+        offset = self.offset - len(self.inserted) + len(self.replaced)
+        return Cursor(snapshot, offset, self.range, inserted=self.replaced, replaced=self.replaced)
+
+    def item(self, text: str, accepted: types.Command) -> types.InlineCompletionItem:
+        """Return the item that inserts `text` after the cursor; the editor runs `accepted` when the user takes it.
+
+        The item always has a range: without one Neovim inserts the text wherever the cursor is by then.
+        """
+        insert = self.inserted + text
+        # Editors drop an item whose text does not begin with what it replaces; the menu's own matching is looser.
+        filter_text = None if insert.startswith(self.replaced) else self.replaced + text
+        return types.InlineCompletionItem(
+            insert_text=insert, filter_text=filter_text, range=self.range, command=accepted
+        )
+
+
+def cursor_of(
+    snapshot: Snapshot, params: types.InlineCompletionParams, encoding: types.PositionEncodingKind | str
+) -> Cursor:
+    """Return the cursor of an inline completion request; positions outside the text are clamped."""
+    offset = offset_in(snapshot.source, params.position, encoding)
+    selected = params.context.selected_completion_info
+    if selected is None:
+        position = position_in(snapshot.source, offset, encoding)
+        return Cursor(snapshot, offset, types.Range(position, position))
+    start = offset_in(snapshot.source, selected.range.start, encoding)
+    end = max(start, offset_in(snapshot.source, selected.range.end, encoding))
+    return Cursor(
+        snapshot.replaced(start, end, selected.text),
+        start + len(selected.text),
+        selected.range,
+        inserted=selected.text,
+        replaced=snapshot.text[start:end],
+    )
+
+
+def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> Cursor:
+    """Return the cursor of a completion request. Its items replace the word before the cursor by a longer text."""
+    offset = offset_in(snapshot.source, position, encoding)
+    start = offset
+    while start > 0 and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
+        start -= 1
+    word = snapshot.text[start:offset]
+    word_range = types.Range(
+        position_in(snapshot.source, start, encoding), position_in(snapshot.source, offset, encoding)
+    )
+    return Cursor(snapshot, offset, word_range, inserted=word, replaced=word)
 
 
 @attrs.frozen
@@ -189,7 +260,7 @@ def surrounding(snapshot: Snapshot, offset: int) -> Surrounding:
         return "code"
     language = snapshot.language
     byte = snapshot.source.byte_at(offset)
-    for node in _around(snapshot.tree, byte - 1, byte):
+    for node in snapshot.nodes_around(byte - 1, byte):
         if node.type in _INTERPOLATIONS:
             break
         if node.type in language.comments and node.start_byte < byte and not _has_ended(snapshot, node, byte):
@@ -250,25 +321,6 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _around(tree: tree_sitter.Tree, start: int, end: int) -> list[tree_sitter.Node]:
-    """Return the nodes that contain these bytes, the smallest first, the whole file last; none where they are too many.
-
-    One way down from the root: `Node.parent` goes that way for each single step, which takes seconds where brackets are
-    nested 10,000 times.
-    """
-    leaf = tree.root_node.descendant_for_byte_range(start, end)
-    nodes: list[tree_sitter.Node] = []
-    node: tree_sitter.Node | None = tree.root_node
-    while node is not None and leaf is not None:
-        nodes.append(node)
-        if node == leaf:
-            return nodes[::-1]
-        if len(nodes) > _MAX_DEPTH:
-            break
-        node = node.child_with_descendant(leaf)
-    return []
-
-
 def _width(indent: str, tab: int) -> int:
     return len(indent.expandtabs(tab))
 
@@ -291,10 +343,10 @@ def _last_code(snapshot: Snapshot, offset: int) -> int:
     source, language = snapshot.source, snapshot.language
     for skipped in range(_MAX_LINES + 1):
         last = len(source.text[:offset].rstrip()) - 1
-        if last < 0 or snapshot.tree is None or skipped == _MAX_LINES:
+        if last < 0 or skipped == _MAX_LINES:
             break
         byte = source.byte_at(last)
-        comments = (node for node in _around(snapshot.tree, byte, byte + 1) if node.type in language.comments)
+        comments = (node for node in snapshot.nodes_around(byte, byte + 1) if node.type in language.comments)
         node = next(comments, None)
         if node is None:
             break
@@ -306,14 +358,13 @@ def _header_indent(snapshot: Snapshot, last: int) -> str:
     """Return the indentation of the statement whose header ends at `last`. The header may span several lines."""
     source = snapshot.source
     line = source.lines.at(last)
-    if snapshot.tree is not None:
-        byte = source.byte_at(last)
-        owners = _around(snapshot.tree, byte, byte + 1)[1:]
-        if owners and owners[0].type in snapshot.language.blocks:
-            del owners[0]
-        # The last one is the whole file.
-        if len(owners) > 1 and not (owner := owners[0]).is_error and owner.start_byte <= byte:
-            line = source.lines.at_byte(owner.start_byte)
+    byte = source.byte_at(last)
+    owners = snapshot.nodes_around(byte, byte + 1)[1:]
+    if owners and owners[0].type in snapshot.language.blocks:
+        del owners[0]
+    # The last one is the whole file.
+    if len(owners) > 1 and not (owner := owners[0]).is_error and owner.start_byte <= byte:
+        line = source.lines.at_byte(owner.start_byte)
     return indent_of(source.line_text(line))
 
 
@@ -331,11 +382,9 @@ def _indent_below(snapshot: Snapshot, offset: int) -> str | None:
 
 
 def _in_empty_block(snapshot: Snapshot, offset: int) -> bool:
-    if snapshot.tree is None:
-        return False
     language = snapshot.language
     byte = snapshot.source.byte_at(offset)
-    node = next((node for node in _around(snapshot.tree, byte, byte) if node.type in language.blocks), None)
+    node = next((node for node in snapshot.nodes_around(byte, byte) if node.type in language.blocks), None)
     if node is None or not node.start_byte < byte < node.end_byte:
         return False
     return all(child.type in language.comments for child in node.named_children)

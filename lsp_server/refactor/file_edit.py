@@ -9,8 +9,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 import attrs
 
 from lsp_server.documents.source import Source
-from lsp_server.languages.language import Language
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import Language, errors
 from lsp_server.refactor.syntax import PARSE_SECONDS
 
 _Place = TypeVar("_Place")

@@ -10,8 +10,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
-from lsp_server.languages.language import Language
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import Language, errors
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.difference import Sort

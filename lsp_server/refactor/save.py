@@ -19,10 +19,9 @@ import attrs
 import cattrs
 
 from engine.errors import MidspanError
-from engine.file_lock import try_lock
 from engine.folders import data_folder
 from engine.json_file import parse_json
-from engine.whole_files import write_beside
+from engine.whole_files import try_lock, write_beside
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.refactor.search import Found
 from lsp_server.workspace.reading import MAX_FILE_BYTES, folder_of, open_file, read_open

@@ -8,8 +8,7 @@ from typing import Protocol
 import attrs
 import tree_sitter
 
-from lsp_server.languages.language import Language
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import Language, errors
 
 _QUOTES = str.maketrans({"'": '"'})
 _SEPARATORS = frozenset({",", ";", "\n", "\r\n", ""})

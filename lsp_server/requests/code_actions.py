@@ -13,13 +13,16 @@ from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError, describe
-from lsp_server.bulk.action import Action, Cancelled, MenuItem, Selection, Work
-from lsp_server.bulk.draft import Draft, DraftFile, Drafts, NotApplied
+from lsp_server.bulk.action import Action, Cancelled, Draft, DraftFile, Drafts, MenuItem, NotApplied, Selection, Work
+from lsp_server.bulk.fill_slots import FillSlots, Refill
+from lsp_server.bulk.repeat import Paste, RecentRule, Repeat
 from lsp_server.bulk.workspace_edit import EditForm, Ready, ready
 from lsp_server.documents.store import Snapshot, offset_in
-from lsp_server.engine_link.progress_bar import ProgressBar
+from lsp_server.engine_link.link import ProgressBar
 from lsp_server.protocol import MidspanProtocol, refusal
 from lsp_server.refactor.file_edit import counted
+from lsp_server.refactor.search import Worker
+from lsp_server.requests.next_edit import NextEdits
 from lsp_server.session import PARSE_PATIENCE_S, SHORT_PATIENCE_S, Session
 from lsp_server.wire import PREVIEW, RUN_ACTION, ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
 
@@ -268,3 +271,38 @@ def _is_wanted(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> 
         return True
     names = [one.value if isinstance(one, types.CodeActionKind) else one for one in only]
     return any(not name or kind == name or kind.startswith(f"{name}.") for name in names)
+
+
+class EditFeatures:
+    """What follows the user's edits in a session: code actions with their previews, and the next edit.
+
+    Its modules take a tenth of a second to load, so LateEdits loads them once the server has started.
+    """
+
+    def __init__(self, server: LanguageServer, protocol: MidspanProtocol, session: Session) -> None:
+        self._worker = Worker()
+        self._rules = RecentRule(session, self._worker)
+        # In the order of the menu.
+        actions: list[Action] = [
+            Repeat(session, self._rules),
+            Paste(session, self._worker),
+            FillSlots(session, "stubs"),
+            FillSlots(session, "annotations"),
+            FillSlots(session, "docstrings"),
+            Refill(session),
+        ]
+        self._work = BulkWork(server, session, actions)
+        self.next_edits = NextEdits(session, self._worker, self._rules)
+        self.bulk_edits = BulkEdits(server, session, self._work)
+        self.code_actions = CodeActions(protocol, session, actions, self.bulk_edits)
+        session.on_change += self.next_edits.changed, self._rules.changed
+        session.on_close += self._rules.forget, self.next_edits.closed
+        for document in session.documents.all():
+            self.next_edits.changed(document.uri)
+            self._rules.changed(document.uri)
+
+    async def close(self) -> None:
+        """Cancel all work, and end the worker processes."""
+        self._work.cancel_all()
+        await self._worker.close()
+        await self.next_edits.close()

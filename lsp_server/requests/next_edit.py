@@ -14,15 +14,14 @@ from lsprotocol import types
 
 from engine.errors import MidspanError, describe
 from engine.protocol.messages import changed_part
-from lsp_server.bulk.project_files import ProjectFiles
-from lsp_server.bulk.recent_rule import RecentRule
+from lsp_server.bulk.repeat import RecentRule
+from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.refactor.file_edit import PendingFile, Replacement
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
-from lsp_server.refactor.search import Target
-from lsp_server.refactor.worker import NICENESS, Worker
+from lsp_server.refactor.search import NICENESS, Target, Worker
 from lsp_server.session import Session
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 

@@ -13,8 +13,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
+from engine.client.address import is_trusted, remote_host_of, trust
 from engine.client.launcher import EngineOptions
-from engine.client.trusted_hosts import is_trusted, remote_host_of, trust
 from engine.errors import MidspanError, describe
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.languages.registry import LANGUAGES

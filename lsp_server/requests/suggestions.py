@@ -13,17 +13,16 @@ import attrs
 
 from engine.client.connection import EngineClient, EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, describe
+from engine.protocol.confidence import FREE
 from engine.protocol.messages import Fill, Filled
-from engine.protocol.price import FREE
 from lsp_server.documents.store import Snapshot
-from lsp_server.hole.cursor import Cursor, Menus
+from lsp_server.hole.hole import Cursor
 from lsp_server.requests.ahead import Ahead, ReadAhead
-from lsp_server.requests.why import Why
+from lsp_server.requests.fill import Why
 from lsp_server.session import Session
 from lsp_server.settings import Settings
-from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.pipeline import Plan, present
-from lsp_server.suggest.restraint import Restraint
+from lsp_server.suggest.pipeline import Plan, Presented, present
+from lsp_server.suggest.restraint import Menus, Restraint
 from lsp_server.suggest.reuse import Offer, Rest, Reuse, further, longer
 from lsp_server.wire import OfferTag
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import attrs
 
 from engine.errors import EngineUnavailable, MidspanError
+from engine.protocol.confidence import FREE
 from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo
-from engine.protocol.price import FREE
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import errors
 from lsp_server.refactor.file_edit import Omission, Span, TextEdit, edited, is_sound, sound_parts
 from lsp_server.refactor.syntax import PARSE_SECONDS
 from lsp_server.settings import Settings

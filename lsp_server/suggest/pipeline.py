@@ -1,22 +1,62 @@
-"""The pipeline: `plan` turns a cursor into a request for the engine, and `present` its answer into texts to show."""
+"""The pipeline: `plan` turns a cursor into a request for the engine, and `present` its answer into texts to show.
 
+The gate in it shows what is worth its price: of all ends of a fill, the one with the largest expected net benefit.
+"""
+
+import math
+import re
 from collections.abc import Sequence
 
 import attrs
 
-from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo, Origin, Snippet
+from engine.protocol.confidence import (
+    Price,
+    confidence_between,
+    first_line_confidence,
+    line_confidence,
+    start_confidence,
+)
+from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo, Origin, Snippet, SourceName
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
+from lsp_server.languages.language import Language, balance
 from lsp_server.settings import Settings
-from lsp_server.suggest.gate import Presented, gated
-from lsp_server.suggest.shape import shape
+from lsp_server.suggest.shape import shape, without_what_follows
 
 _LONGEST = 30
 """Characters. Few suggestions that are right are longer, so what only these would be worth is not waited for."""
-
-
 SURE = 0.9
 """The confidence from which the rule "threshold" commits tokens together."""
+# A number, a name with the sign before it, a run of operators, or any other mark. A hyphen between letters may be part
+# of a name (CSS, HTML, shell). So a start cannot end at such a hyphen, even if it is a minus.
+_UNIT = re.compile(
+    r"\d\w*(?:\.\d\w*|(?<=[eE])[+-]\d+)*"
+    r"|[$@#]?\w[\w$]*(?:-[^\W\d][\w$]*)*"
+    r"|[^\w\s()\[\]{}\"'`,;]+?(?=[$@#]?\w|[\s()\[\]{}\"'`,;]|$)"
+    r"|\S"
+)
+_MOST_START, _MOST_ENDS = 400, 64
+"""Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
+_PAIRED = frozenset("()[]{}\"'`")
+_SEPARATED = re.compile(r"[,;]\s*$")
+"""What a start must end with before a word, so that the word is the next argument or item."""
+_CLOSED = re.compile(r"[\w)\]}\"'`]$")
+"""The end of a name or of a whole expression, which a word cannot follow directly."""
+
+
+@attrs.frozen
+class Presented:
+    """A text to show. `confidence` is how likely its first line is right as far as it goes, between 0 and 1.
+
+    `is_start` says that the text is only the start of a line. `source` gave most of the whole fill, and `origins`
+    are where parts of the text come from, if the fill asked for them.
+    """
+
+    text: str
+    is_start: bool
+    confidence: float
+    source: SourceName = "model"
+    origins: list[Origin] = attrs.field(factory=list)
 
 
 @attrs.frozen
@@ -94,3 +134,149 @@ def _shown_origins(candidate: Candidate, shown: str) -> list[Origin]:
     start = max(candidate.text.find(shown.partition("\n")[0].rstrip()), 0)
     end = start + len(shown)
     return [each for each in candidate.origins if each.start < end and each.start + len(each.text) > start]
+
+
+@attrs.frozen
+class Worthy:
+    """A text, "" for nothing, how likely its first line is right, and what showing it is worth, in keys."""
+
+    text: str = ""
+    confidence: float = 1.0
+    worth: float = 0.0
+
+
+def gated(candidate: Candidate, text: str, hole: Hole, language: Language, settings: Settings) -> Presented | None:
+    """Return what to show of `text`, the shaped `candidate`, or None if nothing is worth the price `settings.gate`.
+
+    That is the start of its first line, the whole line, or the line and lines below it: whatever is worth most, and
+    of equals the longest. The setting `whole_lines` hides starts. The price FREE hides nothing.
+    """
+    price = settings.gate
+    if price.hides_nothing:
+        return Presented(text, is_start=False, confidence=first_line_confidence(candidate, text))
+    whole = worthy_lines(candidate, text, hole, price)
+    start = Worthy() if settings.whole_lines else worthy_start(candidate, text, hole, language, price)
+    # The whole line as a start is always worth as much as the line, because nothing is said about its end.
+    if whole.text and (whole.worth >= start.worth or start.text == whole.text.partition("\n")[0].rstrip("\r")):
+        return Presented(whole.text, is_start=False, confidence=whole.confidence)
+    return Presented(start.text, is_start=True, confidence=start.confidence) if start.text else None
+
+
+def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
+    """Return the start of `text`'s first line that is worth most. `text` is `candidate` after shaping.
+
+    A start ends after a name, a number or a mark. It does not end in a string that it opened itself, with the sign of a
+    comment, or with the text that follows the cursor. Before a word it ends with what separates it from the word.
+    """
+    line, indent, begin = _first_line(candidate, text, hole)
+    starts: list[Worthy] = []
+    for end in (unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0):
+        if is_before_word(hole):
+            end += len(line[end:]) - len(line[end:].lstrip())
+        confidence = start_confidence(candidate, begin, begin + end - indent)
+        if (worth := price.worth(confidence, end - indent)) > 0:
+            starts.append(Worthy(line[:end], confidence, worth))
+    starts.sort(key=lambda start: (start.worth, len(start.text)), reverse=True)
+    return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
+
+
+def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> Worthy:
+    """Return `text`'s first line if all of it is worth showing, with those of the lines below that add to its worth.
+
+    A fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
+    """
+    line, indent, begin = _first_line(candidate, text, hole)
+    if is_before_word(hole):
+        confidence = _middle_confidence(candidate, line[indent:], begin, hole)
+    elif candidate.finish == "complete" or "\n" in candidate.text.strip():
+        confidence = first_line_confidence(candidate, text)
+    else:
+        return Worthy()
+    worth = price.worth(confidence, len(line) - indent)
+    if worth <= 0:
+        return Worthy()
+    end, added = _further_lines(candidate, text, price)
+    return Worthy(text[:end].rstrip("\r"), confidence, worth + confidence * added)
+
+
+def is_before_word(hole: Hole) -> bool:
+    """Return whether a word follows the cursor directly: a name that ends the fill would become part of it."""
+    return re.match(r"\w", hole.line_after) is not None
+
+
+def _first_line(candidate: Candidate, text: str, hole: Hole) -> tuple[str, int, int]:
+    """Return the first line of `text`, its indentation, and where it begins in `candidate` without that; -1: nowhere.
+
+    White space at its end stays where it separates the line from a word after the cursor.
+    """
+    line = text.partition("\n")[0]
+    line = line.rstrip("\r") if is_before_word(hole) else line.rstrip()
+    indent = len(line) - len(line.lstrip())
+    return line, indent, candidate.text.find(line[indent:])
+
+
+def _middle_confidence(candidate: Candidate, middle: str, begin: int, hole: Hole) -> float:
+    """Return how likely `middle` is right before the word after the cursor; 0.0 if the fill did not end there itself.
+
+    It did if it has nothing more, or goes on with the text that follows the cursor. At the start of a line the fill may
+    have ended with its line, of which nothing tells: a statement of its own must not be joined with the word.
+    """
+    if begin < 0 or (not hole.line_before.strip() and _CLOSED.search(middle)):
+        return 0.0
+    end = begin + len(middle)
+    if end == len(candidate.text):
+        return line_confidence(candidate, begin, end) if candidate.finish == "complete" else 0.0
+    more = candidate.text[end:].rstrip()
+    if more and hole.line_after.startswith(more) and not re.match(r"\w\w", hole.line_after[len(more) - 1 :]):
+        return confidence_between(candidate, begin, end + len(more))
+    return 0.0
+
+
+def _further_lines(candidate: Candidate, text: str, price: Price) -> tuple[int, float]:
+    """Return where to end `text` so that the lines below its first are worth most, and the keys that these add.
+
+    Each line counts with the probability that those above it are right. Its newline is a key that is saved too. A line
+    of marks only, as of a closing bracket, costs no glance.
+    """
+    lines = text.split("\n")
+    position = max(candidate.text.find(lines[0].strip()), 0) + len(lines[0].strip())
+    best_end, best, added, sure, end = len(lines[0]), 0.0, 0.0, 1.0, len(lines[0])
+    for line in lines[1:]:
+        end += 1 + len(line)
+        if not (code := line.strip()):
+            continue
+        found = candidate.text.find(code, position)
+        stop = found + len(code)
+        if found < 0 or (candidate.finish != "complete" and "\n" not in candidate.text[stop:]):
+            break
+        confidence = confidence_between(candidate, position, stop)
+        if not candidate.text[stop:].strip():
+            confidence *= candidate.end_confidence
+        # No key takes this line alone, and its newline is typed as one.
+        worth = price.worth(confidence, len(code) + 2) + (0.0 if re.search(r"\w", code) else price.glance)
+        if worth == -math.inf:
+            break
+        added, sure, position = added + sure * worth, sure * confidence, stop
+        if added > best or (added == best and best):
+            best_end, best = end, added
+    return best_end, best
+
+
+def _can_end(start: str, hole: Hole, language: Language) -> bool:
+    if is_before_word(hole) and not (_SEPARATED.search(start) and not balance(start, language).opened):
+        return False
+    ends_with_mark = start[-1] not in _PAIRED and not re.match(r"\w", start[-1])
+    if ends_with_mark and hole.line_after.lstrip().startswith(start[-1]):
+        return False
+    if start.endswith(language.line_comments) or without_what_follows(start, hole, language) != start:
+        return False
+    return not _ends_in_own_string(start, hole, language)
+
+
+def _ends_in_own_string(start: str, hole: Hole, language: Language) -> bool:
+    """Return whether `start` ends in a string that it opened: half a string helps nobody, and its quote stays open."""
+    quote = balance(hole.line_before, language).quote
+    if hole.cursor_context in ("string", "comment") and not quote:
+        return False  # There, a quote may be an apostrophe.
+    inside = balance(start, language, quote)
+    return bool(inside.quote) and (not quote or inside.quote_closed is not None)

@@ -2,7 +2,7 @@
 
 A wrong start raises the price for the rest of its line. A text that was ignored twice at a place, one that gives back
 what the user just deleted, and one that only changes the formatting are not shown automatically. What the user
-dismissed is not shown at all.
+dismissed is not shown at all. An entry of the completion menu counts as text only where the user chose it.
 """
 
 import re
@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from engine.protocol.price import Price
+from engine.protocol.confidence import Price
 from lsp_server.documents.edits import Lost
 from lsp_server.documents.store import Snapshot
+from lsp_server.hole.hole import Cursor
 
 DOUBT = 1.5
 """After a wrong start, another wrong text on its line costs this many times as much."""
@@ -268,3 +269,37 @@ def _restores(text: str, lost: Lost) -> bool:
 def _begins_with(text: str, start: str) -> bool:
     """Return whether `text` begins with `start`, which does not end inside a word of `text`."""
     return bool(start) and text.startswith(start) and not re.match(r"\w\w", text[len(start) - 1 :])
+
+
+@attrs.frozen
+class _Menu:
+    """The menu at a text: the entry that was selected first, and whether another one was since."""
+
+    version: int
+    entry: str
+    has_moved: bool = False
+
+
+class Menus:
+    """Remembers the completion menu of each document, and whether the user chose the entry that is selected in it.
+
+    An editor selects an entry of its own as soon as the menu opens, and again after each key. No request tells who
+    selected the entry, but without a key only the user goes on to another one.
+    """
+
+    def __init__(self) -> None:
+        self._menus: dict[str, _Menu] = {}
+
+    def is_chosen(self, snapshot: Snapshot, cursor: Cursor) -> bool:
+        """Return whether the user chose the entry of `cursor`, which is selected at `snapshot`."""
+        menu = self._menus.get(snapshot.uri)
+        if menu is None or menu.version != snapshot.version:
+            menu = _Menu(snapshot.version, cursor.inserted)
+        elif menu.entry != cursor.inserted:
+            menu = attrs.evolve(menu, has_moved=True)
+        self._menus[snapshot.uri] = menu
+        return menu.has_moved
+
+    def forget(self, uri: str) -> None:
+        """Drop a closed document."""
+        self._menus.pop(uri, None)

@@ -7,7 +7,7 @@ import attrs
 from engine.protocol.messages import SourceName
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import BRACKETS, balance
-from lsp_server.suggest.gate import Presented
+from lsp_server.suggest.pipeline import Presented
 
 _MAX_OFFERS = 8
 """Of a document. Each keeps the document's text."""

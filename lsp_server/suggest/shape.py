@@ -8,8 +8,7 @@ import attrs
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, indent_of
-from lsp_server.languages.language import BRACKETS, CLOSERS, Language, balance
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import BRACKETS, CLOSERS, Language, balance, errors
 
 _MIN_PARTIAL = 3
 """Characters. A shorter overlap of a fill's end with the text after the cursor may be chance."""

@@ -32,8 +32,7 @@ async def editor(settings: dict[str, Any]) -> AsyncIterator[Editor]:
 
 
 async def test_a_user_types_and_accepts_a_suggestion(editor: Editor) -> None:
-    editor.open("Shopping list:\n- |\n")
-    await editor.until("ready")
+    await editor.open_ready("Shopping list:\n- |\n")
 
     (item,) = await editor.offered()
     assert item.command is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.lsp_editor import engine_home
-from vscode_window import kept_on_failure
+from vscode_window import TALKATIVE, kept_on_failure, ready_window
 from workbench import Workbench
 
 from engine.library.resolve import EMBEDDED_FOLDER
@@ -84,6 +84,13 @@ def neovim(in_neovim: Callable[..., "Neovim"]) -> "Neovim":
     neovim.until_ready()
     neovim.keys("GA")
     return neovim
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """Return the module's own window of VS Code, whose server shows all that the embedded model writes."""
+    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
+        yield workbench
 
 
 @pytest.fixture

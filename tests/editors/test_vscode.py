@@ -2,12 +2,10 @@
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 from code_server import what_is_missing
 from vscode_typing import count, engine_fills, engine_fills_at_rest, engine_passes, type_until_ghost
-from vscode_window import TALKATIVE, ready_window
 from workbench import CHOICE, POSITION, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
@@ -18,12 +16,6 @@ PLACE = ".place:not(.following)"
 SENTENCE = " the lazy dog and then some more of it"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
-        yield workbench
 
 
 def test_tab_accepts_what_typing_has_shown(vscode: Workbench) -> None:

@@ -1,22 +1,13 @@
 """Ghost text in a real VS Code, frame by frame, where the editor closes a bracket by itself."""
 
-from collections.abc import Iterator
-
 import pytest
 from code_server import what_is_missing
-from vscode_window import TALKATIVE, ready_window
 from workbench import GHOST_INLINE, GHOST_LINES, Workbench, eventually
 
 MISSING = what_is_missing()
 KNOWN = "destination = unlikely_name(other_thing, {4711: 'something'}, further_thing, last_thing_of_all)\n" * 3
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
-        yield workbench
 
 
 def test_ghost_text_stays_where_the_editor_closes_a_bracket(vscode: Workbench) -> None:

@@ -1,11 +1,8 @@
 """What a user decides in a real VS Code: to ask, to take a part, to see suggestions only when asked, to snooze."""
 
-from collections.abc import Iterator
-
 import pytest
 from code_server import what_is_missing
 from vscode_typing import choose, count, type_until_ghost
-from vscode_window import TALKATIVE, ready_window
 from workbench import STATUS, Workbench, eventually
 
 MISSING = what_is_missing()
@@ -14,12 +11,6 @@ SENTENCE = " the lazy dog and then some more of it"
 ASK = "Alt+Backslash"
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with ready_window(tmp_path_factory, TALKATIVE) as workbench:
-        yield workbench
 
 
 def test_suggest_now_works_from_the_palette_whatever_the_gate(vscode: Workbench) -> None:

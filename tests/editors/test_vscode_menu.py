@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from code_server import what_is_missing
-from vscode_window import kept_on_failure, ready_window
+from vscode_window import ready_window
 from workbench import Workbench, eventually
 
 MISSING = what_is_missing()
@@ -21,12 +21,6 @@ pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pyte
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     with ready_window(tmp_path_factory, {"midspan.budgetMs": 5000}) as workbench:
         yield workbench
-
-
-@pytest.fixture
-def vscode(window: Workbench, request: pytest.FixtureRequest) -> Iterator[Workbench]:
-    with kept_on_failure(window, request):
-        yield window
 
 
 def type_until(vscode: Workbench, line: str, ghost: str, menu: str) -> None:

@@ -6,8 +6,7 @@ from torch.nn import functional as F
 
 from engine.library.precision_names import Precision
 from engine.models.quantization.experts import StackedExperts
-from engine.models.quantization.int4 import Int4Matrix
-from engine.models.quantization.matrix import Matrix
+from engine.models.quantization.matrix import Int4Matrix, Matrix
 from engine.models.quantization.packed_product import Blocks, packed_product, serves
 from engine.models.quantization.quantizer import quantized
 

@@ -12,9 +12,8 @@ from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.models.embedded.network import Network
 from engine.training.batch import Batch
-from engine.training.collator import Collator
 from engine.training.config import Config, load_config
-from engine.training.loader import special_tokens_of
+from engine.training.loader import Collator, special_tokens_of
 
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "engine" / "training"

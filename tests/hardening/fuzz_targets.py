@@ -13,8 +13,8 @@ import hypothesis.strategies as st
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import LockRecord, read_record
 from engine.errors import MidspanError, ModelError, ProtocolError
-from engine.library.chosen_model import chosen_model
 from engine.library.resolve import EMBEDDED_FOLDER
+from engine.library.store import chosen_model
 from engine.library.weights_header import read_safetensors
 from engine.protocol.framing import pack, read_frame
 from engine.protocol.messages import PROTOCOL_VERSION, Hello

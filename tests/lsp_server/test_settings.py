@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from engine.protocol.price import FREE, Price
+from engine.protocol.confidence import FREE, Price
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES, SECRET_FILES, why_secret, why_unfit
 from lsp_server.settings import GATES, Configuration, Settings, read_settings, setting_names
 

@@ -7,9 +7,8 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.models.load import load
-from engine.models.qwen_fim.drafter import Drafter, Unfinished
-from engine.models.qwen_fim.filling import DraftedFilling
-from engine.models.qwen_fim.model import QwenFimModel
+from engine.models.qwen_fim.drafting import Drafter, Unfinished
+from engine.models.qwen_fim.model import DraftedFilling, QwenFimModel
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill
 from support.fill_tasks import run_to_end, started

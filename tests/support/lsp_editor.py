@@ -3,9 +3,9 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,16 @@ def engine_home(directory: Path, model: Path | str) -> Iterator[None]:
             while is_held(paths.lock):
                 assert time.monotonic() < deadline, "the engine does not stop"
                 time.sleep(0.01)
+
+
+@asynccontextmanager
+async def ready_session(settings: dict[str, Any], **capabilities: Any) -> AsyncIterator["Editor"]:
+    """Start a session with an engine that is ready, for tests that share it. Each opens a document of its own."""
+    editor = Editor()
+    await editor.start(settings, **capabilities)
+    await editor.open_ready("|\n")
+    yield editor
+    await editor.stop()
 
 
 class Editor:
@@ -129,6 +139,11 @@ class Editor:
         item = types.TextDocumentItem(uri, language, self.version, self.text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
+    async def open_ready(self, text: str, uri: str = "file:///project/notes.txt", language: str = "plaintext") -> None:
+        """Open a document, and wait until the engine is ready for it."""
+        self.open(text, uri, language)
+        await self.until("ready")
+
     def close(self) -> None:
         """Close the document."""
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self.uri)))
@@ -196,6 +211,12 @@ class Editor:
         return await self.client.workspace_execute_command_async(
             types.ExecuteCommandParams(name, arguments=list(arguments) or None)
         )
+
+    async def dismiss(self) -> None:
+        """Say that the user dismissed what is suggested at the cursor."""
+        here = self.position()
+        position = {"line": here.line, "character": here.character}
+        await self.command("midspan.dismissed", {"uri": self.uri, "position": position})
 
     async def raw_request(self, method: str, params: object) -> Any:
         """Send a request unchecked, correct or not."""

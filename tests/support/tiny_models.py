@@ -6,7 +6,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.models.embedded.shape import Shape
-from engine.training.tokenizer import SPECIALS, Merges, tokenizer_of
+from engine.training.convert import SPECIALS, Merges, tokenizer_of
 
 TINY = Shape(
     vocabulary=400,

@@ -2,6 +2,7 @@
 import { ask, type Cell, type Solved } from './api.ts';
 import { counted, make, milliseconds, say, the } from './dom.ts';
 import { Player } from './player.ts';
+import { arrow, check } from './radio.ts';
 
 const SIDE = 9;
 const CELLS = SIDE * SIDE;
@@ -45,14 +46,14 @@ export class Sudoku {
       root.append(make('span', { class: 'name' }, name), make('span', { class: 'about' }, about));
       root.append(make('span', { class: 'numbers' }, passes, ms), verdict);
       root.addEventListener('click', () => this.choose(way));
-      root.addEventListener('keydown', event => this.arrow(event, way));
+      root.addEventListener('keydown', event => arrow(event, this.cards, way, next => this.choose(next)));
       this.cards.set(way, { root, passes, ms, verdict, solved: null });
       the('sudoku-cards').append(root);
     }
     this.player = new Player(the('sudoku-player'), index => this.draw(index), GAP_MS);
     this.fillButton.addEventListener('click', () => void this.fill());
     the('sudoku-next').addEventListener('click', () => this.show(this.number + 1));
-    this.mark();
+    check(this.cards, this.chosen);
   }
 
   /** Fetch the puzzles and show the first one; fill it at once if `fills`. */
@@ -131,25 +132,7 @@ export class Sudoku {
 
   private choose(way: Way): void {
     this.chosen = way;
-    this.mark();
+    check(this.cards, this.chosen);
     this.player.load(this.cards.get(way)?.solved?.passes.length ?? 0, true);
-  }
-
-  private mark(): void {
-    for (const [way, { root }] of this.cards) {
-      root.setAttribute('aria-checked', String(way === this.chosen));
-      root.tabIndex = way === this.chosen ? 0 : -1;
-    }
-  }
-
-  private arrow(event: KeyboardEvent, way: Way): void {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const at = WAYS.findIndex(each => each.way === way);
-    const next = WAYS[(at + by + WAYS.length) % WAYS.length];
-    if (!next) return;
-    this.choose(next.way);
-    this.cards.get(next.way)?.root.focus();
   }
 }

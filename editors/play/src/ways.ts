@@ -1,6 +1,7 @@
 // The same hole, filled three ways: passes, milliseconds and text side by side; a card shows its way on the canvas.
 import type { Rule, Trace } from './api.ts';
 import { counted, make, milliseconds, say, the } from './dom.ts';
+import { arrow, check } from './radio.ts';
 
 export const WAYS: { rule: Rule; name: string; about: string }[] = [
   { rule: 'left-to-right', name: 'Left to right', about: 'one token a pass' },
@@ -36,11 +37,11 @@ export class Ways {
         text,
       );
       root.addEventListener('click', () => this.choose(rule));
-      root.addEventListener('keydown', event => this.arrow(event, rule));
+      root.addEventListener('keydown', event => arrow(event, this.cards, rule, next => this.choose(next)));
       this.cards.set(rule, { root, passes, bar, ms, text, trace: null });
       the('cards').append(root);
     }
-    this.mark();
+    check(this.cards, this.chosen);
   }
 
   put(rule: Rule, trace: Trace): void {
@@ -67,26 +68,8 @@ export class Ways {
 
   private choose(rule: Rule): void {
     this.chosen = rule;
-    this.mark();
+    check(this.cards, this.chosen);
     const trace = this.cards.get(rule)?.trace;
     if (trace) this.show(trace);
-  }
-
-  private mark(): void {
-    for (const [rule, card] of this.cards) {
-      card.root.setAttribute('aria-checked', String(rule === this.chosen));
-      card.root.tabIndex = rule === this.chosen ? 0 : -1;
-    }
-  }
-
-  private arrow(event: KeyboardEvent, rule: Rule): void {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const at = WAYS.findIndex(way => way.rule === rule);
-    const next = WAYS[(at + by + WAYS.length) % WAYS.length];
-    if (!next) return;
-    this.choose(next.rule);
-    this.cards.get(next.rule)?.root.focus();
   }
 }

@@ -1,21 +1,140 @@
-"""The layers of the released model, run over the rows of many holes at once.
+"""The layers of the released model, run over the rows of many holes at once, and the contexts that they see.
 
 The caller passes the attention: over each hole's own context (SegmentAttention), or over slots in a captured step
-(cuda_graphs.attention.SlotAttention). The rest never waits for the device, and its shapes depend only on the number of
+(cuda_graphs.slots.SlotAttention). The rest never waits for the device, and its shapes depend only on the number of
 rows.
+
+A context can be truncated at any token: all layers keep the keys and values of all tokens. The caches of transformers
+drop what has left the window of a sliding layer, so they cannot roll back past it. Keeping all costs memory (225 kB per
+token for the 26B checkpoint in bf16, 90 % of it in sliding layers). It saves a prefill whenever the user edits further
+up in the file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import torch
 from torch import Tensor
 
-from engine.models.cuda_graphs.fused import fused
-from engine.models.diffusion_gemma.attention import ContextSegment, SegmentAttention
-from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.cuda_graphs.graphs import fused
+from engine.models.cuda_graphs.slots import LayerShape
 from engine.models.quantization.quantizer import count_parameters
-from engine.models.stock.layer import rotate
+from engine.models.stock.attention import CausalRows, attend, rotate
+
+STEP = 256
+"""Buffers have a multiple of this many positions."""
+MEMORY_SHARE = 5
+"""One context takes at most a fifth of the memory that the weights leave free, or a quarter once it has grown. Graphs'
+slots take a quarter, cached contexts a quarter, and what a pass computes has the rest."""
+LEAST_WINDOW = 1024
+"""Tokens that are read on any device."""
+GROWTH = 4
+"""A full buffer grows by at least a quarter, so that a long context is copied few times. A doubled one would hold up to
+twice a context's bytes, and three times while it is copied."""
+
+
+def affordable_window(free: int, per_token: int, window: int) -> int:
+    """Return how many tokens a context may have, at most `window`, if it may take MEMORY_SHARE of `free` bytes."""
+    return min(window, max(LEAST_WINDOW, free // MEMORY_SHARE // per_token // STEP * STEP))
+
+
+class RollingContext:
+    """Implements interface.Context. `layers` holds keys and values [2, heads, capacity, width] of every layer."""
+
+    def __init__(self, shapes: Sequence[LayerShape], dtype: torch.dtype, device: torch.device) -> None:
+        self.tokens: list[int] = []
+        self._shapes, self._dtype, self._device = shapes, dtype, device
+        self.capacity = 0
+        self.layers = [self._buffer(shape, 0) for shape in shapes]
+
+    @property
+    def bytes(self) -> int:
+        return sum(buffer.nbytes for buffer in self.layers)
+
+    def truncate(self, length: int) -> None:
+        del self.tokens[length:]
+
+    def fork(self, length: int) -> "RollingContext":
+        copy = RollingContext(self._shapes, self._dtype, self._device)
+        copy.tokens = self.tokens[:length]
+        copy.reserve(length)
+        for source, target in zip(self.layers, copy.layers, strict=True):
+            target[:, :, :length] = source[:, :, :length]
+        return copy
+
+    def reserve(self, length: int) -> None:
+        """Make room for `length` positions. Stored keys and values stay."""
+        if length <= self.capacity:
+            return
+        old_capacity = self.capacity
+        self.capacity = -(-max(length, old_capacity + old_capacity // GROWTH) // STEP) * STEP
+        for index, shape in enumerate(self._shapes):  # one by one, so that only one layer is in memory twice
+            grown = self._buffer(shape, self.capacity)
+            grown[:, :, :old_capacity] = self.layers[index]
+            self.layers[index] = grown
+
+    def _buffer(self, shape: LayerShape, capacity: int) -> Tensor:
+        return torch.empty(2, shape.heads, capacity, shape.width, dtype=self._dtype, device=self._device)
+
+
+@attrs.define(eq=False)
+class ContextSegment:
+    """Rows `first_row` up to `last_row` (exclusive) of a forward. They follow the first `start` tokens of `context`."""
+
+    context: RollingContext
+    start: int
+    first_row: int
+    last_row: int
+    _causal: dict[int | None, CausalRows] = attrs.field(init=False, factory=dict)
+
+    @property
+    def stop(self) -> int:
+        """The position after the last row."""
+        return self.start + self.last_row - self.first_row
+
+    def first_seen(self, window: int | None) -> int:
+        """Return the first position that the first row sees. A window includes the row itself."""
+        return 0 if window is None else max(0, self.start - window + 1)
+
+    def causal(self, window: int | None) -> CausalRows:
+        """Return which keys each row sees, from `first_seen` on."""
+        if window not in self._causal:
+            self._causal[window] = CausalRows(self.start, self.first_seen(window), window)
+        return self._causal[window]
+
+
+@attrs.frozen
+class SegmentAttention:
+    """The attention of a forward over its segments.
+
+    With `causal` (the encoder) keys and values are written into the contexts. Without (the decoder) the rows of a
+    segment see its context and each other, and nothing is kept.
+    """
+
+    segments: list[ContextSegment]
+    causal: bool
+
+    def mix(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float | None, window: int | None
+    ) -> Tensor:
+        """Return the mixed values [rows, heads, width]. `key` and `value` have fewer heads than `query`."""
+        query, key, value = (heads.transpose(0, 1) for heads in (query, key, value))
+        mixed = []
+        for segment in self.segments:
+            rows, start, stop = slice(segment.first_row, segment.last_row), segment.start, segment.stop
+            first = segment.first_seen(window)
+            keys, values = segment.context.layers[layer]
+            causal = None
+            if self.causal:
+                keys[:, start:stop], values[:, start:stop] = key[:, rows], value[:, rows]
+                keys, values = keys[:, first:stop], values[:, first:stop]
+                causal = segment.causal(window)
+            else:
+                keys = torch.cat([keys[:, first:start], key[:, rows]], dim=1)
+                values = torch.cat([values[:, first:start], value[:, rows]], dim=1)
+            mixed.append(attend(query[:, rows], keys, values, scale, causal))
+        return torch.cat(mixed)
 
 
 def before_attention(layer: Any, rows: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor, Tensor]:

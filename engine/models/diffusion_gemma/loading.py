@@ -12,15 +12,13 @@ from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory, gigabytes, memory_of
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
-from engine.models.diffusion_gemma.context import affordable_window, bytes_per_token
-from engine.models.diffusion_gemma.layers import DiffusionNetwork
+from engine.models.cuda_graphs.slots import bytes_per_token
+from engine.models.diffusion_gemma.filling import read_settings
+from engine.models.diffusion_gemma.layers import DiffusionNetwork, affordable_window
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.prompt import Prompt, TurnTokens
-from engine.models.diffusion_gemma.settings import read_settings
-from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
-from engine.models.quantization.choice import Choice, choose
-from engine.models.quantization.quantizer import Quantizer
-from engine.models.stock.tensors import read_tensors, weight_files
+from engine.models.diffusion_gemma.prompt import GemmaTokenBytes, Prompt, TurnTokens
+from engine.models.quantization.quantizer import Choice, Quantizer, choose
+from engine.models.stock.network import read_tensors, weight_files
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import ModelInfo
 

@@ -19,6 +19,8 @@ from engine.models.embedded.shape import Floats, Shape
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, left_edge
 
+CANVAS_RIGHT = 0.25
+"""draft_planner.RIGHT of the shipped network. With a higher one its short fills take longer than left to right."""
 CLIP = 16_384
 """Characters of a prefix or suffix that are read at most. No context of this model reaches further."""
 
@@ -63,7 +65,7 @@ class EmbeddedModel(OfTokenBytes):
         self.tokenizer = tokenizer
         special = card.marks
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
-        self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens)
+        self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens, right=CANVAS_RIGHT)
         self.canvas_use = CanvasUse()
         self.memory_use: MemoryUse = "mixture"
         self.info = ModelInfo(

@@ -242,16 +242,20 @@ def _predicted(logits: Floats, query: Query, continuing: Floats) -> Predictions:
         keep_only(logits[0], query.compatible_tokens)
     tokens = _likeliest(logits, min(query.top, logits.shape[1]))
     chosen = np.take_along_axis(logits, tokens, 1)
-    highest = chosen[:, :1]
-    shares = np.exp(logits - highest)
+    named = np.zeros((len(logits), 0), np.float32)
+    if query.named is not None:
+        named = np.take_along_axis(logits, query.named, 1)
+    # A large vocabulary's rows are the largest arrays of a process: where nothing needs them later, no second one.
+    shares = logits.copy() if query.entropy else logits
+    highest = chosen[:, :1].copy()
+    shares -= highest
+    np.exp(shares, out=shares)
     sums = shares.sum(1, keepdims=True)
     total = highest + np.log(sums)
     entropy = np.zeros(len(logits), np.float32)
     if query.entropy:
-        entropy = total[:, 0] - (shares * logits).sum(1) / sums[:, 0]
-    named = np.zeros((len(logits), 0), np.float32)
-    if query.named is not None:
-        named = np.exp(np.take_along_axis(logits, query.named, 1) - total)
+        entropy = total[:, 0] - np.einsum("ij,ij->i", shares, logits) / sums[:, 0]
+    named = np.exp(named - total)
     return Predictions(tokens, np.exp(chosen - total), entropy, named, (shares @ continuing) / sums[:, 0])
 
 
@@ -260,7 +264,9 @@ def _likeliest(logits: Floats, top: int) -> NDArray[np.int64]:
     if top == 1:
         first: NDArray[np.int64] = logits.argmax(1)
         return first[:, None]
-    tokens = np.sort(np.argpartition(logits, -top, axis=1)[:, -top:], axis=1)
+    # Row by row: the places of all rows together would take twice the memory of the logits.
+    highest = [np.argpartition(row, -top)[-top:] for row in logits]
+    tokens = np.sort(np.array(highest, np.int64).reshape(len(logits), top), axis=1)
     order = np.argsort(-np.take_along_axis(logits, tokens, 1), axis=1, kind="stable")
     likeliest: NDArray[np.int64] = np.take_along_axis(tokens, order, 1)
     return likeliest

@@ -216,6 +216,11 @@ def packed_pairs(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return packed
 
 
+def unpacked_pairs(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the numbers from 0 to 15 [outputs, inputs] of Packed.values."""
+    return np.stack((packed & 15, packed >> 4), -1).reshape(*packed.shape[:-1], -1)
+
+
 def _groups(dense: Floats) -> Floats:
     """Return a matrix as [outputs, inputs / 64, 64]."""
     return dense.astype(np.float32, copy=False).reshape(len(dense), -1, GROUP)
@@ -240,8 +245,7 @@ def _dense(
     if scale is None:
         return stored.astype(np.float32)
     if stored.dtype == np.uint8:
-        packed = stored.astype(np.uint8, copy=False)
-        whole = np.stack((packed & 15, packed >> 4), -1).astype(np.float32)
+        whole = unpacked_pairs(stored.astype(np.uint8, copy=False)).astype(np.float32)
     else:
         whole = stored.astype(np.float32)
     grouped = whole.reshape(*scale.shape, GROUP if offset is None else HALF) * scale.astype(np.float32)[..., None]

@@ -12,11 +12,10 @@ from engine.fill.denoise import CommitRule, by_entropy, by_threshold, min_commit
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import HISTORY, FillTask, Layout, Model, RowMixture
 from engine.fill.sampler import PassResult, Predictions, Proposal, Query
-from engine.models.masked.rows import MaskedPass
-from engine.models.masked.surrounding_cache import SurroundingCache
-from engine.models.stock.family import MaskedTokens
+from engine.models.masked.rows import MaskedPass, SurroundingCache
+from engine.models.stock.checkpoint import MaskedTokens
 from engine.protocol.messages import Extent, Finish
-from engine.schedule.pass_timer import PassTimer
+from engine.schedule.job import PassTimer
 
 START = 8
 """Masks at first. Half of all fills of one line have at most 7 tokens."""

@@ -10,17 +10,13 @@ from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.embedded.runner import host_pass, kernel_paths
 from engine.models.llama.load import KERNEL_PRECISIONS, folder_shape, folder_weights
+from engine.models.masked.families import family_of
 from engine.models.masked.filling import LENGTHS, MaskedTraits
-from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.passes import MaskedNetwork
-from engine.models.masked.recognise import family_of
-from engine.models.quantization.choice import choose
-from engine.models.stock.checkpoint import Checkpoint
-from engine.models.stock.family import MaskedTokens, ModelFamily
-from engine.models.stock.memory_use import memory_use_of
-from engine.models.stock.network import stock_network
-from engine.models.stock.tensors import weight_files
+from engine.models.masked.network import KernelMaskedNetwork, MaskedNetwork
+from engine.models.quantization.quantizer import choose
+from engine.models.stock.checkpoint import Checkpoint, MaskedTokens, ModelFamily, memory_use_of
+from engine.models.stock.network import stock_network, weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 

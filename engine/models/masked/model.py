@@ -10,14 +10,12 @@ from torch import Tensor
 
 from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.sampler import PassResult
-from engine.models.masked.cuda_graph import CapturedMiddles
 from engine.models.masked.filling import MaskedFilling, MaskedTraits
-from engine.models.masked.kernel_network import KernelMaskedNetwork
-from engine.models.masked.passes import MaskedNetwork
+from engine.models.masked.network import CapturedMiddles, KernelMaskedNetwork, MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.models.predict import predict
-from engine.models.stock.snippets import heading, related_tokens
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
+from engine.models.stock.tokenizer import heading, related_tokens
 from engine.protocol.messages import Fill, ModelInfo
 
 _TOKEN_CHARACTERS = 8

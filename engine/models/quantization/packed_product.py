@@ -12,8 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.models.quantization.int4 import Int4Matrix
-from engine.models.quantization.matrix import Matrix, PlainMatrix, ScaledMatrix
+from engine.models.quantization.matrix import Int4Matrix, Matrix, PlainMatrix, ScaledMatrix
 
 LEAST_BLOCK, MOST_BLOCK = 16, 64
 """Rows of a block. Triton's products need 16."""

@@ -1,12 +1,86 @@
-"""Turns the drafter's guesses into tokens of the model that verifies them."""
+"""Drafting: how long the next draft is, who writes it, and how it becomes tokens of the model that verifies it."""
 
 import logging
 from collections.abc import Sequence
+from typing import Protocol
 
+import attrs
 from tokenizers import Tokenizer
 
-from engine.models.qwen_fim.draft_length import DraftLength
-from engine.models.qwen_fim.drafter import Drafter, Unfinished
+from engine.protocol.messages import Fill
+
+START = 8
+LONGEST = 16
+"""In tokens. Nine of ten fills of one line are no longer."""
+_RECENT = 0.25
+_WORTH = 0.5
+_LONGEST_PAUSE = 64
+
+
+class DraftLength:
+    """A draft has twice the recent mean of accepted tokens, plus one. So after a draft that was accepted in full, the
+    next is longer; after one that was half accepted, the next has the same length.
+
+    When the mean falls below half a token, drafting pauses for 2 passes. Each further draft that is rejected in full
+    doubles the pause, up to 64 passes. So a drafter that is always wrong costs one draft in 65 passes, and one that
+    becomes right again is noticed.
+    """
+
+    def __init__(self) -> None:
+        self._mean = START / 2
+        self._pause = self._remaining = 0
+
+    def next(self) -> int:
+        """Return how many tokens to draft for the next pass of a hole; 0 during a pause."""
+        if self._remaining > 0:
+            self._remaining -= 1
+            return 0
+        return min(LONGEST, 1 + round(2 * self._mean))
+
+    def learn(self, accepted: int) -> None:
+        """Record how many tokens of a draft were accepted."""
+        self._mean += _RECENT * (accepted - self._mean)
+        if accepted:
+            self._pause = 0
+        elif self._mean < _WORTH:
+            self._pause = self._remaining = min(_LONGEST_PAUSE, 2 * self._pause or 2)
+
+
+ROOM = 64
+"""Tokens that a drafter keeps free after its context, for the written text and the draft."""
+
+
+@attrs.define(eq=False)
+class Unfinished:
+    """A hole with the `text` written in it so far. `length` is how many tokens of a draft are wanted.
+
+    It is one object throughout a fill, so a drafter can keep what it has read under it.
+    """
+
+    fill: Fill
+    text: str = ""
+    length: int = 0
+
+    @property
+    def moved(self) -> Fill:
+        """The hole with the written text as part of its prefix."""
+        return attrs.evolve(self.fill, prefix=self.fill.prefix + self.text, max_tokens=ROOM)
+
+
+class Drafter(Protocol):
+    """Guesses how holes go on, all of them in one pass."""
+
+    name: str
+    tokenizer: Tokenizer
+
+    def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
+        """Return for each hole at most `length` of the drafter's own tokens, up to the end that it predicts."""
+        ...
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        """Return one text a token; together they are the text."""
+        ...
+
 
 _SPLIT = "�"
 """The text of a character of which some bytes are missing."""

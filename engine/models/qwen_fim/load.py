@@ -8,25 +8,19 @@ import torch
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
-from engine.library.chosen_model import EMBEDDED
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import folder_of, known_model
+from engine.library.store import EMBEDDED
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.masked.families import OPEN_DCODER, QWEN_FIM, reads_left_to_right
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.qwen import OPEN_DCODER
-from engine.models.masked.recognise import QWEN_FIM, reads_left_to_right
-from engine.models.quantization.choice import choose
-from engine.models.qwen_fim.draft_length import LONGEST
-from engine.models.qwen_fim.drafter import Drafter
-from engine.models.qwen_fim.masked_drafter import MaskedDrafter
-from engine.models.qwen_fim.model import QwenFimModel
-from engine.models.qwen_fim.passes import CausalNetwork
+from engine.models.quantization.quantizer import choose
+from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
+from engine.models.qwen_fim.drafting import LONGEST, Drafter
+from engine.models.qwen_fim.model import CausalNetwork, QwenFimModel
 from engine.models.qwen_fim.special_tokens import fim_tokens_of
-from engine.models.qwen_fim.stream_drafter import StreamDrafter
-from engine.models.stock.checkpoint import NOTES, Checkpoint, read_object
-from engine.models.stock.memory_use import memory_use_of
-from engine.models.stock.network import stock_network
-from engine.models.stock.tensors import weight_files
+from engine.models.stock.checkpoint import NOTES, Checkpoint, memory_use_of, read_object
+from engine.models.stock.network import stock_network, weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 

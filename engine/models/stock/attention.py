@@ -1,14 +1,41 @@
-"""Attention of one hole's rows over its own keys, in a form that torch's fused kernels take, and in bounded memory.
+"""The layers of transformers: the parts around an attention, the attention itself, and a context of keys and values.
 
 On a GPU flash attention takes no mask, and the memory-efficient kernel takes no grouped queries (ATen's sdp_utils).
 With both, torch repeats all keys for each query head and holds all scores in fp32. So here queries that share a key
 head become rows of that head, and rows are read some at a time.
 """
 
+from typing import Any
+
 import attrs
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+
+def before_attention(layer: Any, rows: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the queries, keys and values [rows, heads, head width] of rows [rows, width]."""
+    attention = layer.self_attn
+    normed = layer.input_layernorm(rows)
+    shape = (len(rows), -1, attention.head_dim)
+    query, key = attention.q_proj(normed).view(shape), attention.k_proj(normed).view(shape)
+    if hasattr(attention, "q_norm"):  # Qwen3
+        query, key = attention.q_norm(query), attention.k_norm(key)
+    return rotate(query, cosine, sine), rotate(key, cosine, sine), attention.v_proj(normed).view(shape)
+
+
+def after_attention(layer: Any, rows: Tensor, mixed: Tensor) -> Tensor:
+    """Return the layer's output [rows, width] from its input rows and mixed values [rows, heads, head width]."""
+    rows = rows + layer.self_attn.o_proj(mixed.flatten(1))
+    added: Tensor = layer.mlp(layer.post_attention_layernorm(rows))
+    return rows + added
+
+
+def rotate(keys: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Apply rotary embeddings to keys or queries [..., head width]; `cosine` and `sine` broadcast to them."""
+    first, second = keys.chunk(2, dim=-1)
+    return keys * cosine + torch.cat((-second, first), dim=-1) * sine
+
 
 MOST_SCORES = 1 << 26
 """Scores of all heads at once: 256 MiB, should torch hold them in fp32 after all. A mask has as many entries a key
@@ -77,3 +104,32 @@ def _rows_at_once(heads: int, keys: int, causal: CausalRows | None) -> int:
     if causal is not None and causal.window is not None and keys > 2 * causal.window:
         return max(1, min(causal.window, MOST_SCORES // (heads * 2 * causal.window)))
     return max(1, MOST_SCORES // (heads * max(1, keys)))
+
+
+class KeyValues:
+    """Implements interface.Context. `buffer` [layers, 2, heads, capacity, head_width] has the keys and values.
+
+    The rows of a running canvas are written after those of `tokens`, and the next pass overwrites them.
+    """
+
+    def __init__(self, buffer: Tensor) -> None:
+        self.tokens: list[int] = []
+        self.buffer = buffer
+
+    @property
+    def bytes(self) -> int:
+        return self.buffer.nbytes
+
+    @property
+    def capacity(self) -> int:
+        """How many positions the buffer has."""
+        return self.buffer.shape[3]
+
+    def truncate(self, length: int) -> None:
+        del self.tokens[length:]
+
+    def fork(self, length: int) -> "KeyValues":
+        copy = KeyValues(torch.zeros_like(self.buffer))
+        copy.tokens = self.tokens[:length]
+        copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
+        return copy

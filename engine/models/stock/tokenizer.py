@@ -1,4 +1,9 @@
-"""The tokenizer of a checkpoint: tokenizer.json, or vocab.json and merges.txt, as in Dream's releases."""
+"""The tokenizer of a checkpoint: tokenizer.json, or vocab.json and merges.txt, as in Dream's releases.
+
+And other files in the prompt, for models that read one file after another.
+"""
+
+from collections.abc import Callable, Sequence
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
@@ -6,6 +11,7 @@ from tokenizers.models import BPE
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import Checkpoint, read_object
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
+from engine.protocol.messages import Snippet
 
 
 def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
@@ -65,3 +71,25 @@ def _from_merges(checkpoint: Checkpoint) -> Tokenizer:
 def _added_tokens(checkpoint: Checkpoint) -> dict[str, dict[str, str]]:
     added = checkpoint.tokenizer.get("added_tokens_decoder", {})
     return added if isinstance(added, dict) else {}
+
+
+TOKEN_CHARACTERS = 8
+"""Tokens are shorter on average. A text with more characters for each token that there is room for is not tokenized."""
+
+
+def heading(path: str) -> str:
+    """Return the line before a file's text."""
+    return f"File {path}:\n"
+
+
+def related_tokens(encode: Callable[[str], list[int]], snippets: Sequence[Snippet], room: int) -> list[int]:
+    """Return the tokens of the snippets that fit into `room` tokens. The first snippet comes last, next to the hole."""
+    blocks: list[list[int]] = []
+    for snippet in snippets:
+        if len(snippet.text) > room * TOKEN_CHARACTERS:
+            continue
+        block = encode(f"{heading(snippet.path)}{snippet.text}\n")
+        if len(block) <= room:
+            blocks.append(block)
+            room -= len(block)
+    return [token for block in reversed(blocks) for token in block]

@@ -19,13 +19,13 @@ from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.client.lock import LockRecord, read_record
 from engine.errors import EngineUnavailable
-from engine.file_lock import try_lock
 from engine.models.load import load
 from engine.protocol.framing import pack
 from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome
 from engine.schedule.scheduler import Scheduler
 from engine.server import client_session as session
 from engine.server.server import Listener, Server
+from engine.whole_files import try_lock
 
 
 async def test_a_client_must_send_hello_first(running: EngineOptions) -> None:

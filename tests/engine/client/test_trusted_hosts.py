@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.client.trusted_hosts import distrust, is_trusted, remote_host_of, trust, trust_for_now, trusted_hosts
+from engine.client.address import distrust, is_trusted, remote_host_of, trust, trust_for_now, trusted_hosts
 from engine.remote.endpoint import endpoint_of, find_key
 
 REMOTE = "mercury+https://api.example.com/v1#mercury"

@@ -11,7 +11,7 @@ import pytest
 from support.sources import DATA
 from typer.testing import CliRunner
 
-from engine.corpus import corpus, fetch, near_duplicates
+from engine.corpus import corpus, fetch
 from engine.corpus.languages import LANGUAGES, clean, is_copyleft, is_older_code
 from engine.errors import MidspanError
 from engine.training.cli import app
@@ -119,7 +119,7 @@ def test_a_gpl_file_in_a_permissive_package_is_left_out() -> None:
 
 
 def test_a_file_with_a_few_changed_lines_is_a_near_duplicate_and_another_file_is_not() -> None:
-    index = near_duplicates.Index()
+    index = corpus.NearDuplicates()
     lines = SOURCE.split("\n")
     lines[10], lines[60] = "import other", "    changed = True"
     assert index.add(SOURCE) is None

@@ -14,18 +14,24 @@ from engine.corpus.languages import LANGUAGES
 from engine.errors import MidspanError
 from engine.evaluation.measure import measure
 from engine.evaluation.rows import (
+    DENOISE,
+    STRATEGIES,
+    TWIN,
+    VERIFY,
+    Reference,
     Row,
+    Task,
     edit_distance,
     edit_similarity,
+    extent_of,
     first_line_confidence,
+    held_out,
     read_rows,
+    without_suffix,
     write_rows,
 )
-from engine.evaluation.strategies import DENOISE, STRATEGIES, TWIN, VERIFY, FillStrategy
 from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
-from engine.evaluation.syntax import Reference
-from engine.evaluation.task import Task, extent_of, held_out, without_suffix
-from engine.fill.interface import Model
+from engine.fill.interface import FillStrategy, Model
 from engine.models.load import load
 from engine.protocol import confidence
 from engine.protocol.messages import Candidate

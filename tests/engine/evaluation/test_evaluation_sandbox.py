@@ -12,8 +12,8 @@ import pytest
 
 from engine.errors import MidspanError
 from engine.evaluation import humaneval, sandbox
+from engine.evaluation.rows import DENOISE, TWIN
 from engine.evaluation.sandbox import Limits
-from engine.evaluation.strategies import DENOISE, TWIN
 from engine.models.load import load
 
 PROBLEMS = [

@@ -14,13 +14,16 @@ from typer.testing import CliRunner
 
 from engine.corpus.corpus import File
 from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.insertions import Inserted, cut_span, insert, insertions
 from engine.evaluation.keystrokes import (
+    Inserted,
     Screen,
     Stroke,
     Typing,
     TypingTask,
     cut,
+    cut_span,
+    insert,
+    insertions,
     is_hopeless,
     is_start,
     keys,
@@ -29,10 +32,8 @@ from engine.evaluation.keystrokes import (
     tally,
     type_place,
 )
-from engine.evaluation.rows import read_rows
-from engine.evaluation.strategies import STRATEGIES
-from engine.protocol.confidence import FEWEST_CHARACTERS
-from engine.protocol.price import GLANCE, WRONG
+from engine.evaluation.rows import STRATEGIES, read_rows
+from engine.protocol.confidence import FEWEST_CHARACTERS, GLANCE, WRONG
 from engine.training.cli import app
 
 ROOT = Path(__file__).parents[3]

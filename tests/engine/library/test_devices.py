@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from engine.cli import doctor
-from engine.library.answer_time import DEFAULT_BUDGET_MS, answer_on
-from engine.library.catalog import catalog
+from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, catalog
 from engine.library.device_memory import DeviceMemory, _gpu_speeds, machine_memory, with_measured_speed
 from engine.models.load import _device
 

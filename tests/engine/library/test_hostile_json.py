@@ -8,8 +8,8 @@ import pytest
 
 from engine.client.lock import read_record
 from engine.errors import ModelError
-from engine.library.chosen_model import EMBEDDED, chosen_model
 from engine.library.hub import is_pulled_file
+from engine.library.store import EMBEDDED, chosen_model
 from engine.library.weights_header import read_safetensors
 
 NESTED = b"[" * 200_000

@@ -14,9 +14,9 @@ from support.models_command import NAME, WEIGHTS, ModelsCommand
 from engine.client.address import runtime_paths_of
 from engine.errors import ModelError
 from engine.library.catalog import catalog
-from engine.library.chosen_model import chosen_model
 from engine.library.device_memory import Verdict
 from engine.library.resolve import folder_of
+from engine.library.store import chosen_model
 from engine.models.load import load
 
 

@@ -16,10 +16,9 @@ from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, Model
 
 from engine.errors import ModelError
 from engine.library.catalog import catalog
-from engine.library.chosen_model import chosen_model
 from engine.library.hub import list_files
 from engine.library.resolve import folder_of
-from engine.library.store import RECORD, read_record
+from engine.library.store import RECORD, chosen_model, read_record
 from engine.models.load import load
 
 LITTLE_DISK_SPACE = """

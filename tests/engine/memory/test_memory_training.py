@@ -9,8 +9,8 @@ import torch
 from support.sources import source_paths
 
 import engine
+from engine.corpus.corpus import FEWEST_FILES, packages
 from engine.corpus.languages import File
-from engine.corpus.packages import FEWEST_FILES, packages
 from engine.memory.followers import GROUPS_A_ROW
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
 from engine.memory.row_memory import SCOPES

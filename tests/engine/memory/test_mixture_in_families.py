@@ -22,8 +22,7 @@ from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
 from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.filling import DraftedPass
-from engine.models.qwen_fim.model import QwenFimModel
+from engine.models.qwen_fim.model import DraftedPass, QwenFimModel
 from engine.protocol.messages import Fill, RuleName
 
 HOLE = Fill(

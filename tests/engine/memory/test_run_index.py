@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.memory.candidates import HASHED, RunHashes
-from engine.memory.followers import RUN_LENGTHS
+from engine.memory.followers import HASHED, RUN_LENGTHS, RunHashes
 from engine.memory.index import BYTES_A_TOKEN, MOST_PLACES, RunIndex
 
 TOKEN = st.integers(0, 3)

@@ -12,12 +12,11 @@ from support.masked_checkpoints import tiny_tokenizer
 from support.sources import source_paths
 from tiny_gemma import tokenizer_of_sources
 
-from engine.memory.candidates import HASHED
-from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS
+from engine.memory.followers import GROUPS_A_ROW, HASHED, RUN_LENGTHS
 from engine.memory.index import RunIndex
 from engine.memory.windows import LINES, MOST_QUERY_TOKENS, LineTexts, Window, best_windows
 from engine.memory.workspace import WorkspaceMemories
-from engine.models.diffusion_gemma.token_bytes import GemmaTokenBytes
+from engine.models.diffusion_gemma.prompt import GemmaTokenBytes
 from engine.models.stock.token_bytes import TokenBytes
 
 FILES = st.dictionaries(st.integers(0, 4), st.lists(st.integers(0, 4), max_size=50), max_size=4)

@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from engine.schedule.pass_timer import PassTimer
+from engine.schedule.job import PassTimer
 from engine.schedule.scheduler import give_back
 
 

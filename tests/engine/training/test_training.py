@@ -14,7 +14,7 @@ from engine.corpus import corpus
 from engine.corpus.holes import KINDS, cut
 from engine.errors import MidspanError
 from engine.evaluation.measure import measure_held_out
-from engine.evaluation.strategies import STRATEGIES
+from engine.evaluation.rows import STRATEGIES
 from engine.evaluation.summary import summarize
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel

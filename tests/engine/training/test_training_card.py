@@ -6,9 +6,9 @@ from pathlib import Path
 from small_run import TRAINING, drawn_network, small_config
 
 from engine.evaluation.rows import Row, write_rows
-from engine.training.card import ORIGIN, write_card
 from engine.training.checkpoint import NEWEST, PARENT, Progress, save
 from engine.training.convert import WHEEL_SHA256
+from engine.training.export import ORIGIN, write_card
 
 PROGRESS = Progress(step=100, minutes=30.0, stream_tokens=2_000_000, canvas_rows=600_000, middle_tokens=300_000)
 ROW = Row(

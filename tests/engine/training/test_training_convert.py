@@ -21,8 +21,15 @@ from engine.training import objective
 from engine.training.batch import Batch
 from engine.training.checkpoint import load_network
 from engine.training.cli import app
-from engine.training.convert import ConversionError, converted, counted, fetch_parent, read_parent
-from engine.training.tokenizer import SPECIALS, tokenizer_of
+from engine.training.convert import (
+    SPECIALS,
+    ConversionError,
+    converted,
+    counted,
+    fetch_parent,
+    read_parent,
+    tokenizer_of,
+)
 
 WIDTH, HIDDEN, LAYERS, HEADS, KEY_HEADS, VOCABULARY = 64, 128, 2, 4, 2, 420
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from support.bulk_editor import changes_of, edited
 
-from lsp_server.bulk.draft import DraftFile
+from lsp_server.bulk.action import DraftFile
 from lsp_server.bulk.repeat import Narrowing
 from lsp_server.bulk.workspace_edit import EditForm, ready
 from lsp_server.documents.source import Source

@@ -7,7 +7,7 @@ import pytest_asyncio
 from lsprotocol import types
 from support.lsp_editor import Editor
 
-from lsp_server.documents.notebooks import as_script
+from lsp_server.session import as_script
 
 NOTEBOOK = "file:///project/report.ipynb"
 CODE, TEXT = types.NotebookCellKind.Code, types.NotebookCellKind.Markup

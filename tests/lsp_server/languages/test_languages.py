@@ -9,8 +9,7 @@ import pytest
 import tree_sitter
 from support.marked import hole_at, opened
 
-from lsp_server.languages.language import Language
-from lsp_server.languages.parsing import reader
+from lsp_server.languages.language import Language, reader
 from lsp_server.languages.registry import LANGUAGES, language_for
 
 # For each language: an empty body, a line where a statement goes, the rest of a line, a string, a comment.

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from support.lsp_editor import eventually
 
-from lsp_server.refactor.worker import Worker, WorkerFailed, side_by_side
+from lsp_server.refactor.search import Worker, WorkerFailed, side_by_side
 from lsp_server.refactor.worker_process import COMMAND, framed
 
 

@@ -35,8 +35,7 @@ def settings(slow_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest_asyncio.fixture
 async def editor(editor: Editor, settings: dict[str, Any]) -> Editor:
     await editor.start(settings)
-    editor.open("one two |\n\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n\n")
     return editor
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import INVOKED, Editor, engine_home, shown
+from support.lsp_editor import INVOKED, Editor, engine_home, ready_session, shown
 from support.remote_server import ModelServer
 from support.scripted_model import guesses
 
@@ -24,13 +24,10 @@ def server(module_server: ModelServer) -> ModelServer:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
-    model, editor = server.model("openai"), Editor()
+    model = server.model("openai")
     with engine_home(tmp_path_factory.mktemp("runtime"), model):
-        await editor.start({"model": model, "gate": 0.6, "budgetMs": 5000, "memory": "off"})
-        editor.open("|\n")
-        await editor.until("ready")
-        yield editor
-        await editor.stop()
+        async with ready_session({"model": model, "gate": 0.6, "budgetMs": 5000, "memory": "off"}) as editor:
+            yield editor
 
 
 @pytest.fixture
@@ -86,9 +83,7 @@ async def test_what_was_on_the_screen_has_no_confidence_unless_the_model_says_it
 
 async def test_what_the_user_dismissed_does_not_stay(editor: Editor, server: ModelServer) -> None:
     assert await shown(editor) == ["open()"]
-    here = editor.position()
-    position = {"line": here.line, "character": here.character}
-    await editor.command("midspan.dismissed", {"uri": editor.uri, "position": position})
+    await editor.dismiss()
     server.behaviour = guesses("close()", "dial()", "call()")
     assert await shown(editor, INVOKED) == ["close()", "dial()", "call()"]
 

@@ -12,8 +12,7 @@ async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(
     editor: Editor, settings: dict[str, Any]
 ) -> None:
     await editor.start({**settings, "automatic": False})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     for char in "abc":
         assert await editor.suggest() == []
         editor.type(char)
@@ -30,8 +29,7 @@ async def test_without_automatic_suggestions_only_a_user_who_asks_gets_one(
 
 async def test_a_snooze_keeps_suggestions_away_until_it_ends(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start(settings)
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     assert await editor.offered()
 
     before = time.time()
@@ -52,8 +50,7 @@ async def test_a_snooze_keeps_suggestions_away_until_it_ends(editor: Editor, set
 
 async def test_a_snooze_ends_by_itself(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start(settings)
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
 
     until = (await editor.command("midspan.snooze", 0.01))["until"]
     await eventually(lambda: editor.statuses[-1].state == "ready" and editor.statuses[-1].snoozedUntil is None)

@@ -78,8 +78,7 @@ async def test_an_editor_without_registration_is_told_what_to_do(editor: Editor)
 
 async def test_an_item_replaces_the_word_before_the_cursor(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
-    editor.open("🙂 total_pr|\n")
-    await editor.until("ready")
+    await editor.open_ready("🙂 total_pr|\n")
 
     item = await completed(editor)
 
@@ -101,8 +100,7 @@ async def test_an_item_replaces_the_word_before_the_cursor(editor: Editor, setti
 
 async def test_the_editor_asks_again_and_typing_along_asks_no_engine(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     item = await completed(editor)
     while len(rest := rest_of(item)) < 2:
         editor.type("z")
@@ -119,8 +117,7 @@ async def test_the_editor_asks_again_and_typing_along_asks_no_engine(editor: Edi
 
 async def test_there_is_no_item_while_suggestions_are_off(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     await completed(editor)
 
     await editor.command("midspan.toggle")
@@ -130,8 +127,7 @@ async def test_there_is_no_item_while_suggestions_are_off(editor: Editor, settin
 
 async def test_inline_completion_works_beside_the_menu(editor: Editor, settings: dict[str, Any]) -> None:
     await editor.start({**settings, **ON})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     (item,) = await editor.offered()
 
     (same,) = (await complete(editor)).items

@@ -11,7 +11,7 @@ from pygls.exceptions import JsonRpcException
 from support.lsp_editor import INVOKED, Editor, engine_home, eventually
 from support.remote_server import TEXT, ModelServer
 
-from engine.client.trusted_hosts import trust
+from engine.client.address import trust
 
 MODEL = "openai+http://models.example/v1#qwen"
 

@@ -72,8 +72,7 @@ async def test_an_automatic_suggestion_is_one_item_at_the_cursor(
 ) -> None:
     editor = Editor(encoding)
     await editor.start(settings)
-    editor.open("🙂🙂 ä: |\r\nend\r\n")
-    await editor.until("ready")
+    await editor.open_ready("🙂🙂 ä: |\r\nend\r\n")
 
     (item,) = await editor.offered()
 
@@ -87,8 +86,7 @@ async def test_an_automatic_suggestion_is_one_item_at_the_cursor(
 
 
 async def test_a_user_who_asks_gets_up_to_three_different_suggestions(editor: Editor) -> None:
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     await editor.offered()
 
     items = await editor.suggest(INVOKED)
@@ -99,8 +97,7 @@ async def test_a_user_who_asks_gets_up_to_three_different_suggestions(editor: Ed
 
 
 async def test_typing_along_a_suggestion_does_not_ask_the_engine(editor: Editor) -> None:
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     (item,) = await editor.offered()
     text = str(item.insert_text)
     while len(text) < 2:
@@ -120,8 +117,7 @@ async def test_typing_along_a_suggestion_does_not_ask_the_engine(editor: Editor)
 
 
 async def test_the_status_says_when_a_file_is_cut_by_its_lines(editor: Editor) -> None:
-    editor.open(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
-    await editor.until("ready")
+    await editor.open_ready(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
 
     await editor.suggest(INVOKED)
 
@@ -132,8 +128,7 @@ async def test_the_status_says_when_a_file_is_cut_by_its_lines(editor: Editor) -
 
 
 async def test_nothing_is_answered_for_a_text_that_came_while_the_parse_was_waited_for(editor: Editor) -> None:
-    editor.open(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
-    await editor.until("ready")
+    await editor.open_ready(f"{ENDLESS}|", "file:///project/odd.tsx", "typescriptreact")
 
     filled = asyncio.ensure_future(editor.fill())
     suggested = asyncio.ensure_future(editor.suggest(INVOKED))
@@ -148,8 +143,7 @@ async def test_nothing_is_answered_for_a_text_that_came_while_the_parse_was_wait
 
 async def test_the_newest_request_cancels_the_older_one_in_the_engine(slow_editor: Editor) -> None:
     editor = slow_editor
-    editor.open("one two |\n\n\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n\n\n")
     before = await engine_counts(editor)
 
     older = asyncio.ensure_future(editor.suggest(INVOKED))
@@ -162,8 +156,7 @@ async def test_the_newest_request_cancels_the_older_one_in_the_engine(slow_edito
 
 async def test_an_edit_cancels_the_running_request(slow_editor: Editor) -> None:
     editor = slow_editor
-    editor.open("one two |\n\n\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n\n\n")
     before = await engine_counts(editor)
 
     running = asyncio.ensure_future(editor.suggest(INVOKED))
@@ -176,8 +169,7 @@ async def test_an_edit_cancels_the_running_request(slow_editor: Editor) -> None:
 
 async def test_a_request_that_the_editor_cancels_is_cancelled_in_the_engine(slow_editor: Editor) -> None:
     editor = slow_editor
-    editor.open("one two |\n\n\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n\n\n")
     before = await engine_counts(editor)
     protocol: Any = editor.client.protocol  # pygls annotates it in part only
 
@@ -194,8 +186,7 @@ async def test_a_request_that_the_editor_cancels_is_cancelled_in_the_engine(slow
 
 
 async def test_a_suggestion_continues_the_selected_item_of_the_menu(editor: Editor) -> None:
-    editor.open("list.app|\n")
-    await editor.until("ready")
+    await editor.open_ready("list.app|\n")
     replaced = types.Range(editor.position(5), editor.position())
     items: list[types.InlineCompletionItem] = []
     for number in range(200):
@@ -212,8 +203,7 @@ async def test_a_suggestion_continues_the_selected_item_of_the_menu(editor: Edit
 async def test_nothing_is_shown_that_the_gate_hides_unless_the_user_asks(settings: dict[str, Any]) -> None:
     editor = Editor()
     await editor.start({**settings, "gate": 1})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
 
     for char in "abc":
         assert await editor.suggest() == []
@@ -237,8 +227,7 @@ async def test_a_user_who_asks_before_the_engine_runs_waits_for_it(settings: dic
 async def test_a_secret_file_and_a_language_that_is_off_are_never_sent(settings: dict[str, Any]) -> None:
     editor = Editor()
     await editor.start({**settings, "languages": {"javascriptreact": False}})
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     asked = (await editor.command("midspan.status"))["asked"]
 
     editor.open("PASSWORD=|\n", "file:///project/.env")
@@ -256,8 +245,7 @@ async def test_a_secret_file_and_a_language_that_is_off_are_never_sent(settings:
 async def test_a_link_to_a_secret_file_is_never_sent(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("PASSWORD=\n")
     (tmp_path / "notes.txt").symlink_to(tmp_path / ".env")
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     asked = (await editor.command("midspan.status"))["asked"]
     editor.open("PASSWORD=|\n", (tmp_path / "notes.txt").as_uri())
     assert await editor.suggest(INVOKED) == []
@@ -265,8 +253,7 @@ async def test_a_link_to_a_secret_file_is_never_sent(editor: Editor, tmp_path: P
 
 
 async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None:
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     pid = (await engine_counts(editor))["pid"]
 
     psutil.Process(pid).kill()
@@ -283,8 +270,7 @@ async def test_a_killed_engine_costs_only_one_suggestion(editor: Editor) -> None
 
 @pytest.mark.slow
 async def test_the_engine_can_be_restarted_by_command(editor: Editor) -> None:
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     before = (await engine_counts(editor))["pid"]
 
     await editor.command("midspan.restartEngine")

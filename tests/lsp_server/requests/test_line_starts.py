@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home
+from support.lsp_editor import AUTOMATIC, INVOKED, Editor, engine_home, ready_session
 from support.remote_server import ModelServer
 from support.scripted_model import Written, writes
 
@@ -34,13 +34,9 @@ def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(settings: dict[str, Any]) -> AsyncIterator[Editor]:
     """One session for all tests, of an editor that has notebooks."""
-    editor = Editor()
     capable = types.NotebookDocumentClientCapabilities(types.NotebookDocumentSyncClientCapabilities())
-    await editor.start(settings, notebook_document=capable)
-    editor.open("|\n")
-    await editor.until("ready")
-    yield editor
-    await editor.stop()
+    async with ready_session(settings, notebook_document=capable) as editor:
+        yield editor
 
 
 @pytest.fixture
@@ -63,12 +59,6 @@ async def counts(editor: Editor, *names: str) -> list[int]:
     return [report[name] for name in names]
 
 
-async def dismiss(editor: Editor) -> None:
-    here = editor.position()
-    position = {"line": here.line, "character": here.character}
-    await editor.command("midspan.dismissed", {"uri": editor.uri, "position": position})
-
-
 async def test_only_the_confident_start_of_a_line_is_shown(editor: Editor) -> None:
     assert await shown(editor) == [START]
 
@@ -82,8 +72,7 @@ async def test_the_setting_whole_lines_shows_no_starts(
 ) -> None:
     other = Editor()
     await other.start({**settings, "wholeLines": True})
-    other.open("link = |\n", "file:///project/link.py", "python")
-    await other.until("ready")
+    await other.open_ready("link = |\n", "file:///project/link.py", "python")
     assert await shown(other) == []
     server.behaviour = writes([(token, 0.99) for token, _ in CALL])
     other.type("s")
@@ -208,7 +197,7 @@ async def test_the_same_start_of_two_candidates_is_shown_once(editor: Editor, se
 
 async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Editor, server: ModelServer) -> None:
     assert await shown(editor) == [START]
-    await dismiss(editor)
+    await editor.dismiss()
     assert await shown(editor) == []
 
     server.behaviour = writes([("elf", 0.95), *CALL[1:]])
@@ -217,7 +206,7 @@ async def test_a_dismissed_start_does_not_come_back_while_it_is_typed(editor: Ed
     assert await shown(editor, INVOKED) == [START[1:], "elf.connect(host)"], "the user asked"
     server.behaviour = writes([("lf", 0.95), *((token, 0.95) for token, _ in CALL[1:])])
     editor.type("e")
-    await dismiss(editor)
+    await editor.dismiss()
     editor.type("l")
     server.behaviour = writes([("f", 0.99), *((token, 0.99) for token, _ in CALL[1:]), (".open()", 0.99)])
     assert await shown(editor) == ["f.connect(host).open()"], "a longer text is another suggestion"

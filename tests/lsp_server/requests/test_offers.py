@@ -17,8 +17,7 @@ async def editor(editor: Editor, settings: dict[str, Any], tmp_path: Path, monke
     """An editor with statistics of its own, its document open and the engine ready."""
     monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path))
     await editor.start(settings)
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     return editor
 
 
@@ -29,12 +28,6 @@ async def offered(editor: Editor, characters: int = 1) -> types.InlineCompletion
         if len(str(item.insert_text)) >= characters:
             return item
         editor.type("z")
-
-
-async def dismiss(editor: Editor) -> None:
-    here = editor.position()
-    position = {"line": here.line, "character": here.character}
-    await editor.command("midspan.dismissed", {"uri": editor.uri, "position": position})
 
 
 async def accept(editor: Editor, item: types.InlineCompletionItem) -> None:
@@ -66,7 +59,7 @@ async def test_a_dismissed_suggestion_is_not_shown_again_until_the_text_changes(
     await offered(editor)
     asked = (await editor.command("midspan.status"))["asked"]
 
-    await dismiss(editor)
+    await editor.dismiss()
 
     assert await editor.suggest() == []
     assert await editor.suggest() == []
@@ -78,7 +71,7 @@ async def test_a_dismissed_suggestion_is_not_shown_again_until_the_text_changes(
 
 async def test_the_rest_of_a_dismissed_suggestion_is_not_reused(editor: Editor) -> None:
     item = await offered(editor, characters=2)
-    await dismiss(editor)
+    await editor.dismiss()
     before = await editor.command("midspan.status")
 
     editor.type(str(item.insert_text)[0])
@@ -90,7 +83,7 @@ async def test_the_rest_of_a_dismissed_suggestion_is_not_reused(editor: Editor) 
 
 async def test_a_dismissed_suggestion_is_shown_when_the_user_asks(editor: Editor) -> None:
     await offered(editor)
-    await dismiss(editor)
+    await editor.dismiss()
 
     assert await editor.suggest(INVOKED)
 
@@ -98,11 +91,10 @@ async def test_a_dismissed_suggestion_is_shown_when_the_user_asks(editor: Editor
 async def test_a_dismissal_has_its_column_in_the_editors_encoding(settings: dict[str, Any]) -> None:
     editor = Editor(types.PositionEncodingKind.Utf8)
     await editor.start(settings)
-    editor.open("🙂 ä |\n")
-    await editor.until("ready")
+    await editor.open_ready("🙂 ä |\n")
     await offered(editor)
 
-    await dismiss(editor)
+    await editor.dismiss()
 
     assert await editor.suggest() == []
     await editor.stop()
@@ -114,7 +106,7 @@ async def test_a_malformed_dismissal_is_refused(editor: Editor) -> None:
     with pytest.raises(JsonRpcException):
         await editor.command("midspan.dismissed", editor.uri, {"line": 0, "character": 0})
     editor.uri = "file:///project/never-opened.txt"
-    await dismiss(editor)
+    await editor.dismiss()
 
     assert (await editor.command("midspan.status"))["dismissed"] == 0
 
@@ -198,8 +190,7 @@ async def test_a_disk_that_refuses_gives_one_log_line(
     (tmp_path / "file").touch()
     editor = Editor()
     await editor.start(settings)
-    editor.open("one two |\n")
-    await editor.until("ready")
+    await editor.open_ready("one two |\n")
     await accept(editor, await offered(editor))
 
     await eventually(lambda: any("midspan stats" in line.message for line in editor.client.log_messages))

@@ -74,8 +74,7 @@ async def from_the_menu(editor: Editor) -> str:
 async def test_all_ways_to_a_suggestion_give_the_same_text(editor: Editor, scheduler: Scheduler, model: Model) -> None:
     texts: list[str] = []
     for task in TASKS:
-        editor.open(f"{task.above}|{task.below}", f"file:///{task.path}", task.language)
-        await editor.until("ready")
+        await editor.open_ready(f"{task.above}|{task.below}", f"file:///{task.path}", task.language)
         filled = await editor.fill()
         inline = "".join(str(item.insert_text) for item in await editor.suggest())
         simulated = await Suggester(scheduler, model.info, task, SETTINGS)(0)

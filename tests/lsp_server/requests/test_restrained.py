@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import INVOKED, Editor, engine_home, shown
+from support.lsp_editor import INVOKED, Editor, engine_home, ready_session, shown
 from support.remote_server import ModelServer
 from support.scripted_model import Written, writes
 
@@ -32,12 +32,8 @@ def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    editor = Editor()
-    await editor.start(settings)
-    editor.open("|\n")
-    await editor.until("ready")
-    yield editor
-    await editor.stop()
+    async with ready_session(settings) as editor:
+        yield editor
 
 
 @pytest.fixture

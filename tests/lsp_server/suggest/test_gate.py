@@ -4,10 +4,10 @@ import attrs
 import pytest
 from support.marked import hole_at, opened
 
+from engine.protocol.confidence import GLANCE, WRONG, Price
 from engine.protocol.messages import Candidate
-from engine.protocol.price import GLANCE, WRONG, Price
 from lsp_server.settings import GATES, Settings
-from lsp_server.suggest.gate import gated, worthy_start
+from lsp_server.suggest.pipeline import gated, worthy_start
 
 COUNTED = Settings(gate=Price())
 """The price that the evaluation counts."""

@@ -7,8 +7,7 @@ from support.marked import at_cursor
 from engine.protocol.messages import Candidate, Fill, Filled, Finish, ModelInfo, Snippet, Timings
 from lsp_server.hole.hole import NEAR
 from lsp_server.settings import GATES, Settings
-from lsp_server.suggest.gate import Presented
-from lsp_server.suggest.pipeline import Plan, plan, present
+from lsp_server.suggest.pipeline import Plan, Presented, plan, present
 
 SMALL = ModelInfo("small", "embedded", "Apache-2.0", 1, 384, 32, "absorbing", "cpu", "float32")
 LARGE = attrs.evolve(SMALL, name="large", context_tokens=262_144)

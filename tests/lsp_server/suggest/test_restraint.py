@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 from support.marked import CURSOR, at_cursor
 
-from engine.protocol.price import FREE, Price
+from engine.protocol.confidence import FREE, Price
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.suggest.restraint import Dismissals, Restraint, gives_back, only_formats
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.marked import CURSOR, at_cursor, opened
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.suggest.gate import Presented
+from lsp_server.suggest.pipeline import Presented
 from lsp_server.suggest.reuse import Reuse, longer
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.marked import at_cursor, opened
 
 from lsp_server.hole.hole import cut_hole
-from lsp_server.languages.parsing import errors
+from lsp_server.languages.language import errors
 from lsp_server.suggest.shape import SyntaxJudge, shape
 
 

@@ -34,8 +34,7 @@ async def test_learning_begins_with_the_first_request_not_with_the_start(
 ) -> None:
     editor = Editor()
     await editor.start(settings, folders=[project])
-    editor.open("import |", (project / "main.py").as_uri(), "python")
-    await editor.until("ready")
+    await editor.open_ready("import |", (project / "main.py").as_uri(), "python")
     await editor.command("midspan.status")
     assert engine.memory.learned == []
     await editor.suggest()

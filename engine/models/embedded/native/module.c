@@ -3,6 +3,9 @@
    runner.py is the only caller, and says what each argument is. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "paths.h"
 
@@ -140,7 +143,16 @@ static PyMethodDef functions[] = {{"paths", path_names, METH_NOARGS, "The paths 
                                   {0}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_kernel", NULL, 0, functions, NULL, NULL, NULL, NULL};
 
+/* glibc keeps up to 64 MB of freed memory, once a large array was freed. These sizes go back to the system. */
+static void return_large_arrays(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
+#endif
+}
+
 PyMODINIT_FUNC PyInit__kernel(void) {
+    return_large_arrays();
     PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&network_type);
     if (module && type && !PyModule_AddObjectRef(module, "Network", type)) return Py_DECREF(type), module;
     Py_XDECREF(type);

@@ -12,21 +12,16 @@ from support.masked_canvases import begin
 from tiny_gemma import CANVAS, VOCABULARY
 
 from engine.fill.stream import StreamPass
-from engine.models.cuda_graphs.attention import Sight, SlotAttention
-from engine.models.cuda_graphs.slots import SHARE, Slots, SlotShape, slots_within
-from engine.models.diffusion_gemma.acceptance import by_entropy
-from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState
+from engine.models.cuda_graphs.slots import SHARE, LayerShape, Sight, SlotAttention, Slots, slots_within
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasPass, CanvasState, SeededNoise, by_entropy
 from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
-from engine.models.diffusion_gemma.denoiser import Denoiser
-from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.noise import SeededNoise
-from engine.models.embedded.cuda_graph import CapturedStreams
+from engine.models.diffusion_gemma.model import Denoiser, DiffusionGemmaModel
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.masked.cuda_graph import CapturedMiddles
+from engine.models.embedded.torch_runner import CapturedStreams
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.passes import MaskedNetwork
+from engine.models.masked.network import CapturedMiddles, MaskedNetwork
 from engine.models.masked.rows import MaskedPass
-from engine.models.stock.key_values import KeyValues
+from engine.models.stock.attention import KeyValues
 from engine.protocol.messages import Fill, RuleName
 from engine.schedule.scheduler import Scheduler
 
@@ -196,7 +191,7 @@ async def test_diffusion_gemma_fills_the_same_in_fixed_memory(gemma: DiffusionGe
 @pytest.mark.parametrize("window", [None, 3])
 def test_attention_over_slots_equals_attention_over_the_keys_that_each_row_sees(window: int | None) -> None:
     torch.manual_seed(0)
-    slots = Slots([SlotShape(2, 8)], 2, 16, torch.float32, CPU)
+    slots = Slots([LayerShape(2, 8)], 2, 16, torch.float32, CPU)
     keys, values = torch.randn(2, 2, 2, 16, 8)  # contexts of 5 and 9 tokens
     for slot, length in enumerate((5, 9)):
         slots.load(slot, [*range(length)], [torch.stack((keys[slot], values[slot]))])
@@ -217,7 +212,7 @@ def test_attention_over_slots_equals_attention_over_the_keys_that_each_row_sees(
 
 
 def test_slots_copy_only_what_they_lack_and_forget_what_a_step_overwrote() -> None:
-    slots = Slots([SlotShape(1, 2)], 2, 8, torch.float32, CPU)
+    slots = Slots([LayerShape(1, 2)], 2, 8, torch.float32, CPU)
     first, second = torch.ones(2, 1, 8, 2), torch.full((2, 1, 8, 2), 2.0)
     slots.load(0, [1, 2, 3, 4], [first])
     assert slots.assign([[1, 2, 7], [9]], 2) == [0, 1]

@@ -13,21 +13,17 @@ from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from engine.models.cuda_graphs.graphs import Captured, Graphs, RowBucket
-from engine.models.cuda_graphs.slots import Slots, SlotShape
+from engine.models.cuda_graphs.slots import LayerShape, Slots
 from engine.models.diffusion_gemma import layers as gemma_layer
-from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
-from engine.models.diffusion_gemma.canvas import AcceptRule
-from engine.models.diffusion_gemma.canvas_step import CanvasBucket, CanvasStep
+from engine.models.diffusion_gemma.canvas import CHUNK, AcceptRule, SeededNoise, by_entropy, by_threshold
+from engine.models.diffusion_gemma.cuda_graph import CanvasBucket, CanvasStep
 from engine.models.diffusion_gemma.layers import DiffusionNetwork
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.noise import SeededNoise
-from engine.models.diffusion_gemma.read_logits import CHUNK
-from engine.models.embedded.cuda_graph import StreamStep
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.masked.cuda_graph import MiddleStep
+from engine.models.embedded.torch_runner import StreamStep
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.passes import MaskedNetwork
-from engine.models.stock import layer as masked_layer
+from engine.models.masked.network import MaskedNetwork, MiddleStep
+from engine.models.stock import attention as masked_layer
 
 CPU = torch.device("cpu")
 UNCAPTURABLE = {
@@ -67,7 +63,11 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> DiffusionNetwork:
 def stream_step(embedded: EmbeddedModel) -> Callable[[], Tensor]:
     network = torch_runner_of(embedded).network
     slots = Slots(
-        [SlotShape(network.shape.key_heads, network.shape.head_width)] * network.shape.layers, 2, 64, torch.float32, CPU
+        [LayerShape(network.shape.key_heads, network.shape.head_width)] * network.shape.layers,
+        2,
+        64,
+        torch.float32,
+        CPU,
     )
     return StreamStep(network, slots, RowBucket(2, 8, 64, 8)).compute
 
@@ -79,8 +79,7 @@ def middle_step(masked: MaskedModel) -> Callable[[], Tensor]:
 
 
 def canvas_step(network: DiffusionNetwork, bucket: CanvasBucket) -> Callable[[], Tensor]:
-    shapes = [SlotShape(shape.heads, shape.width) for shape in network.shapes]
-    slots = Slots(shapes, bucket.slots, bucket.capacity, network.dtype, CPU)
+    slots = Slots(network.shapes, bucket.slots, bucket.capacity, network.dtype, CPU)
     forbidden = torch.tensor([1, 2, 3])
     return CanvasStep(network, slots, SeededNoise(VOCABULARY, CPU), forbidden, 0.005, bucket).compute
 

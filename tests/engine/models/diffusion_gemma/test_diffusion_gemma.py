@@ -9,15 +9,18 @@ import torch
 from tiny_gemma import CANVAS, VOCABULARY, WINDOW, exact_family, save_tiny_gemma, stock_model
 from torch import Tensor
 
-from engine.models.diffusion_gemma.acceptance import by_entropy, by_threshold
-from engine.models.diffusion_gemma.attention import ContextSegment
-from engine.models.diffusion_gemma.canvas import AcceptRule, Canvas, CanvasPass
-from engine.models.diffusion_gemma.context import RollingContext
-from engine.models.diffusion_gemma.denoiser import Denoiser
-from engine.models.diffusion_gemma.layers import DiffusionNetwork
-from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.noise import SeededNoise, key_of
-from engine.models.diffusion_gemma.read_logits import CHUNK
+from engine.models.diffusion_gemma.canvas import (
+    CHUNK,
+    AcceptRule,
+    Canvas,
+    CanvasPass,
+    SeededNoise,
+    by_entropy,
+    by_threshold,
+    key_of,
+)
+from engine.models.diffusion_gemma.layers import ContextSegment, DiffusionNetwork, RollingContext
+from engine.models.diffusion_gemma.model import Denoiser, DiffusionGemmaModel
 
 PROMPT = [2, *(6 + number * 37 % 660 for number in range(3 * WINDOW + 5))]
 """Longer than the window of a sliding layer."""

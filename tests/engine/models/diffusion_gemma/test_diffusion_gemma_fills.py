@@ -17,8 +17,7 @@ from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import ModelError
 from engine.fill.interface import FillStrategy
 from engine.fill.sampler import PassResult
-from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, StepResult
-from engine.models.diffusion_gemma.canvas_result import results_of
+from engine.models.diffusion_gemma.canvas import Canvas, CanvasState, StepResult, results_of
 from engine.models.diffusion_gemma.filling import CanvasFilling
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.prompt import SUFFIX_TOKENS, Prompt, TurnTokens

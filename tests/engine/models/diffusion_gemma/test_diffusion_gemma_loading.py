@@ -15,10 +15,11 @@ from tiny_gemma import END, TURN_END, VOCABULARY, save_tiny_gemma, tokenizer_of_
 
 from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory
+from engine.models.cuda_graphs.slots import LayerShape
 from engine.models.diffusion_gemma import loading
-from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.diffusion_gemma.filling import read_settings
+from engine.models.diffusion_gemma.layers import RollingContext
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
-from engine.models.diffusion_gemma.settings import read_settings
 from engine.models.load import load
 from engine.protocol.messages import Fill
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
+import torch
 from support.embedded_models import RUNNERS, load_embedded
 from support.fill_tasks import run_to_end, started
 from support.kernel_passes import KERNELS
@@ -58,7 +59,10 @@ def test_a_row_read_with_others_after_it_is_the_row_read_last(model: EmbeddedMod
 def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_answers(runner: str) -> None:
     shipped = load_embedded("embedded", runner)
     draw = random.Random(11)
-    for path in source_paths()[: 2 if runner == "bf16" else 6]:
+    holes, most = (2 if runner == "bf16" else 6), 24
+    if runner == "bf16" and torch.backends.cpu.get_cpu_capability() == "AVX2":
+        holes, most = 1, 10  # a pass takes seconds
+    for path in source_paths()[:holes]:
         text = path.read_text()
         cursor = draw.randrange(len(text) // 4, len(text) * 3 // 4)
         fill = Fill(
@@ -67,7 +71,7 @@ def test_draft_and_verify_with_the_shipped_weights_answers_what_left_to_right_an
             suffix=text[cursor:],
             path=path.stem,
             extent="lines",
-            max_tokens=24,
+            max_tokens=most,
             budget_ms=6e5,
         )
         texts = []

@@ -22,8 +22,7 @@ from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.confidence import confidence_between
 from engine.protocol.messages import Fill, plain
 from engine.schedule.scheduler import Scheduler
-from engine.training.collator import Collator
-from engine.training.loader import special_tokens_of
+from engine.training.loader import Collator, special_tokens_of
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += pa"
 HOLE = Fill(id=1, prefix=PREFIX, suffix=")\n    return total\n", path="a/b.py", max_tokens=12, budget_ms=6e4)

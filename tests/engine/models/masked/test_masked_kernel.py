@@ -10,9 +10,8 @@ from support.masked_checkpoints import TinyCheckpoint, save_checkpoint
 
 from engine.fill.interface import FillStrategy, expect_type
 from engine.models.load import load
-from engine.models.masked.kernel_network import KernelMaskedNetwork
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.passes import MaskedNetwork
+from engine.models.masked.network import KernelMaskedNetwork, MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import RuleName
 

@@ -26,10 +26,10 @@ from engine.errors import ModelError
 from engine.library.catalog import catalog
 from engine.library.precision_names import PrecisionSetting
 from engine.models.load import load
+from engine.models.masked.families import MASKED_FAMILIES
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.recognise import MASKED_FAMILIES
 from engine.models.masked.rows import MaskedPass
-from engine.models.stock.family import ModelFamily
+from engine.models.stock.checkpoint import ModelFamily
 from engine.protocol.messages import Fill
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")

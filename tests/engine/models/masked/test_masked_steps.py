@@ -14,7 +14,7 @@ from engine.fill.interface import Layout
 from engine.models.load import load
 from engine.models.masked.filling import MaskedFilling
 from engine.models.masked.model import MaskedModel, cut_to_room
-from engine.models.masked.passes import MaskedNetwork
+from engine.models.masked.network import MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import RuleName
 

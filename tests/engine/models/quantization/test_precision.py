@@ -8,22 +8,23 @@ from torch import Tensor, nn
 
 from engine.errors import ModelError
 from engine.library.precision_names import check_precision_setting
-from engine.library.quantized_tensors import is_image_tensor, is_quantized
-from engine.models.quantization import int4_kernel
+from engine.library.weights_header import is_image_tensor, is_quantized
 from engine.models.quantization.experts import StackedExperts
-from engine.models.quantization.fp8 import Fp8Matrix
-from engine.models.quantization.int4 import Int4Matrix
-from engine.models.quantization.int4_kernel import Int4KernelMatrix
-from engine.models.quantization.int8 import FEW_ROWS, Int8Matrix
-from engine.models.quantization.matrix import Matrix
+from engine.models.quantization.matrix import (
+    FEW_INT8_ROWS,
+    Fp8Matrix,
+    Int4KernelMatrix,
+    Int4Matrix,
+    Int8Matrix,
+    Matrix,
+    has_kernel_for,
+)
 from engine.models.quantization.quantizer import QuantizedLinear, count_parameters, quantized
 
 Make = Callable[[Tensor], Matrix]
 ROUNDED_TO_BF16 = 0.006
 """The largest relative RMS error from rounding rows and results to bf16."""
-has_kernel = pytest.mark.skipif(
-    not int4_kernel.has_kernel_for(torch.empty(16, 64)), reason="no int4 kernel on this processor"
-)
+has_kernel = pytest.mark.skipif(not has_kernel_for(torch.empty(16, 64)), reason="no int4 kernel on this processor")
 FORMATS = [
     pytest.param(Int8Matrix.of, 0.012, id="int8"),
     pytest.param(Int4Matrix.of, 0.11, id="int4"),
@@ -52,7 +53,7 @@ def test_gaussian_weights_stay_near_their_original_values(make: Make, bound: flo
 @pytest.mark.parametrize(("make", "bound"), FORMATS)
 def test_the_product_equals_the_product_with_dense_weights(make: Make, bound: float) -> None:
     matrix = make(gaussian(192, 512))
-    for count in (1, 16, FEW_ROWS + 1):
+    for count in (1, 16, FEW_INT8_ROWS + 1):
         rows = torch.randn(count, 512)
         allowed = bound if isinstance(matrix, Fp8Matrix) else ROUNDED_TO_BF16  # fp8 rounds the rows to fp8 as well
         assert error(matrix.product(rows), rows @ matrix.dense(torch.float32).t()) < allowed

@@ -25,13 +25,11 @@ from engine.client.lock import ERROR, ERROR_MARK
 from engine.errors import ModelError
 from engine.library.device_memory import DeviceMemory, bytes_needed
 from engine.library.precision_names import Precision
-from engine.library.quantized_tensors import SIDE, is_image_tensor, is_quantized
-from engine.library.weights_header import read_folder
+from engine.library.weights_header import SIDE, is_image_tensor, is_quantized, read_folder
 from engine.models.load import load
-from engine.models.quantization.choice import choose
 from engine.models.quantization.experts import StackedExperts
-from engine.models.quantization.quantizer import QuantizedLinear
-from engine.models.stock.tensors import read_tensors, weight_files
+from engine.models.quantization.quantizer import QuantizedLinear, choose
+from engine.models.stock.network import read_tensors, weight_files
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
 

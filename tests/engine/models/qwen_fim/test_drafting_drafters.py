@@ -11,9 +11,8 @@ from engine.fill.sampler import PassResult
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
-from engine.models.qwen_fim.drafter import ROOM, Drafter, Unfinished
-from engine.models.qwen_fim.masked_drafter import MaskedDrafter
-from engine.models.qwen_fim.stream_drafter import StreamDrafter
+from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
+from engine.models.qwen_fim.drafting import ROOM, Drafter, Unfinished
 from engine.protocol.messages import Fill
 from engine.schedule.job import ContextCache
 

@@ -12,10 +12,9 @@ from tiny_gemma import save_tiny_gemma
 
 from engine.errors import ModelError
 from engine.models.load import load
-from engine.models.qwen_fim.masked_drafter import MaskedDrafter
+from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.prompt import SUFFIX_TOKENS
-from engine.models.qwen_fim.stream_drafter import StreamDrafter
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.job import common_prefix
 

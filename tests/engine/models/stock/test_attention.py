@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from engine.models.diffusion_gemma.attention import ContextSegment, SegmentAttention
-from engine.models.diffusion_gemma.context import LayerShape, RollingContext
+from engine.models.cuda_graphs.slots import LayerShape
+from engine.models.diffusion_gemma.layers import ContextSegment, RollingContext, SegmentAttention
 from engine.models.stock import attention
 from engine.models.stock.attention import MOST_SCORES, CausalRows, attend
 

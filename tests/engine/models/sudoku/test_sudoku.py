@@ -14,8 +14,17 @@ from engine.fill.denoise import Revising
 from engine.fill.interface import Bounds, FillStrategy, FillTask
 from engine.fill.sampler import Sampler
 from engine.fill.stream import StreamModel, StreamPass
-from engine.models.sudoku.model import END, PUZZLES, WEIGHTS, SudokuModel, load_sudoku
-from engine.models.sudoku.network import CELLS, Digits, SudokuNetwork, kinds_of
+from engine.models.sudoku.model import (
+    CELLS,
+    END,
+    PUZZLES,
+    WEIGHTS,
+    Digits,
+    SudokuModel,
+    SudokuNetwork,
+    kinds_of,
+    load_sudoku,
+)
 from engine.protocol.messages import Fill, RuleName
 from engine.training.sudoku import Examples, LoopedNetwork, Recipe, hard_puzzles
 from engine.training.sudoku_puzzles import puzzles
