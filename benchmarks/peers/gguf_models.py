@@ -3,8 +3,9 @@
     python benchmarks/peers/gguf_models.py
 
 The columns: 600 tokens of context read for the first time; the next key, of which two tokens are read and 32 written
-one by one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified; 32 masks in 8 steps
-after two tokens, 4 committed a step, as a masked model of this shape denoises. llama.cpp has the first two; `make
+one by one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified; 32 tokens in 8 steps
+of a canvas, 4 committed a step, as a masked model of this shape denoises (fill/denoise.py: what is committed moves into
+the context, and the canvas slides on). llama.cpp has the first two; `make
 llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory and the milliseconds of a
 processor that its load takes. What 4 bits lose is measured with a real file: tests/engine/models/llama/test_smollm2.py.
 """
@@ -31,7 +32,7 @@ from benchmarks.peers.peer_llamacpp import LlamaCppPeer
 from benchmarks.peers.random_gguf import QWEN, QWEN_SMALL, Llama, write_random_gguf
 from engine.errors import MidspanError
 from engine.fill.strategies import MOST_REMEMBERED
-from engine.fill.stream import StreamPass
+from engine.fill.stream import CanvasUse, StreamPass
 from engine.models.llama.load import load_gguf
 from engine.models.llama.model import LeftToRightModel
 
@@ -44,13 +45,16 @@ Times = dict[str, float]
 app = typer.Typer()
 
 
-@app.command()
+@app.callback(invoke_without_command=True)
 def main(
+    context: typer.Context,
     sizes: Annotated[list[str] | None, typer.Option("--size", help="0.5 or 1.5; by default both.")] = None,
     threads: Annotated[int, typer.Option(help="Threads of each.")] = 2,
     turns: Annotated[int, typer.Option(help="Turns, of which the median counts.")] = 5,
 ) -> None:
     """Print a line for each model, type and program: milliseconds and megabytes."""
+    if context.invoked_subcommand is not None:
+        return
     with tempfile.TemporaryDirectory(prefix="midspan-gguf-") as folder:
         for size in sizes or SHAPES:
             for kind in KINDS:
@@ -101,8 +105,11 @@ def _own_turn(model: LeftToRightModel) -> Times:
     context.truncate(READ)
     begun = time.perf_counter()
     model.run([model.read(context, _PROMPT[: KEY - 1])])
+    committed = TOKENS // STEPS
     for step in range(STEPS):
-        model.run([StreamPass(context, [], [60] * TOKENS, range(step * TOKENS // STEPS, TOKENS))])
+        written = _PROMPT[:committed] if step else [60]
+        canvas = [60] * (min(CanvasUse().most, TOKENS - step * committed) - 1)
+        model.run([StreamPass(context, written, canvas, range(len(written) - 1, len(written) + len(canvas)))])
     times["masked"] = (time.perf_counter() - begun) * 1000
     return times
 

@@ -108,6 +108,10 @@ class HostPass(Protocol):
         """
         ...
 
+    def reuse(self, logits: Floats) -> None:
+        """Take logits back that nobody looks at any more, for a later pass."""
+        ...
+
 
 class NumpyPass:
     """Implements HostPass."""
@@ -133,6 +137,9 @@ class NumpyPass:
             gate, up = np.split(hidden, 2, axis=1)
             rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
         return self._multiply("embed" if self._shape.tied else "head", self._normalized("norm", rows[wanted]))
+
+    def reuse(self, logits: Floats) -> None:
+        pass
 
     def _dense(self, weights: Weights, name: str) -> Floats:
         return weights.dense(name)

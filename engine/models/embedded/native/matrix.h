@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #define BLOCK 64 /* outputs that are packed together; positions of a slab; what outputs are padded to */
 #define GROUP 64 /* inputs of int8 that share a scale: shape.py */
@@ -32,10 +35,16 @@ static inline size_t scale_bytes(int bits) { return BLOCK * sizeof(uint16_t) * s
 
 static inline size_t piece_bytes(int bits) { return scale_bytes(bits) + BLOCK * GROUP / 8 * (size_t)bits; }
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* What is large gets huge pages where the system has them: a tenth of the time of passes of 4 to 12 rows. */
 static void *aligned_zeros(size_t bytes) {
     void *memory = NULL;
     bytes = (bytes + 63) / 64 * 64;
-    if (posix_memalign(&memory, 64, bytes)) return NULL;
+    if (posix_memalign(&memory, bytes < HUGE_PAGE ? 64 : HUGE_PAGE, bytes)) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
     return memset(memory, 0, bytes);
 }
 

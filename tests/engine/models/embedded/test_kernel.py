@@ -118,6 +118,24 @@ def test_a_hole_gets_the_same_numbers_alone_and_with_others(path: str, shape: Sh
         first += count
 
 
+def test_logits_lie_in_memory_of_their_own_until_it_is_given_back(path: str) -> None:
+    kernel, rows = KernelPass(random_weights(ODD), ODD, path), random_rows(ODD, 3, 0)
+
+    def run(wanted: int) -> Floats:
+        context = SlabContext(ODD, np.float16)
+        context.reserve(3)
+        return kernel.run(rows, [Hole(3, 3, 0, context.slabs)], np.arange(wanted))
+
+    kept, given = run(3), run(3)
+    assert not np.shares_memory(kept, given)
+    kernel.reuse(given)
+    fewer, other = run(2), run(3)
+    assert np.shares_memory(fewer, given)
+    assert not np.shares_memory(other, fewer)
+    assert np.array_equal(kept, other)
+    assert np.array_equal(kept[:2], fewer)
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 def test_a_context_read_token_by_token_is_the_one_read_at_once(path: str, storage: Storage) -> None:
     kernel, rows = KernelPass(random_weights(ODD, storage), ODD, path), random_rows(ODD, 201, 0)
