@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
+import psutil
 
 from benchmarks.common.statistic import Percentiles
 from benchmarks.editors.minutes_typing import pause
@@ -41,13 +42,17 @@ class Typed:
 
 @attrs.frozen
 class RealFigures:
-    """Editors that really typed: ms of the answered requests; shares of all; `failed` counts errors."""
+    """Editors that really typed: ms of the answered requests; shares of all; `failed` counts errors.
+
+    `taken` is the share of all cores that went to what is no replica: clients, server, and Ray.
+    """
 
     editors: int
     requests: int
     ms: Percentiles
     answered: float
     failed: int
+    taken: float
 
 
 async def typing_of(client: EngineClient, editors: int, keys: int) -> list[Typed]:
@@ -132,11 +137,25 @@ async def type_together(port: int, typed: Sequence[Typed], keys: int) -> RealFig
     for editor in editors:
         await editor.ask(editor.typed.fills[0])  # reads the context, and does not count
         editor.ms.clear()
+    before, begun = _beside_replicas_s(), time.perf_counter()
     await asyncio.gather(*(editor.type(keys) for editor in editors))
+    taken = (_beside_replicas_s() - before) / ((time.perf_counter() - begun) * psutil.cpu_count())
     ms = [value for editor in editors for value in editor.ms]
     requests = sum(editor.asked for editor in editors)
     failed = sum(editor.failed for editor in editors)
-    return RealFigures(len(editors), requests, Percentiles.of(ms), len(ms) / max(1, requests), failed)
+    return RealFigures(len(editors), requests, Percentiles.of(ms), len(ms) / max(1, requests), failed, taken)
+
+
+def _beside_replicas_s() -> float:
+    """Return the processor's seconds so far of everything but Ray's replicas."""
+    all_times = psutil.cpu_times()
+    replicas = [process for process in psutil.process_iter(["cmdline"]) if _is_replica(process)]
+    of_replicas = sum(sum(process.cpu_times()[:2]) for process in replicas)
+    return float(all_times.user + all_times.nice + all_times.system - of_replicas)
+
+
+def _is_replica(process: psutil.Process) -> bool:
+    return bool(process.info["cmdline"]) and process.info["cmdline"][0].startswith("ray::ServeReplica")
 
 
 class _Editor:

@@ -14,7 +14,7 @@ import attrs
 import simpy
 
 from benchmarks.common.statistic import Percentiles
-from engine.schedule.fill_queue import MAX_BATCH
+from engine.schedule.fill_queue import HURRIED_ON_CPU
 
 _COLD_MS = 10_000.0
 """Of simulated time in which contexts are read for the first time, and nothing counts."""
@@ -41,7 +41,8 @@ class Engine:
     """What an engine was measured at.
 
     `factors` says how many times as long a step over so many holes takes. `cold` is what reading a whole context takes,
-    `kept` how many people's contexts it keeps, `way` what is between client and engine.
+    `kept` how many people's contexts it keeps, `way` what is between client and engine, `together` how many fills
+    are under way at most.
     """
 
     name: str
@@ -50,6 +51,13 @@ class Engine:
     cold: float
     kept: int
     way: float = 0.0
+    together: int = HURRIED_ON_CPU
+
+    def beside(self, taken: float) -> "Engine":
+        """Return this engine where other processes take a share of its processor."""
+        longer = 1 / (1 - min(taken, 0.9))
+        keys = [attrs.evolve(key, read=key.read * longer, step=key.step * longer) for key in self.keys]
+        return attrs.evolve(self, keys=keys, cold=self.cold * longer)
 
     def factor(self, holes: int) -> float:
         known = sorted(self.factors)
@@ -93,11 +101,12 @@ class _Job:
 
 
 class _Replica:
-    """Runs passes over up to MAX_BATCH holes, the newest first when there are more."""
+    """Runs passes over the fills under way; the newest waiting one joins them (engine/schedule/fill_queue.py)."""
 
     def __init__(self, environment: simpy.Environment, engine: Engine, piece: float) -> None:
         self._environment, self._engine, self._piece = environment, engine, piece
         self._jobs: list[_Job] = []
+        self._under_way: list[_Job] = []
         self._wake = environment.event()
         self._contexts: OrderedDict[int, float] = OrderedDict()
         """What is left to read of people's contexts. A cancelled fill keeps what it has read."""
@@ -132,6 +141,12 @@ class _Replica:
     def start(self) -> None:
         self.alive = True
 
+    def _joined(self) -> list[_Job]:
+        """Return the fills of the next step."""
+        under_way = [job for job in self._under_way if job in self._jobs]
+        waiting = [job for job in self._jobs if job not in under_way]
+        return under_way + waiting[::-1][: self._engine.together - len(under_way)]
+
     def _run(self) -> Generator[simpy.Event, None, None]:
         while True:
             self._jobs = [job for job in self._jobs if not job.cancelled]
@@ -139,7 +154,7 @@ class _Replica:
                 self._wake = self._environment.event()
                 yield self._wake
                 continue
-            batch = self._jobs[:MAX_BATCH]
+            batch = self._under_way = self._joined()
             reading = [job for job in batch if self._left(job) > 0]
             writing = [job for job in batch if job not in reading]
             took = sum(min(self._left(job), self._piece) for job in reading)

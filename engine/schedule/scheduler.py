@@ -26,7 +26,16 @@ from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.file_queue import FileQueue, NoMemory
-from engine.schedule.fill_queue import MAX_BATCH, Entry, FillQueue, ScheduledTicket, show_progress, unfilled, urgent
+from engine.schedule.fill_queue import (
+    HURRIED_ON_CPU,
+    MAX_BATCH,
+    Entry,
+    FillQueue,
+    ScheduledTicket,
+    show_progress,
+    unfilled,
+    urgent,
+)
 from engine.schedule.job import WARM_UP_S, ContextCache, Job, PassTimer, time_passes, warm_up_rounds
 
 _log = logging.getLogger(__name__)
@@ -88,7 +97,7 @@ class Scheduler:
         self._files = files or FileQueue(NoMemory(), lambda _: [])
         self._memories = memories
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._waiting = FillQueue()
+        self._waiting = FillQueue(MAX_BATCH if model.info.device == "cuda" else HURRIED_ON_CPU)
         self._active: list[ScheduledTicket] = []
         self._reader: ScheduledTicket | None = None
         self._wake = asyncio.Event()

@@ -7,6 +7,8 @@ The anchor's own row predicts the canvas's first position, exactly as left to ri
 masked. One set of weights learns to read, to write left to right, and to denoise.
 """
 
+from typing import Any
+
 import attrs
 import torch
 from torch import Tensor
@@ -63,23 +65,50 @@ def visible(batch: Batch) -> Tensor:
     return seen[:, None]
 
 
-def attention(batch: Batch, dtype: torch.dtype) -> Attend:
+class _GroupedAttention(torch.autograd.Function):
+    """Attention of query rows [N, G * rows, width] to the keys and values [N, rows, width] that G heads share.
+
+    `hidden` [N, G * rows, rows] is added to the scores. On a CPU plain products take a third of the time of
+    torch's flash attention with a mask (two streams of 496 rows, bf16: 12 instead of 34 ms a layer, there and back).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, hidden: Tensor) -> Tensor:
+        ctx.scale = query.shape[-1] ** -0.5
+        shares = torch.baddbmm(hidden, query, key.mT, alpha=ctx.scale).softmax(-1)
+        ctx.save_for_backward(query, key, value, shares)
+        return shares @ value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        query, key, value, shares = ctx.saved_tensors
+        of_shares = gradients[0] @ value.mT
+        of_scores = torch._softmax_backward_data(of_shares, shares, -1, shares.dtype).mul_(ctx.scale)
+        return of_scores @ key, of_scores.mT @ query, shares.mT @ gradients[0], None
+
+
+def attention(batch: Batch, dtype: torch.dtype, key_heads: int, heads: int) -> Attend:
     """Return attention over a batch's rows, with scores in `dtype`."""
-    mask = torch.zeros(1, dtype=dtype, device=batch.tokens.device)
-    mask = torch.where(visible(batch), mask, torch.full_like(mask, -torch.inf))
+    hidden = torch.zeros(1, dtype=dtype, device=batch.tokens.device).expand(len(batch.tokens), 1, 1)
+    hidden = torch.where(visible(batch)[:, 0], hidden, torch.full_like(hidden, -torch.inf))
+    hidden = hidden.repeat_interleave(key_heads, 0).repeat(1, heads // key_heads, 1)
 
     def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        shared = query.shape[-2] // key.shape[-2]
-        keys, values = (each.transpose(1, 2).repeat_interleave(shared, 1) for each in (key, value))
-        mixed = F.scaled_dot_product_attention(query.transpose(1, 2), keys, values, mask.to(query.dtype))
-        return mixed.transpose(1, 2)
+        sequences, rows, _, width = query.shape
+        grouped = (
+            each.to(dtype).transpose(1, 2).reshape(sequences * key_heads, -1, width) for each in (query, key, value)
+        )
+        mixed: Tensor = _GroupedAttention.apply(*grouped, hidden)  # type: ignore[no-untyped-call]
+        return mixed.view(sequences, heads, rows, width).transpose(1, 2)
 
     return attend
 
 
 def forward(network: Network, batch: Batch) -> Tensor:
     """Return trunk rows [B, T + R, width]."""
-    return network.trunk(batch.tokens, batch.positions, attention(batch, torch.bfloat16))
+    shape, kind = network.shape, batch.tokens.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+    return network.trunk(batch.tokens, batch.positions, attention(batch, dtype, shape.key_heads, shape.heads))
 
 
 def losses(network: Network, batch: Batch, distilled: float, canvas_weight: float) -> Losses:

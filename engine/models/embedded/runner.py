@@ -26,8 +26,8 @@ except ImportError:  # There was no compiler, or it is another machine's build.
 
 BLOCK = 64
 _MOST_SPARE = 16 << 20
-"""Bytes of logits that are kept for the next pass. With 152,000 tokens a pass of eight rows in fresh memory takes a tenth
-to a fifth longer."""
+"""Bytes of logits that are kept for the next pass: with 152,000 tokens a pass of eight rows in fresh memory takes a
+tenth to a fifth longer."""
 
 
 def kernel_paths() -> list[str]:

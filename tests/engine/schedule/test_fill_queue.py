@@ -8,7 +8,15 @@ import pytest
 from raw_client import HOLE
 
 from engine.models.embedded.model import EmbeddedModel
-from engine.schedule.fill_queue import MAX_BATCH, OWNER_BATCH, PATIENCE_S, FillQueue, ScheduledTicket
+from engine.schedule.fill_queue import (
+    HURRIED_MS,
+    HURRIED_ON_CPU,
+    MAX_BATCH,
+    OWNER_BATCH,
+    PATIENCE_S,
+    FillQueue,
+    ScheduledTicket,
+)
 from engine.schedule.scheduler import Scheduler
 
 LONG = attrs.evolve(HOLE, rule="left-to-right", max_tokens=64, extent="lines", budget_ms=6e5)
@@ -50,6 +58,21 @@ async def test_one_owner_never_takes_all_places(queue: FillQueue) -> None:
     assert len(taken(queue, joined, 0.1)) == 2
     queue.put(ticket(2, 0.2))
     assert taken(queue, [*joined, ticket(1, 0), ticket(1, 0)], 0.3) == [(2, 0.2)]
+
+
+async def test_of_hurried_fills_only_so_many_are_under_way() -> None:
+    def hurried(owner: int) -> ScheduledTicket:
+        fill = attrs.evolve(HOLE, budget_ms=HURRIED_MS / 2)
+        return ScheduledTicket(fill, asyncio.Future(), None, owner / 1000, owner)
+
+    queue = FillQueue(HURRIED_ON_CPU)
+    for owner in range(HURRIED_ON_CPU):
+        queue.put(hurried(owner))
+    under_way = [hurried(90 + number) for number in range(HURRIED_ON_CPU - 1)]
+    assert taken(queue, under_way, 0.1) == [(HURRIED_ON_CPU - 1, (HURRIED_ON_CPU - 1) / 1000)]
+    queue.put(ScheduledTicket(LONG, asyncio.Future(), None, 0.05, 50))
+    assert taken(queue, [*under_way, hurried(80)], 0.1) == [(50, 0.05)], "what has time does not wait for them"
+    assert len(queue) == HURRIED_ON_CPU - 1
 
 
 async def test_who_types_does_not_wait_for_long_fills_of_his_own(queue: FillQueue) -> None:
