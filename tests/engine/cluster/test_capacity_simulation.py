@@ -8,7 +8,7 @@ pytest.importorskip("simpy", reason="simpy is not installed; `make setup` instal
 from benchmarks.scale.capacity_simulation import Engine, KeyCost, Limits, Load, people_for, replicas_for, simulate
 
 _KEY = KeyCost(pause=200.0, read=0.0, steps=4, step=5.0)
-_ENGINE = Engine("by hand", [_KEY], factors={1: 1.0, 16: 4.0}, cold=0.0, kept=1000, way=3.0)
+_ENGINE = Engine("by hand", [_KEY], factors={1: 1.0, 16: 4.0}, cold=0.0, kept=1000, way=3.0, together=16)
 
 
 def test_one_person_waits_for_the_steps_and_the_way() -> None:

@@ -133,7 +133,7 @@ async def test_a_hole_without_any_time_is_answered_with_an_empty_text(scheduler:
 
 
 async def test_what_waited_past_its_deadline_is_answered_without_a_pass(scheduler: Scheduler) -> None:
-    long = attrs.evolve(HOLE, rule="left-to-right", max_tokens=200, extent="lines", budget_ms=600_000.0)
+    long = attrs.evolve(HOLE, rule="left-to-right", max_tokens=200, candidates=3, extent="lines", budget_ms=600_000.0)
     many = [scheduler.submit(long, None, owner=number) for number in range(MAX_BATCH)]
     await asyncio.sleep(0)  # they take all places
     late = scheduler.submit(attrs.evolve(HOLE, budget_ms=1.0), None, owner=99)
