@@ -148,6 +148,11 @@ class FillTask:
     draft: Sequence[int] = ()
     scored: Sequence[int] = ()
 
+    def within(self, tokens: int) -> "FillTask":
+        """Return this task with at most so many tokens to write: a model has only so many positions."""
+        bounds = self.bounds
+        return attrs.evolve(self, bounds=attrs.evolve(bounds, max_tokens=max(1, min(bounds.max_tokens, tokens))))
+
 
 @attrs.frozen
 class Committed:

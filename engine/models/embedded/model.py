@@ -101,7 +101,10 @@ class EmbeddedModel(OfTokenBytes):
         return StreamPass(context, tokens, [], [])
 
     def start_fill(self, task: FillTask) -> Filling:
-        return start_stream_fill(self, task)
+        shape = self.card.shape
+        # The anchor, and a canvas after the last token.
+        room = shape.positions - len(task.layout.context) - 1 - shape.canvas_tokens
+        return start_stream_fill(self, task.within(room))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
         stream_passes = [expect_type(item, StreamPass) for item in passes]

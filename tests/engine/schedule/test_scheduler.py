@@ -146,6 +146,14 @@ async def test_what_waited_past_its_deadline_is_answered_without_a_pass(schedule
     assert (await answer(scheduler, HOLE)).candidates
 
 
+@pytest.mark.parametrize("rule", ["left-to-right", "verify"])
+async def test_a_fill_is_no_longer_than_the_model_has_positions(scheduler: Scheduler, rule: RuleName) -> None:
+    fill = attrs.evolve(HOLE, rule=rule, steps=2000, max_tokens=2000, budget_ms=600_000.0)
+    (written,) = (await answer(scheduler, fill)).candidates
+    assert written.finish == "canvas full"
+    assert len(written.tokens) > 200
+
+
 async def test_while_many_wait_a_fill_is_shorter(scheduler: Scheduler) -> None:
     fill = attrs.evolve(HOLE, rule="left-to-right", max_tokens=24, extent="lines", budget_ms=600_000.0)
     tickets = [scheduler.submit(fill, None, owner=number) for number in range(2 * MAX_BATCH + 2)]
