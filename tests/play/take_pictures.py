@@ -42,16 +42,16 @@ def take_page(browser: Browser, address: str, target: Path) -> None:
 
 def take_heat(browser: Browser, address: str, target: Path) -> None:
     """The heat map in the dark, with what else was likely at a token."""
-    browser.ask("open", url=address, width=WIDTH, height=760, dark=True, scale=1)
+    browser.ask("open", url=address, width=WIDTH, height=706, dark=True, scale=1)
     browser.settle()
     browser.ask("click", selector="#heat")
     eventually(lambda: browser.value("document.body.dataset.heat === 'done'"), "the heat map")
-    browser.ask("hover", selector=".heat-5")
+    browser.ask("hover", selector=".cm-line:nth-child(16) .heat")
     eventually(lambda: browser.text(".heat-tip"), "what else was likely")
     browser.ask("click", selector="#tiles .tile")
-    browser.ask("hover", selector=".heat-5")
+    browser.ask("hover", selector=".cm-line:nth-child(16) .heat")
     eventually(lambda: browser.text(".heat-tip"), "what else was likely")
-    keep(browser, target, "main")
+    keep(browser, target)
 
 
 def take_sudoku(browser: Browser, address: str, target: Path) -> None:
