@@ -18,7 +18,7 @@ WIDTH = 1120
 def main() -> None:
     if missing := what_is_missing():
         sys.exit(missing)
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
+    target = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "docs"
     with tempfile.TemporaryDirectory() as home, engine_home(Path(home), Path("embedded")):
         browser = Browser()
         try:
