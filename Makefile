@@ -55,6 +55,7 @@ types: setup
 	$(BIN)/mypy
 	$(BIN)/mypy tests/engine/conftest.py
 	$(BIN)/mypy tests/editors/conftest.py
+	$(BIN)/mypy tests/play/conftest.py
 
 # How many of our files a key press may pass through: as many as it did when this was last lowered.
 KEY_PRESS_FILES := 51

@@ -14,16 +14,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "play")]
 
 import asyncio
 import gzip
-import re
-import signal
-import subprocess
 import tempfile
 import time
 from typing import Annotated, Any
 
 import httpx2
 import typer
-from play_browser import Browser, what_is_missing
+from play_browser import Browser, started, what_is_missing
 from support.browser_driver import eventually
 from support.lsp_editor import engine_home
 
@@ -67,31 +64,18 @@ def main(keys: Annotated[int, typer.Option(help="Keys that are typed for the lat
 
 
 def measure(browser: Browser, keys: int) -> None:
-    warm, _ = started()
-    browser.ask("open", url=warm[1])
-    browser.settle()
-    second, begun = started()
-    browser.ask("open", url=second[1])
-    painted = browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    opened = browser.value("performance.timeOrigin") / 1000
-    print(f"first picture: {opened + painted / 1000 - begun:.2f} s after the command, the engine warm")
-    browser.settle()
-    asyncio.run(compare_typing(second[1], keys))
-    scrub(browser)
-    for process, _ in (warm, second):
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-
-
-def started() -> tuple[tuple[subprocess.Popen[str], str], float]:
-    """Start `midspan play`. Return it with its address, and when it was started, in seconds since the epoch."""
-    begun = time.time()
-    command = [sys.executable, "-P", "-m", "engine.cli", "play", "--no-browser"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    found = re.search(r"http\S+", process.stderr.readline())
-    assert found is not None
-    return (process, found[0]), begun
+    with started() as (warm, _):
+        browser.ask("open", url=warm)
+        browser.settle()
+        begun = time.time()
+        with started() as (address, _):
+            browser.ask("open", url=address)
+            painted = browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            opened = browser.value("performance.timeOrigin") / 1000
+            print(f"first picture: {opened + painted / 1000 - begun:.2f} s after the command, the engine warm")
+            browser.settle()
+            asyncio.run(compare_typing(address, keys))
+            scrub(browser)
 
 
 async def compare_typing(address: str, keys: int) -> None:

@@ -187,5 +187,5 @@ def start_stream_fill(model: StreamModel, task: FillTask) -> Filling:
             return DraftAndVerify(model, task)
         case "entropy":
             return Denoising(model, task, by_entropy)
-        case _:
+        case "threshold" | "default":
             return Denoising(model, task, partial(by_threshold, threshold=model.canvas_use.threshold))

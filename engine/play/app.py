@@ -27,7 +27,7 @@ from engine.http.completion import json_object
 from engine.http.connection import ClientGone, Problem, problem_of, read_body
 from engine.http.exchange import to_json
 from engine.http.server import ServeOptions, listen, serve_app
-from engine.play.editor import Connect, PageEditor, Place, Traced
+from engine.play.editor import Connect, PageCursor, PageEditor, Traced
 from engine.play.engine_link import EngineLink, Start
 from engine.play.folder import Folder
 from engine.play.sudoku import SudokuBoards
@@ -194,7 +194,7 @@ def _trace_fields(traced: Traced) -> object:
     }
 
 
-def _place(fields: Mapping[str, Any]) -> Place:
+def _place(fields: Mapping[str, Any]) -> PageCursor:
     """Return the cursor of a question. Raises Problem for a text that is too long."""
     text, at = _string(fields, "text"), fields.get("at")
     if not isinstance(at, int) or isinstance(at, bool) or at < 0:
@@ -203,7 +203,7 @@ def _place(fields: Mapping[str, Any]) -> Place:
         raise Problem(413, "the text has more than 1 MB; take a part of it")
     if "\0" in text:
         raise Problem(415, "the text is binary: it has NUL bytes; paste text")
-    return Place(_string(fields, "page"), _string(fields, "path"), text, at)
+    return PageCursor(_string(fields, "page"), _string(fields, "path"), text, at)
 
 
 def _string(fields: Mapping[str, Any], name: str) -> str:

@@ -91,7 +91,7 @@ Connect = Callable[[Callable[[FillProgress], None]], Awaitable[LanguageServer]]
 
 
 @attrs.frozen
-class Place:
+class PageCursor:
     """A cursor in a text of a page. `page` is a name that the page made up, `at` is in UTF-16 units."""
 
     page: str
@@ -138,7 +138,7 @@ class PageEditor:
         self._steps: dict[str, list[FillProgress]] = {}
         self._numbers = itertools.count(1)
 
-    async def suggest(self, place: Place) -> Ghost:
+    async def suggest(self, place: PageCursor) -> Ghost:
         """Return what an editor would show at a cursor. A newer request of the same page ends this one with nothing."""
         document, units = await self._show(place)
         at = units.to_points(place.at)
@@ -150,7 +150,7 @@ class PageEditor:
         typed = place.text[units.offset(item.range.start) : at]
         return Ghost(item.insert_text.removeprefix(typed), item.command)
 
-    async def trace(self, place: Place, rule: RuleName | None) -> Traced:
+    async def trace(self, place: PageCursor, rule: RuleName | None) -> Traced:
         """Fill the hole at a cursor and return every step. Raises MidspanError with one line."""
         document, units = await self._show(place)
         at, token = units.to_points(place.at), f"play-{next(self._numbers)}"
@@ -201,7 +201,7 @@ class PageEditor:
     async def _ask(self, method: str, params: object, answer_class: type[Answer]) -> Answer:
         return await (await self.start()).request(method, params, answer_class)
 
-    async def _show(self, place: Place) -> tuple[_Document, TextUnits]:
+    async def _show(self, place: PageCursor) -> tuple[_Document, TextUnits]:
         """Have the language server know the page's text as it is now."""
         server = await self.start()
         uri = self._uri_of(place)
@@ -233,7 +233,7 @@ class PageEditor:
             oldest = self._documents.pop(next(iter(self._documents)))
             await server.notify("textDocument/didClose", lsp.DidClose(Document(oldest.uri)))
 
-    def _uri_of(self, place: Place) -> str:
+    def _uri_of(self, place: PageCursor) -> str:
         """Return the document's address. A file that another page shows too gets a name of its own here."""
         path = Path(place.path)
         if path.is_absolute() or ".." in path.parts or "\0" in place.path or not path.name:

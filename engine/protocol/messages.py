@@ -11,6 +11,8 @@ PROTOCOL_VERSION = 6
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
 RuleName = Literal["default", "threshold", "entropy", "verify", "left-to-right"]
+DENOISING_RULES: tuple[RuleName, ...] = ("threshold", "entropy")
+"""Those that commit several tokens in one step, each chosen without the others."""
 MemoryName = Literal["workspace", "file", "off"]
 SourceName = Literal["model", "file", "workspace"]
 CellState = Literal["written", "verified", "refused", "draft", "mask"]

@@ -16,7 +16,16 @@ from engine.protocol.confidence import (
     line_confidence,
     start_confidence,
 )
-from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo, Origin, Snippet, SourceName
+from engine.protocol.messages import (
+    DENOISING_RULES,
+    Candidate,
+    Fill,
+    Filled,
+    ModelInfo,
+    Origin,
+    Snippet,
+    SourceName,
+)
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.languages.language import Language, balance
@@ -116,7 +125,7 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     What a model that denoises wrote in one step is hidden unless it is sure of each token: they were chosen apart.
     """
     presented: dict[str, Presented] = {}
-    at_once = filled.steps <= 1 and filled.rule in ("threshold", "entropy")
+    at_once = filled.steps <= 1 and filled.rule in DENOISING_RULES
     for candidate in filled.candidates:
         if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
             continue

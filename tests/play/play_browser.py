@@ -1,7 +1,15 @@
 """The page of `midspan play` in a headless Chromium: keys go in, what is on the screen comes out."""
 
 import json
+import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +30,22 @@ def what_is_missing() -> str | None:
     if not (HOME / "node_modules" / "playwright-core").exists():
         return "the driver of the page's tests is not here; `make editors` fetches it"
     return None
+
+
+@contextmanager
+def started(*arguments: str | Path, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `midspan play` without its own browser. Yield its address and its process, which is ended."""
+    command = [sys.executable, "-P", "-m", "engine.cli", "play", *map(str, arguments), "--no-browser"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    assert process.stderr is not None
+    try:
+        found = re.search(r"http\S+", process.stderr.readline())
+        assert found is not None
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield found[0], process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
 
 
 class Browser(Driver):
@@ -48,6 +72,21 @@ class Browser(Driver):
             lambda: self.value("document.body.dataset.settled === document.body.dataset.edit", name),
             "the hole filled in all ways",
         )
+
+    def ghost(self, name: str = "first") -> str:
+        """Return the ghost at the cursor, asked for again until there is one."""
+
+        def asked_again() -> str:
+            # On a busy machine a suggestion may miss its time, and nobody asks twice at the same place. One that is
+            # ignored twice does not come back.
+            self.value("document.querySelector('.cm-content').focus()", name)
+            if not self.text(".ghost", name):
+                for key in ("ArrowLeft", "ArrowRight"):
+                    self.ask("press", key=key, name=name)
+                self.settle(name)
+            return self.text(".ghost", name)
+
+        return eventually(asked_again, "the ghost")
 
     def is_open(self, name: str) -> bool:
         """Return whether there is a window of this name."""

@@ -177,7 +177,7 @@ export class Canvas {
     const rows = this.frames.length;
     const columns = this.frames[0]?.length ?? 0;
     const box = the('roll');
-    const height = Math.max(1, Math.min(rows * 12, 168));
+    const height = Math.max(1, Math.min(rows * 12, box.clientHeight));
     const ratio = window.devicePixelRatio || 1;
     this.roll.style.height = `${height}px`;
     this.roll.width = Math.max(1, box.clientWidth * ratio);
@@ -204,9 +204,9 @@ export class Canvas {
   }
 
   private markRoll(): void {
-    const rows = Math.max(1, this.frames.length);
-    this.roll.parentElement?.style.setProperty('--row', `${(100 * this.shown) / rows}%`);
-    this.roll.parentElement?.style.setProperty('--rows', `${100 / rows}%`);
+    const height = this.frames.length ? this.roll.clientHeight / this.frames.length : 0;
+    the('roll').style.setProperty('--row', `${height * this.shown}px`);
+    the('roll').style.setProperty('--row-height', `${height}px`);
   }
 }
 

@@ -12,6 +12,7 @@ export class Engine {
   private samples: { at: number; ms: number }[] = [];
   private readonly values = new Map<string, HTMLElement>();
   private readonly line = document.createElementNS(SVG, 'path');
+  private readonly dots = document.createElementNS(SVG, 'path');
   private readonly scale = make('p', { class: 'note' });
 
   constructor() {
@@ -27,7 +28,8 @@ export class Engine {
     plot.setAttribute('preserveAspectRatio', 'none');
     plot.setAttribute('role', 'img');
     plot.setAttribute('aria-label', 'Milliseconds of the suggestions of the last five minutes');
-    plot.append(this.line);
+    this.dots.setAttribute('class', 'dots');
+    plot.append(this.line, this.dots);
     the('plot').append(plot, this.scale);
     this.draw();
   }
@@ -68,14 +70,15 @@ export class Engine {
     const now = performance.now() / 1000;
     const most = Math.max(50, ...this.samples.map(sample => sample.ms));
     const points = this.samples.map(({ at, ms }) => {
-      const x = WIDTH * (1 - (now - at) / KEPT_S);
+      const x = (WIDTH - 8) * (1 - (now - at) / KEPT_S);
       return `${x.toFixed(1)} ${(HEIGHT - 4 - (HEIGHT - 8) * (ms / most)).toFixed(1)}`;
     });
-    this.line.setAttribute('d', points.length ? `M${points.join('L')}${points.length === 1 ? 'h1' : ''}` : '');
+    this.line.setAttribute('d', points.length ? `M${points.join('L')}` : '');
+    this.dots.setAttribute('d', points.map(point => `M${point}h0`).join(''));
     const sorted = this.samples.map(sample => sample.ms).sort((one, other) => one - other);
     const median = sorted[Math.floor(sorted.length / 2)];
-    const text = `Suggestions of the last five minutes, from key to answer: median ${Math.round(median ?? 0)} ms, `;
-    say(this.scale, median === undefined ? 'Type, and each suggestion’s time is drawn here.' : `${text}longest ${Math.round(most)} ms`);
+    const [text, longest] = ['Suggestions of the last five minutes, from key to answer: median', sorted.at(-1) ?? 0];
+    say(this.scale, median === undefined ? 'Type, and each suggestion’s time is drawn here.' : `${text} ${Math.round(median)} ms, longest ${Math.round(longest)} ms`);
   }
 }
 

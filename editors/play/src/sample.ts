@@ -1,30 +1,30 @@
-// The text that the page begins with. Its hole has something to verify: the lines above repeat themselves.
-export const NAME = 'shapes.py';
+// The text that the page begins with. What is below the hole says how it goes on, and the hole repeats itself: there is
+// something to draft and to verify.
+export const NAME = 'vector.py';
 
 const ABOVE = `from dataclasses import dataclass
 
 
 @dataclass
-class Box:
-    width: float
-    height: float
-    depth: float
+class Vector:
+    x: float
+    y: float
+    z: float
 
-    def area(self) -> float:
-        return self.width * self.height
+    def __add__(self, other: "Vector") -> "Vector":
+        return Vector(self.x + other.x, `;
 
-    def volume(self) -> float:
-        return `;
+const BELOW = `)
 
-const BELOW = `
+    def __sub__(self, other: "Vector") -> "Vector":
+        return Vector(self.x - other.x, self.y - other.y, self.z - other.z)
 
-    def scaled(self, factor: float) -> "Box":
-        return Box(self.width * factor, self.height * factor, self.depth * factor)
+    def dot(self, other: "Vector") -> float:
+        return self.x * other.x + self.y * other.y + self.z * other.z
 
 
 if __name__ == "__main__":
-    box = Box(2, 3, 4)
-    print(box.area(), box.volume())
+    print(Vector(1, 2, 3) + Vector(3, 2, 1))
 `;
 
 export const TEXT = ABOVE + BELOW;
