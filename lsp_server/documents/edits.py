@@ -13,6 +13,7 @@ from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language, Parse
 
 _MAX_EDITS = 8
+_MAX_DROPPED = 1000
 _MAX_CHARS = 1_000_000
 """An edit keeps the text before and after it, so the edits of long texts are not kept."""
 _MAX_DELETIONS = 4
@@ -101,11 +102,14 @@ class RecentEdits:
     """The last edits of a document, the newest last.
 
     A change on the lines of the newest edit, or on the line next to them, goes on with it. Any other change begins an
-    edit of its own.
+    edit of its own. A text that was there before an edit takes that edit and all later ones back: undo may go back
+    over several, and would else count as an edit the other way round.
     """
 
     _edits: tuple[RecentEdit, ...] = ()
     _serial: int = 0
+    _dropped: tuple[tuple[int, int], ...] = ()
+    """The length and the hash of the text before each edit that is no longer kept. A bulk edit makes many edits."""
 
     @property
     def all(self) -> Sequence[RecentEdit]:
@@ -121,10 +125,14 @@ class RecentEdits:
         """Return the edits after `before[start:end]` became `after[start:new_end]`."""
         if len(before) > _MAX_CHARS or len(after) > _MAX_CHARS:
             return RecentEdits((), self._serial)
+        if (back := self._taken_back(after)) is not None:
+            return back
         last = self._edits[-1] if self._edits else None
         if last is None or not _is_near(last, start, end):
             edit = RecentEdit(before, after, start, end, new_end, self._serial + 1)
-            return RecentEdits((*self._edits, edit)[-_MAX_EDITS:], self._serial + 1)
+            edits = *self._edits, edit
+            left = ((len(one.before), hash(one.before)) for one in edits[:-_MAX_EDITS])
+            return RecentEdits(edits[-_MAX_EDITS:], self._serial + 1, (*self._dropped, *left)[-_MAX_DROPPED:])
         # What lies outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
         growth = last.end - last.old_end
         edit = RecentEdit(
@@ -136,7 +144,21 @@ class RecentEdits:
             last.serial,
             last.changes + 1,
         )
-        return RecentEdits((*self._edits[:-1], edit), self._serial)
+        return RecentEdits((*self._edits[:-1], edit), self._serial, self._dropped)
+
+    def _taken_back(self, text: str) -> "RecentEdits | None":
+        """Return the edits that are left where the text is again what it was before one of them; else None.
+
+        That one is kept as undone, so that what follows it at its place goes on with it.
+        """
+        sizes = [size for size, _ in self._dropped]
+        if len(text) in sizes and (mark := (len(text), hash(text))) in self._dropped:
+            return RecentEdits((), self._serial, self._dropped[: self._dropped.index(mark)])
+        for number, edit in enumerate(self._edits):
+            if edit.before == text:
+                undone = attrs.evolve(edit, after=text, end=edit.old_end, changes=edit.changes + 1)
+                return RecentEdits((*self._edits[:number], undone), self._serial, self._dropped)
+        return None
 
 
 def _is_near(edit: RecentEdit, start: int, end: int) -> bool:

@@ -32,7 +32,7 @@ _SCRIPT = (
     ("try {} ", " { _ }\n"),
     ("", "\nclass _ {}\n"),
 )
-_TYPED_SCRIPT = (("let _: ", ";\n"), ("interface _ {\n", "\n}\n"), *_SCRIPT)
+_TYPED_SCRIPT = (("let ", ";\n"), ("let _: ", ";\n"), ("interface _ {\n", "\n}\n"), *_SCRIPT)
 _CLAUSES = ("catch", "except")
 # Where code may be that is no expression and no statement: types, parameters, members, attributes, patterns.
 _CONTEXTS: dict[str, tuple[tuple[str, str], ...]] = {

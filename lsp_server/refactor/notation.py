@@ -88,7 +88,15 @@ def _in_all_contexts(
 
 def _learned(example: Example, place: InContext, language: Language) -> RuleSet:
     rules = learned_set([lesson(place.before, place.after, is_code=True)], language)
-    if any(item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)):
+    # A literal alone is an expression: as a statement it would be found where no code has it.
+    is_statement = any(
+        isinstance(one, Branch) and one.kind in _WRAPPERS and len(one.children) == 1
+        for rule in rules.rules
+        for one in rule.pattern
+    )
+    if is_statement or any(
+        item.text == "_" for rule in rules.rules for item in items(rule.pattern) if isinstance(item, Leaf)
+    ):
         return _explicit(example, place, language)  # the code alone, and nothing of what was put around it
     return rules
 

@@ -206,6 +206,7 @@ def test_all_that_midspan_keeps_is_named_and_removed_with_all(home: Home) -> Non
 
     said = home.ask(*midspan, "setup", "--remove", "--all", also=folders)
     assert "ended the engine of embedded" in said
+    assert "close your editors" in said, "an open editor would start it again"
     home.ask(*midspan, "engine", "status", also=folders, status=1)
     left = [path for path in home.files() if "midspan" in path.lower()]
     assert left == []

@@ -82,6 +82,16 @@ def test_a_key_without_a_mapping_has_its_own_meaning(quiet: Open, key: str, type
     neovim.eventually(lambda: neovim.text() == now, "it does something else")
 
 
+@pytest.mark.parametrize("key", ["<M-Right>", "<M-Down>", "<M-End>", "<M-F5>"])
+def test_one_word_more_than_there_is_leaves_the_user_in_insert_mode(quiet: Open, key: str) -> None:
+    neovim = quiet("accept_word", key)
+
+    neovim.keys(f"A{key} of")
+
+    neovim.eventually(lambda: neovim.text() == TEXT.replace("two", "two of"), "what is typed next is no text")
+    assert mode(neovim) == "i"
+
+
 @pytest.mark.parametrize(
     "mapping",
     [

@@ -50,6 +50,8 @@ def leftovers() -> list[Leftover]:
 def remove_leftovers() -> list[str]:
     """End all engines of the user and remove the folders. Returns a line for each thing that was done or is left."""
     lines = [f"ended the engine of {model}" for model in asyncio.run(stop_all(_CLIENT))]
+    if lines:
+        lines.append("an editor that is open starts it again with the next key: close your editors, then repeat this")
     for each in leftovers():
         if not each.path.is_dir():
             continue  # It was in a folder that is gone.

@@ -43,6 +43,31 @@ def test_what_is_undone_is_no_edit() -> None:
     assert not typist.edits.all
 
 
+def test_an_undo_over_several_edits_is_no_edit_the_other_way_round() -> None:
+    typist = _Typist(_LINES)
+    for number in (3, 9, 15):
+        typist.replace(f"line {number}", f"lane {number}")
+    for number in (15, 9):
+        typist.replace(f"lane {number}", f"line {number}")
+    assert typist.parts == [("line 3", "lane 3")]
+    assert typist.edits.newest is not None
+    assert typist.edits.newest.undone
+    typist.replace("lane 3", "line 3")
+    assert not typist.edits.all
+
+
+def test_the_undo_of_a_bulk_edit_is_none_in_whatever_order_it_comes() -> None:
+    typist = _Typist("".join(f"word {number:02}\n" for number in range(80)))
+    typist.replace("word 77", "name 77")
+    for number in range(0, 60, 4):
+        typist.replace(f"word {number:02}", f"name {number:02}")
+    for number in range(0, 60, 4):
+        typist.replace(f"name {number:02}", f"word {number:02}")
+    assert not typist.edits.all
+    typist.replace("word 70", "name 70")
+    assert typist.parts == [("word 70", "name 70")]
+
+
 def test_only_the_last_edits_are_kept() -> None:
     typist = _Typist("".join(f"word {number:02}\n" for number in range(40)))
     for number in range(0, 40, 4):

@@ -11,8 +11,12 @@ local OURS, USERS, NEOVIMS = 'Midspan: ', 'before Midspan', 'Neovim itself'
 ---@type { key: string, mode: 'i'|'x', before: table<string, any> }[]
 local keys_set = {}
 
+--- Keys that no terminal can mistake for a typed <Esc> and the key.
+local MOVES = { 'Left', 'Right', 'Up', 'Down', 'Home', 'End', 'PageUp', 'PageDown', 'Insert', 'Del' }
+
 --- Return what Neovim does with a key that has no mapping. A typed <M-x> without one is <Esc> and x, but only if it is
---- typed; here it would write "<M-x>" into the text.
+--- typed; here it would write "<M-x>" into the text. <M-Right>, pressed for one word more than there is, does nothing:
+--- after an <Esc> what the user types next would be commands.
 ---@param key string
 ---@return string keys
 ---@return boolean remap
@@ -20,6 +24,9 @@ local function built_in(key)
   local plain = key:match('^<[MAma]%-(.+)>$')
   if not plain or plain:match('^%a%-.') then
     return key, false
+  end
+  if vim.list_contains(MOVES, plain) or plain:match('^F%d+$') then
+    return '<Nop>', false
   end
   return '<Esc>' .. (vim.fn.strchars(plain) > 1 and ('<%s>'):format(plain) or plain), true
 end
