@@ -71,7 +71,8 @@ class FileWeights(Weights):
         """What the kernel holds them in."""
         sizes = 0.0
         for name, size in self._sizes.items():
-            each = 4.0 if len(size) == 1 else 1 + 2 / GROUP if self._bits(name) == 8 else 0.5 + 4 / HALF
+            beside = 2 if self._is_centered(name) else 4
+            each = 4.0 if len(size) == 1 else 1 + 2 / GROUP if self._bits(name) == 8 else 0.5 + beside / HALF
             sizes += math.prod(size) * each
         return round(sizes)
 
@@ -101,6 +102,10 @@ class FileWeights(Weights):
         """Return whether all parts of a matrix are in 4 bits and stay so."""
         kinds = [self._file.kind(each) for each in self._theirs[name]]
         return self._in_four_bits is not False and all(kind in FOUR_BITS for kind in kinds)
+
+    def _is_centered(self, name: str) -> bool:
+        """Return whether a matrix of 4 bits needs no offsets: native/matrix.h."""
+        return self._keeps(name) and all(self._file.kind(each) == "Q4_0" for each in self._theirs[name])
 
     def _part(self, name: str, part: int) -> Part:
         theirs = self._theirs[name][part]

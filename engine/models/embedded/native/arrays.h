@@ -117,18 +117,18 @@ static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Cre
         Py_buffer view, scales;
         size_t count = outputs * inputs;
         if (!buffer_in(item, index, count, count / 2, PyBUF_C_CONTIGUOUS, &view)) return 0;
-        int bits = (size_t)view.len == count ? 8 : 4;
-        size_t of_scales = count / GROUP * scale_count(bits) * sizeof(uint16_t);
+        Storage storage = (size_t)view.len == count ? INT8 : INT4;
+        size_t of_scales = count / GROUP * scale_count(storage) * sizeof(uint16_t);
         item = PySequence_GetItem(arrays, ++index);
         if (buffer_in(item, index, of_scales, of_scales, PyBUF_C_CONTIGUOUS, &scales)) {
-            if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, bits))) PyErr_NoMemory();
+            if (!(done = pack(matrix, view.buf, scales.buf, outputs, inputs, storage))) PyErr_NoMemory();
             PyBuffer_Release(&scales);
         }
         PyBuffer_Release(&view);
     }
     if (!done) return 0;
-    network->has_offsets |= matrix->weight_bits == 4;
-    network->bytes += padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(matrix->weight_bits);
+    network->has_offsets |= matrix->storage != INT8;
+    network->bytes += matrix_bytes(matrix);
     return 1;
 }
 

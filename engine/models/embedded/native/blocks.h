@@ -16,12 +16,13 @@
 #define PLAIN 32 /* weights that are read at once where there are no blocks */
 
 /* A type's blocks. read: writes a block's weights. take: writes its numbers from 0 to 15, one a byte, and a scale and
-   an offset for each HALF of them; NULL where it has other bits. */
+   an offset for each HALF of them; NULL where it has other bits. centered: each offset is -8 scales. */
 typedef struct {
     const char *name;
     size_t weights, bytes;
     void (*read)(const uint8_t *block, float *weights);
     void (*take)(const uint8_t *block, uint8_t *numbers, uint16_t *scales, uint16_t *offsets);
+    int centered;
 } BlockType;
 
 /* Return a number in fp16 from a file, which may be infinite or none. */
@@ -201,13 +202,13 @@ static void read_q3_k(const uint8_t *block, float *weights) {
 }
 
 static const BlockType BLOCK_TYPES[] = {
-    {"F32", PLAIN, 4 * PLAIN, read_f32, NULL},    {"F16", PLAIN, 2 * PLAIN, read_f16, NULL},
-    {"BF16", PLAIN, 2 * PLAIN, read_bf16, NULL},  {"Q4_0", 32, 18, read_q4_0, take_q4_0},
-    {"Q4_1", 32, 20, read_q4_1, take_q4_1},       {"Q5_0", 32, 22, read_q5_0, NULL},
-    {"Q5_1", 32, 24, read_q5_1, NULL},            {"Q8_0", 32, 34, read_q8_0, NULL},
-    {"Q2_K", LARGE, 84, read_q2_k, NULL},         {"Q3_K", LARGE, 110, read_q3_k, NULL},
-    {"Q4_K", LARGE, 144, read_q4_k, take_q4_k},   {"Q5_K", LARGE, 176, read_q5_k, NULL},
-    {"Q6_K", LARGE, 210, read_q6_k, NULL},
+    {"F32", PLAIN, 4 * PLAIN, read_f32, NULL, 0}, {"F16", PLAIN, 2 * PLAIN, read_f16, NULL, 0},
+    {"BF16", PLAIN, 2 * PLAIN, read_bf16, NULL, 0}, {"Q4_0", 32, 18, read_q4_0, take_q4_0, 1},
+    {"Q4_1", 32, 20, read_q4_1, take_q4_1, 0},    {"Q5_0", 32, 22, read_q5_0, NULL, 0},
+    {"Q5_1", 32, 24, read_q5_1, NULL, 0},         {"Q8_0", 32, 34, read_q8_0, NULL, 0},
+    {"Q2_K", LARGE, 84, read_q2_k, NULL, 0},      {"Q3_K", LARGE, 110, read_q3_k, NULL, 0},
+    {"Q4_K", LARGE, 144, read_q4_k, take_q4_k, 0}, {"Q5_K", LARGE, 176, read_q5_k, NULL, 0},
+    {"Q6_K", LARGE, 210, read_q6_k, NULL, 0},
 };
 
 static const BlockType *block_type(const char *name) {
@@ -288,7 +289,8 @@ static inline size_t row_of(const Part *part, size_t output) {
 /* Pack a step of an output: the weights of a large block, or a group. Return 0 where one is not finite. */
 static int pack_step(const Matrix *matrix, const BlockType *type, const uint8_t *from, size_t step, uint8_t *pieces,
                      size_t lane) {
-    int bits = matrix->weight_bits, kept = bits == 4 && type->take;
+    Storage storage = matrix->storage;
+    int kept = storage != INT8 && type->take;
     uint8_t numbers[LARGE];
     uint16_t scales[LARGE / HALF], offsets[LARGE / HALF];
     float weights[LARGE];
@@ -296,11 +298,11 @@ static int pack_step(const Matrix *matrix, const BlockType *type, const uint8_t 
         if (kept) type->take(from, numbers + at, scales + at / HALF, offsets + at / HALF);
         else type->read(from, weights + at);
     }
-    for (size_t group = 0; group < step / GROUP; group++, pieces += piece_bytes(bits)) {
+    for (size_t group = 0; group < step / GROUP; group++, pieces += piece_bytes(storage)) {
         uint16_t *to = (uint16_t *)pieces + lane;
-        uint32_t *words = (uint32_t *)(pieces + scale_bytes(bits)) + lane;
+        uint32_t *words = (uint32_t *)(pieces + scale_bytes(storage)) + lane;
         uint8_t *own = numbers + group * GROUP;
-        if (bits == 8) {
+        if (storage == INT8) {
             if (!round_to_8(weights + group * GROUP, own, to)) return 0;
             for (size_t word = 0; word < GROUP / 4; word++) memcpy(words + word * BLOCK, own + 4 * word, 4);
             continue;
@@ -309,7 +311,8 @@ static int pack_step(const Matrix *matrix, const BlockType *type, const uint8_t 
             if (!kept && !round_to_4(weights + half * HALF, numbers + half * HALF, scales + half, offsets + half))
                 return 0;
             if ((scales[half] & 0x7c00) == 0x7c00 || (offsets[half] & 0x7c00) == 0x7c00) return 0;
-            to[half % 2 * BLOCK] = scales[half], to[(2 + half % 2) * BLOCK] = offsets[half];
+            to[half % 2 * BLOCK] = scales[half];
+            if (storage == INT4) to[(2 + half % 2) * BLOCK] = offsets[half];
         }
         for (size_t word = 0; word < GROUP / 8; word++, own += 8) {
             uint32_t low, high;
@@ -324,7 +327,7 @@ static int pack_step(const Matrix *matrix, const BlockType *type, const uint8_t 
 static void pack_block(void *argument, size_t block, size_t thread) {
     Packing *packing = argument;
     const Matrix *matrix = packing->matrix;
-    size_t inputs = matrix->inputs, bytes = piece_bytes(matrix->weight_bits);
+    size_t inputs = matrix->inputs, bytes = piece_bytes(matrix->storage);
     (void)thread;
     for (size_t at = 0; at < packing->count; at++) {
         const Part *part = &packing->parts[at];
@@ -346,12 +349,20 @@ static void pack_block(void *argument, size_t block, size_t thread) {
     }
 }
 
+/* Return how weights of 4 or 8 bits are stored. */
+static Storage storage_of(const Part *parts, size_t count, int bits) {
+    if (bits == 8) return INT8;
+    for (size_t at = 0; at < count; at++)
+        if (!parts[at].type->centered) return INT4;
+    return CENTERED;
+}
+
 /* Pack a matrix of `count` parts, whose inputs are whole steps of each. Return 0 if there is no memory. The number of a
    part with numbers that are not finite goes to `failed`, counted from 1. */
 static int pack_parts(Matrix *matrix, const Part *parts, size_t count, size_t outputs, size_t inputs, int bits,
                       Team *team, size_t *failed) {
-    size_t bytes = padded(outputs) / BLOCK * (inputs / GROUP) * piece_bytes(bits);
-    *matrix = (Matrix){outputs, inputs, bits, aligned_zeros(bytes)};
+    *matrix = (Matrix){outputs, inputs, storage_of(parts, count, bits), NULL};
+    matrix->blocks = aligned_zeros(matrix_bytes(matrix));
     if (!matrix->blocks) return 0;
     Packing packing = {matrix, parts, count, 0};
     do_step(team, pack_block, &packing, padded(outputs) / BLOCK);

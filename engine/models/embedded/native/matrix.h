@@ -20,20 +20,31 @@ static inline size_t padded(size_t count) { return (count + BLOCK - 1) / BLOCK *
 
    A word of int8 is 4 inputs; the scales are [64]. A word of 4 bits is 8 inputs: byte i has input i in its low half and
    input i + 4 in its high one, so one mask gives 4 inputs in order. There are scales [2][64] and offsets [2][64], a pair
-   for each HALF of the inputs: a weight is its number from 0 to 15 times the scale, plus the offset, as in GGUF's Q4_1. */
+   for each HALF of the inputs: a weight is its number from 0 to 15 times the scale, plus the offset, as in GGUF's Q4_1.
+   CENTERED has no offsets there: each is -8 scales, as in GGUF's Q4_0. */
+typedef enum { INT8, INT4, CENTERED } Storage;
+
 typedef struct {
     size_t outputs, inputs;
-    int weight_bits;
+    Storage storage;
     uint8_t *blocks;
 } Matrix;
 
-/* Numbers beside the weights of an output's group: a scale, or two scales and two offsets. */
-static inline size_t scale_count(int bits) { return bits == 8 ? 1 : 4; }
+static inline size_t bits_of(Storage storage) { return storage == INT8 ? 8 : 4; }
+
+/* Numbers beside the weights of an output's group: a scale, two of them, or two scales and two offsets. */
+static inline size_t scale_count(Storage storage) { return storage == INT8 ? 1 : storage == CENTERED ? 2 : 4; }
 
 /* Bytes of the scales of a piece, which come before its words. */
-static inline size_t scale_bytes(int bits) { return BLOCK * sizeof(uint16_t) * scale_count(bits); }
+static inline size_t scale_bytes(Storage storage) { return BLOCK * sizeof(uint16_t) * scale_count(storage); }
 
-static inline size_t piece_bytes(int bits) { return scale_bytes(bits) + BLOCK * GROUP / 8 * (size_t)bits; }
+static inline size_t piece_bytes(Storage storage) {
+    return scale_bytes(storage) + BLOCK * GROUP / 8 * bits_of(storage);
+}
+
+static inline size_t matrix_bytes(const Matrix *matrix) {
+    return padded(matrix->outputs) / BLOCK * (matrix->inputs / GROUP) * piece_bytes(matrix->storage);
+}
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -55,8 +66,8 @@ static inline uint32_t spread(uint32_t halves) {
 }
 
 /* Pack the words of one output's group: `from` has 64 inputs in order, those of 4 bits with two in a byte. */
-static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
-    for (size_t step = 0; step < (size_t)(2 * bits); step++, from += 4) {
+static inline void pack_group(uint32_t *words, const uint8_t *from, size_t bits) {
+    for (size_t step = 0; step < 2 * bits; step++, from += 4) {
         uint32_t word = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
         words[step * BLOCK] = bits == 8 ? word : spread(word & 0xffff) | spread(word >> 16) << 4;
     }
@@ -65,10 +76,11 @@ static inline void pack_group(uint32_t *words, const uint8_t *from, int bits) {
 /* Return 0 if there is no memory. weights: [outputs, inputs / 2] of 4 bits or [outputs, inputs] of int8. scales: fp16
    [outputs, inputs / 64, scale_count], of any alignment. */
 static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, size_t outputs, size_t inputs,
-                int bits) {
-    size_t groups = inputs / GROUP, bytes = piece_bytes(bits), wide = GROUP / 8 * (size_t)bits;
-    size_t numbers = scale_count(bits);
-    *matrix = (Matrix){outputs, inputs, bits, aligned_zeros(padded(outputs) / BLOCK * groups * bytes)};
+                Storage storage) {
+    size_t groups = inputs / GROUP, bytes = piece_bytes(storage), wide = GROUP / 8 * bits_of(storage);
+    size_t numbers = scale_count(storage);
+    *matrix = (Matrix){outputs, inputs, storage, NULL};
+    matrix->blocks = aligned_zeros(matrix_bytes(matrix));
     if (!matrix->blocks) return 0;
     for (size_t output = 0; output < outputs; output++)
         for (size_t group = 0; group < groups; group++) {
@@ -76,8 +88,8 @@ static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, s
             for (size_t at = 0; at < numbers; at++)
                 memcpy((uint16_t *)piece + at * BLOCK + output % BLOCK,
                        scales + ((output * groups + group) * numbers + at) * sizeof(uint16_t), sizeof(uint16_t));
-            pack_group((uint32_t *)(piece + scale_bytes(bits)) + output % BLOCK,
-                       weights + (output * groups + group) * wide, bits);
+            pack_group((uint32_t *)(piece + scale_bytes(storage)) + output % BLOCK,
+                       weights + (output * groups + group) * wide, bits_of(storage));
         }
     return 1;
 }
@@ -94,17 +106,19 @@ static inline float half_to_float(uint16_t half) {
 
 /* Write the weights of one output to `row` [inputs]. */
 static void look_up(const Matrix *matrix, size_t output, float *row) {
-    size_t groups = matrix->inputs / GROUP, bits = (size_t)matrix->weight_bits, inputs = bits == 8 ? 4 : 8;
+    Storage storage = matrix->storage;
+    size_t groups = matrix->inputs / GROUP, inputs = 32 / bits_of(storage);
     for (size_t group = 0; group < groups; group++, row += GROUP) {
-        const uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * piece_bytes((int)bits);
-        const uint32_t *words = (const uint32_t *)(piece + scale_bytes((int)bits)) + output % BLOCK;
+        const uint8_t *piece = matrix->blocks + (output / BLOCK * groups + group) * piece_bytes(storage);
+        const uint32_t *words = (const uint32_t *)(piece + scale_bytes(storage)) + output % BLOCK;
         const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
         for (size_t input = 0; input < GROUP; input++) {
             uint32_t word = words[input / inputs * BLOCK] >> input % 4 * 8;
             int whole = inputs == 4 ? (int8_t)(word & 0xff) : (int)(word >> input % 8 / 4 * 4 & 15);
-            row[input] = bits == 8 ? (float)whole * half_to_float(scales[0])
-                                   : (float)whole * half_to_float(scales[input / HALF * BLOCK]) +
-                                         half_to_float(scales[(2 + input / HALF) * BLOCK]);
+            float scale = half_to_float(scales[storage == INT8 ? 0 : input / HALF * BLOCK]);
+            if (storage == CENTERED) whole -= 8;
+            row[input] = (float)whole * scale;
+            if (storage == INT4) row[input] += half_to_float(scales[(2 + input / HALF) * BLOCK]);
         }
     }
 }

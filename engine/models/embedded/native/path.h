@@ -14,6 +14,7 @@
 #undef TILES
 #undef MORE_TILES
 #undef MULTIPLY
+#undef STRIP
 #undef ROWS
 #undef FUNCTION
 #undef INLINE

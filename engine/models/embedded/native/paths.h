@@ -13,6 +13,7 @@
    to 15. Where it sums in int16, WIDEN gives the sums in int32. */
 
 #define MOST_VECTORS 8
+#define AHEAD 8192 /* bytes: how far ahead of a product weights are asked for */
 
 #define CHUNK 192 /* rows of a product's task: what is quantized of them stays in the second cache */
 

@@ -60,18 +60,11 @@ INLINE ints NAME(four)(const int8_t *from) {
     return numbers - (ints){0};
 }
 
-/* Add the products of a group's inputs `from` to `end`. `first`: these are the first vectors of a block. A word of 4 bits gives its inputs in two halves, one after the
+/* Add the products of a group's inputs `from` to `end`. A word of 4 bits gives its inputs in two halves, one after the
    other: both at once would leave too few registers for sums. */
 INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *words, const int8_t *quantized,
-                             size_t inputs, int from, int end, int first, const int rows, const int vectors,
-                             const int width) {
-    (void)first;
+                             size_t inputs, int from, int end, const int rows, const int vectors, const int width) {
     for (int at = from; at < end; at += 32 / width) {
-#if LANES < 16
-        /* The first vectors of a block read every other line, which the processor does not foresee. */
-        for (int line = 0; first && line < 4; line++)
-            __builtin_prefetch(words + at * width / 32 * BLOCK * 4 + line * 64 + 2 * piece_bytes(width));
-#endif
 #pragma GCC unroll 2
         for (int half = 0; half < 8 / width; half++) {
             ints column[MOST_VECTORS];
@@ -96,147 +89,146 @@ INLINE void NAME(add_inputs)(ints sums[TILE_ROWS][MOST_VECTORS], const uint8_t *
     }
 }
 
-/* The tile that reads a block first asks for the group after the next one: weights that no cache holds come a third sooner. */
-INLINE void NAME(prefetch)(const uint8_t *piece, size_t row, size_t output, const int width) {
-#if LANES == 16
-    if (row || output % BLOCK) return;
-    for (size_t at = 0; at < piece_bytes(width); at += 64) __builtin_prefetch(piece + 2 * piece_bytes(width) + at);
-#else
-    (void)piece, (void)row, (void)output, (void)width;
-#endif
-}
+#define STRIP (2 * TILE_ROWS) /* rows that read a group of weights while it is in the first cache */
 
-INLINE void NAME(store_tile)(const NAME(Product) *product, size_t row, size_t output, size_t stride,
-                             floats values[TILE_ROWS][MOST_VECTORS], const int rows, const int vectors) {
-#pragma GCC unroll 6
-    for (int one = 0; one < rows; one++)
-#pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) {
-            float *to = product->result + (row + one) * stride + output + vector * LANES;
-            NAME(store)(to, product->add ? values[one][vector] + NAME(load)(to) : values[one][vector]);
-        }
-}
+/* The products of a strip's rows with a block's outputs. They stay in memory, so that registers are for the sums of a group. */
+typedef floats NAME(Strip)[STRIP][BLOCK / LANES];
 
-/* Compute `rows` rows (1 to TILE_ROWS) of `vectors` vectors of outputs, with weights of int8. The last two are constants
-   where this is inlined. */
-INLINE void NAME(tile_of_8)(const NAME(Product) *product, size_t row, size_t output, const int rows,
-                            const int vectors) {
-    size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
-    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(8);
-    const int8_t *quantized = product->quantized + row * inputs;
-    const int32_t *row_sums = product->sums + row * groups;
-    const float *row_scales = product->scales + row * groups;
-    floats values[TILE_ROWS][MOST_VECTORS];
+/* Add a group's products of `rows` rows (1 to TILE_ROWS) from `row` on with `vectors` vectors of a block's outputs, from
+   vector `from` on. The weights are int8. All from `from` on are constants where this is inlined. */
+INLINE void NAME(add_group_of_8)(const NAME(Product) *product, const uint8_t *piece, size_t group, size_t row,
+                                 floats (*values)[BLOCK / LANES], const int from, const int rows, const int vectors) {
+    size_t inputs = product->matrix->inputs, groups = inputs / GROUP;
+    const int32_t *row_sums = product->sums + row * groups + group;
+    const float *row_scales = product->scales + row * groups + group;
+    const uint16_t *scales = (const uint16_t *)piece + from * LANES;
+    const uint8_t *words = piece + scale_bytes(INT8) + from * LANES * 4;
+    ints sums[TILE_ROWS][MOST_VECTORS];
 #pragma GCC unroll 6
-    for (int one = 0; one < rows; one++)
+    for (int one = 0; one < rows; one++) {
+        uint32_t start = 0u - (uint32_t)ADDED_TO_8 * (uint32_t)row_sums[(size_t)one * groups];
 #pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
-    /* They stay in memory, so that the registers are for the sums of a group. */
-    __asm__ volatile("" : : "r"(values) : "memory");
-    for (size_t group = 0; group < groups; group++, piece += piece_bytes(8)) {
-        NAME(prefetch)(piece, row, output, 8);
-        const uint16_t *scales = (const uint16_t *)piece + output % BLOCK;
-        const uint8_t *words = piece + scale_bytes(8) + output % BLOCK * 4;
-        ints sums[TILE_ROWS][MOST_VECTORS];
+        for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
+    }
+    NAME(add_inputs)(sums, words, product->quantized + row * inputs + group * GROUP, inputs, 0, GROUP, rows, vectors, 8);
+#pragma GCC unroll 8
+    for (int vector = 0; vector < vectors; vector++) {
+        floats scale = NAME(load_half)(scales + vector * LANES);
 #pragma GCC unroll 6
         for (int one = 0; one < rows; one++) {
-            uint32_t start = 0u - (uint32_t)ADDED_TO_8 * (uint32_t)row_sums[(size_t)one * groups + group];
-#pragma GCC unroll 8
-            for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints)(start + (bits){0});
-        }
-        NAME(add_inputs)(sums, words, quantized + group * GROUP, inputs, 0, GROUP, output % BLOCK == 0, rows, vectors,
-                         8);
-#pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) {
-            floats scale = NAME(load_half)(scales + vector * LANES);
-#pragma GCC unroll 6
-            for (int one = 0; one < rows; one++)
-                values[one][vector] = MULTIPLY_ADD(__builtin_convertvector(sums[one][vector], floats) * scale,
-                                                   NAME(all)(row_scales[one * groups + group]), values[one][vector]);
+            floats *value = &values[one][from + vector];
+            *value = MULTIPLY_ADD(__builtin_convertvector(sums[one][vector], floats) * scale,
+                                  NAME(all)(row_scales[one * groups]), *value);
         }
     }
-    NAME(store_tile)(product, row, output, stride, values, rows, vectors);
 }
 
 /* The same for weights of 4 bits: each half of a group is summed by itself. */
-INLINE void NAME(tile_of_4)(const NAME(Product) *product, size_t row, size_t output, const int rows,
-                            const int vectors) {
-    size_t inputs = product->matrix->inputs, groups = inputs / GROUP, stride = padded(product->matrix->outputs);
-    const uint8_t *piece = product->matrix->blocks + output / BLOCK * groups * piece_bytes(4);
-    const int8_t *quantized = product->quantized + row * inputs;
-    const float *row_scales = product->scales + row * groups, *half_sums = product->half_sums + row * groups * 2;
-    floats values[TILE_ROWS][MOST_VECTORS];
+INLINE void NAME(add_group_of_4)(const NAME(Product) *product, const uint8_t *piece, size_t group, size_t row,
+                                 floats (*values)[BLOCK / LANES], const int from, const int rows, const int vectors,
+                                 const Storage storage) {
+    size_t inputs = product->matrix->inputs, groups = inputs / GROUP;
+    const float *row_scales = product->scales + row * groups + group;
+    const uint8_t *words = piece + scale_bytes(storage) + from * LANES * 4;
+    for (int half = 0; half < 2; half++) {
+        const float *half_sums = product->half_sums + (row * groups + group) * 2 + half;
+        const uint16_t *scales = (const uint16_t *)piece + half * BLOCK + from * LANES;
+        ints sums[TILE_ROWS][MOST_VECTORS];
 #pragma GCC unroll 6
-    for (int one = 0; one < rows; one++)
+        for (int one = 0; one < rows; one++)
 #pragma GCC unroll 8
-        for (int vector = 0; vector < vectors; vector++) values[one][vector] = NAME(all)(0);
-    __asm__ volatile("" : : "r"(values) : "memory"); /* as in `tile_of_8` */
-    for (size_t group = 0; group < groups; group++, piece += piece_bytes(4)) {
-        NAME(prefetch)(piece, row, output, 4);
-        const uint8_t *words = piece + scale_bytes(4) + output % BLOCK * 4;
-        for (int half = 0; half < 2; half++) {
-            const uint16_t *scales = (const uint16_t *)piece + half * BLOCK + output % BLOCK;
-            ints sums[TILE_ROWS][MOST_VECTORS];
+            for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints){0};
+        NAME(add_inputs)(sums, words, product->quantized + row * inputs + group * GROUP, inputs, half * HALF,
+                         half * HALF + HALF, rows, vectors, 4);
+#pragma GCC unroll 8
+        for (int vector = 0; vector < vectors; vector++) {
+            floats scale = NAME(load_half)(scales + vector * LANES);
+            /* Without offsets nothing is rounded otherwise: -8 scales are exact. */
+            floats offset = storage == INT4 ? NAME(load_half)(scales + 2 * BLOCK + vector * LANES) : scale * -8.0f;
 #pragma GCC unroll 6
-            for (int one = 0; one < rows; one++)
-#pragma GCC unroll 8
-                for (int vector = 0; vector < vectors; vector++) sums[one][vector] = (ints){0};
-            NAME(add_inputs)(sums, words, quantized + group * GROUP, inputs, half * HALF, half * HALF + HALF,
-                             output % BLOCK == 0, rows, vectors, 4);
-#pragma GCC unroll 8
-            for (int vector = 0; vector < vectors; vector++) {
-                floats scale = NAME(load_half)(scales + vector * LANES);
-                floats offset = NAME(load_half)(scales + 2 * BLOCK + vector * LANES);
-#pragma GCC unroll 6
-                for (int one = 0; one < rows; one++) {
+            for (int one = 0; one < rows; one++) {
+                floats *to = &values[one][from + vector];
+                floats value = MULTIPLY_ADD(offset, NAME(all)(half_sums[one * groups * 2]), *to);
 #ifdef WIDEN
-                    ints whole = WIDEN(sums[one][vector]);
+                ints whole = WIDEN(sums[one][vector]);
 #else
-                    ints whole = sums[one][vector];
+                ints whole = sums[one][vector];
 #endif
-                    size_t at = one * groups + group;
-                    floats value = MULTIPLY_ADD(offset, NAME(all)(half_sums[2 * at + half]), values[one][vector]);
-                    values[one][vector] = MULTIPLY_ADD(__builtin_convertvector(whole, floats) * scale,
-                                                       NAME(all)(row_scales[at]), value);
-                }
+                *to = MULTIPLY_ADD(__builtin_convertvector(whole, floats) * scale,
+                                   NAME(all)(row_scales[one * groups]), value);
             }
         }
     }
-    NAME(store_tile)(product, row, output, stride, values, rows, vectors);
 }
 
-#define TILES(rows, vectors, width)                                                                      \
-    case rows:                                                                                           \
-        for (size_t next = 0; next < BLOCK; next += (vectors) * LANES)                                   \
-            if ((width) == 4) NAME(tile_of_4)(product, row, output + next, rows, vectors);                   \
-            else NAME(tile_of_8)(product, row, output + next, rows, vectors);                                \
+#define TILES(rows, vectors, storage)                                                                             \
+    case rows:                                                                                                    \
+        for (size_t next = group; next < until; next++, piece += piece_bytes(storage)) {                          \
+            if (!at) NAME(prefetch)(piece, piece_bytes(storage));                                                 \
+            for (int from = 0; from < BLOCK / LANES; from += vectors)                                             \
+                if ((storage) == INT8) NAME(add_group_of_8)(product, piece, next, at, to, from, rows, vectors);   \
+                else NAME(add_group_of_4)(product, piece, next, at, to, from, rows, vectors, storage);            \
+        }                                                                                                         \
         break
 
 #if TILE_ROWS > 4
-#define MORE_TILES(width)        \
-    TILES(5, TILE_VECTORS, width); \
-    TILES(6, TILE_VECTORS, width);
+#define MORE_TILES(storage)          \
+    TILES(5, TILE_VECTORS, storage); \
+    TILES(6, TILE_VECTORS, storage);
 #else
-#define MORE_TILES(width)
+#define MORE_TILES(storage)
 #endif
 
-#define MULTIPLY(name, width)                                                                              \
-    FUNCTION void NAME(name)(const NAME(Product) *product, size_t output, size_t row, size_t end) {        \
-        for (size_t count; row < end; row += count) {                                                      \
-            size_t left = end - row, tiles = (left + TILE_ROWS - 1) / TILE_ROWS;                           \
-            count = (left + tiles - 1) / tiles; /* tiles of even sizes: few rows leave registers unused */ \
-            switch (count) {                                                                               \
-                TILES(1, ROW_VECTORS, width);                                                              \
-                TILES(2, TILE_VECTORS, width);                                                             \
-                TILES(3, TILE_VECTORS, width);                                                             \
-                TILES(4, TILE_VECTORS, width);                                                             \
-                MORE_TILES(width)                                                                          \
-            }                                                                                              \
-        }                                                                                                  \
+/* Weights that no cache holds come a third sooner if they are asked for some groups ahead. */
+INLINE void NAME(prefetch)(const uint8_t *piece, size_t bytes) {
+#if LANES > 4
+    for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(piece + AHEAD + at);
+#else
+    (void)piece, (void)bytes;
+#endif
+}
+
+INLINE void NAME(store_strip)(float *result, size_t stride, floats (*values)[BLOCK / LANES], size_t rows, int add) {
+    for (size_t one = 0; one < rows; one++, result += stride)
+#pragma GCC unroll 16
+        for (int vector = 0; vector < BLOCK / LANES; vector++) {
+            float *to = result + vector * LANES;
+            NAME(store)(to, add ? values[one][vector] + NAME(load)(to) : values[one][vector]);
+        }
+}
+
+#define MULTIPLY(name, storage)                                                                              \
+    FUNCTION void NAME(name)(const NAME(Product) *product, size_t output, size_t row, size_t end) {          \
+        size_t groups = product->matrix->inputs / GROUP, stride = padded(product->matrix->outputs);          \
+        const uint8_t *block = product->matrix->blocks + output / BLOCK * groups * piece_bytes(storage);     \
+        for (size_t strip; row < end; row += strip) {                                                        \
+            NAME(Strip) values;                                                                              \
+            size_t left = end - row, strips = (left + STRIP - 1) / STRIP;                                    \
+            strip = (left + strips - 1) / strips; /* of even sizes: few rows leave registers unused */       \
+            size_t tiles = (strip + TILE_ROWS - 1) / TILE_ROWS, tile = (strip + tiles - 1) / tiles;          \
+            memset(values, 0, strip * sizeof *values);                                                       \
+            for (size_t group = 0, until; group < groups; group = until) {                                   \
+                until = tiles == 1 ? groups : group + 1;                                                     \
+                for (size_t at = row, count; at < row + strip; at += count) {                                \
+                    const uint8_t *piece = block + group * piece_bytes(storage);                             \
+                    floats(*to)[BLOCK / LANES] = values + (at - row);                                        \
+                    count = row + strip - at < tile ? row + strip - at : tile;                               \
+                    switch (count) {                                                                         \
+                        TILES(1, ROW_VECTORS, storage);                                                      \
+                        TILES(2, TILE_VECTORS, storage);                                                     \
+                        TILES(3, TILE_VECTORS, storage);                                                     \
+                        TILES(4, TILE_VECTORS, storage);                                                     \
+                        MORE_TILES(storage)                                                                  \
+                    }                                                                                        \
+                }                                                                                            \
+            }                                                                                                \
+            NAME(store_strip)(product->result + row * stride + output, stride, values, strip, product->add); \
+        }                                                                                                    \
     }
 
-MULTIPLY(multiply_4_bits, 4)
-MULTIPLY(multiply_8_bits, 8)
+MULTIPLY(multiply_8_bits, INT8)
+MULTIPLY(multiply_4_bits, INT4)
+MULTIPLY(multiply_centered, CENTERED)
 
 /* A task is a block of outputs of a chunk of rows. */
 FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
@@ -245,6 +237,9 @@ FUNCTION void NAME(product_task)(void *argument, size_t task, size_t thread) {
     size_t end = row + product->chunk < product->rows ? row + product->chunk : product->rows;
     (void)thread;
     size_t output = task % blocks * BLOCK;
-    if (product->matrix->weight_bits == 4) NAME(multiply_4_bits)(product, output, row, end);
-    else NAME(multiply_8_bits)(product, output, row, end);
+    switch (product->matrix->storage) {
+        case INT8: NAME(multiply_8_bits)(product, output, row, end); break;
+        case INT4: NAME(multiply_4_bits)(product, output, row, end); break;
+        case CENTERED: NAME(multiply_centered)(product, output, row, end); break;
+    }
 }
