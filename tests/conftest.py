@@ -41,7 +41,7 @@ def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
     return _save_random(
         tmp_path_factory.mktemp("slow-model"),
-        attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=4, context_tokens=2048),
+        attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=12, context_tokens=2048),
     )
 
 

@@ -123,11 +123,11 @@ def in_macros(rule: Rule, syntax: Syntax) -> Iterator[tuple[int, int]]:
 
 @functools.cache
 def other_syntax(rule: Rule) -> re.Pattern[bytes] | None:
-    """Return what finds a rule's qualified name in text, whatever its syntax is there; None for other patterns."""
-    first = rule.pattern[0]
+    """Return what finds a rule's code in text, whatever its syntax is there; None for a pattern that has variables, or
+    fewer than two names."""
     texts = [item.text for item in items(rule.pattern) if isinstance(item, Leaf)]
-    is_name = len(rule.pattern) == 1 and isinstance(first, Branch) and is_access(first)
-    if not is_name or len(texts) != sum(1 for _ in items(rule.pattern)) or sum(map(str.isidentifier, texts)) < 2:
+    is_constant = len(rule.pattern) == 1 and len(texts) == sum(1 for _ in items(rule.pattern))
+    if not is_constant or sum(map(str.isidentifier, texts)) < 2:
         return None
     words = r"\s*".join(map(re.escape, texts))
     return re.compile(rf"(?<![\w$])(?<!\w\.)(?<!\w::)(?<!\w->)(?<!\w\\)(?<!\?\.){words}(?!\w)".encode())

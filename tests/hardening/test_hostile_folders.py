@@ -140,6 +140,7 @@ def test_no_name_makes_a_command_fail_with_more_than_its_line(
 
 def test_a_models_folder_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> None:
     monkeypatch.setenv("MIDSPAN_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
     folder = tmp_path / "[" / "x]m[red]:smile:"
     shutil.copytree(tiny_model, folder)
     assert midspan(tmp_path, "models", "use", str(folder)).stdout == f"in use from now on: {folder}\n"

@@ -111,6 +111,7 @@ class LeftToRightModel(LeftToRightBase):
         own = copy.copy(self)
         own.middle = expect_type(task.layout, TextLayout).anchor
         memory = task.memory if task.memory is None or self.mixes else DraftingMemory(task.memory)
+        task = task.within(self._capacity - len(task.layout.context) - 1)
         return start_stream_fill(own, attrs.evolve(task, memory=memory))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:

@@ -174,3 +174,13 @@ def test_code_is_found_wherever_its_language_has_it(
     (tmp_path / name).write_text(text)
     done = refactor(tmp_path, name, "--from", before, "--to", after, "--apply")
     assert (tmp_path / name).read_text() == expected, done.stderr
+
+
+def test_the_same_code_in_another_syntax_is_listed(tmp_path: Path) -> None:
+    text = "function f(e: any) {}\nclass A {\n  constructor(private e: any) {}\n}\n// e: any\n"
+    (tmp_path / "a.ts").write_text(text)
+    done = refactor(tmp_path, "a.ts", "--from", "e: any", "--to", "e: unknown", "--apply")
+    assert (tmp_path / "a.ts").read_text() == text.replace("f(e: any)", "f(e: unknown)")
+    assert "a.ts:3" in done.stdout + done.stderr
+    assert "it has another syntax here than in the example" in done.stdout + done.stderr
+    assert "a.ts:5" not in done.stdout + done.stderr
