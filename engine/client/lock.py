@@ -83,7 +83,8 @@ class EngineLock:
         """Replace the record. Raises EngineUnavailable when it cannot be written."""
         body = json.dumps(attrs.asdict(record)).encode()
         try:
-            os.ftruncate(self._descriptor, 0)
+            # In one write, with blanks over the end of a longer one: a client that reads now gets the old or the new.
+            body = body.ljust(os.fstat(self._descriptor).st_size)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             if os.write(self._descriptor, body) != len(body):
                 raise OSError(0, "only a part was written")

@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-EVERY = 10
-"""Steps between two averages: one to two minutes of a core."""
+EVERY = 4
+"""Steps between two averages: about a minute of a core."""
 PATIENCE = 120.0
 """Seconds that a run waits for the other one. It does not wait again before it has met it."""
 SHARED = "shared.safetensors"

@@ -24,6 +24,7 @@ from engine.training.convert import SPECIALS, converted, counted, fetch_parent, 
 from engine.training.export import LICENCE, ORIGIN, card_of, export_checkpoint, write_card
 from engine.training.memory import train_mixing
 from engine.training.rounded import rounded_network
+from engine.training.rounding import round_checkpoint
 from engine.training.sudoku import measure_sudoku, train_sudoku
 from engine.training.train import train
 
@@ -80,7 +81,7 @@ def run_all(
         typer.echo(f"trained: {newest}")
         return
     target = target or work / "model"
-    export_checkpoint(numbers, work, target)
+    export_checkpoint(numbers, work, target, round_checkpoint(numbers, work))
     evaluate_model(str(target), work, count=count, rows=work / "evaluation" / "held-out.jsonl")
     write_card(numbers, config.parent, work, target, beside)
     typer.echo(f"model and card written to {target}")
@@ -140,8 +141,9 @@ def judge_corpus(config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/s
 
 @app.command("export")
 def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
-    """Write the newest checkpoint as a model's folder."""
-    export_checkpoint(load_config(config), work, target)
+    """Round the newest checkpoint to 4 bits, and write it as a model's folder."""
+    numbers = load_config(config)
+    export_checkpoint(numbers, work, target, round_checkpoint(numbers, work))
 
 
 @app.command("card")

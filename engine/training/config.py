@@ -66,20 +66,28 @@ class Objective:
 
 @attrs.frozen
 class Optimizer:
-    """Rows of a batch, canvases included, peak learning rate, and the schedule in shares of the run.
-
-    `number_rate` is that of the 4-bit numbers, and `scale_rate` that of scales and centres, in their mean scale.
-    """
+    """Rows of a batch, canvases included, batches of a step, peak learning rate, and the schedule in shares of the run."""
 
     rows: int
+    batches: int
     rate: float
     warmup: float
     cooldown: float
     weight_decay: float
     checkpoint_minutes: float
-    number_rate: float
-    scale_rate: float
     seed: int = 0
+
+
+@attrs.frozen
+class Rounding:
+    """How a trained network gets its 4-bit numbers (rounding.py).
+
+    `batches` are read to round it, `steps` of one batch train what is not rounded. `rate`: see rounding.tune.
+    """
+
+    batches: int
+    steps: int
+    rate: float
 
 
 @attrs.frozen
@@ -92,6 +100,7 @@ class Config:
     holes: Holes
     objective: Objective
     optimizer: Optimizer
+    rounding: Rounding
 
 
 def load_config(path: Path) -> Config:

@@ -265,8 +265,8 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
     (folder / "config.json").write_text(config_of(card))
 
 
-def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path | None = None) -> None:
-    """Export a checkpoint of a run, by default the newest."""
+def export_checkpoint(config: Config, work: Path, folder: Path, checkpoint: Path) -> None:
+    """Export a checkpoint of a run. Raises CheckpointError."""
     # Another parent's licence is not ours to state: its own card has it.
     licence = "as its parent's" if (work / ORIGIN).exists() else LICENCE
-    export(config, load_network(checkpoint or work / NEWEST), work / "tokenizer.json", folder, licence)
+    export(config, load_network(checkpoint), work / "tokenizer.json", folder, licence)

@@ -1,9 +1,9 @@
-"""Trains a network in the 4-bit numbers that it ships in, so that nothing is lost by rounding afterwards.
+"""The 4-bit numbers that a network ships in, and layers that compute with them.
 
 A weight is a whole number from 0 to 15, less 7.5, times a scale, plus a centre; 32 inputs of an output share these two.
-Each forward pass computes with whole numbers. The optimizer moves the exact numbers behind them, as if there were no
-rounding (straight through: Bengio et al., arXiv 1308.3432), and the scales and centres. A parent in Q4_1, such as
-SmolLM2's GGUF, has weights of exactly this kind, so it begins without loss.
+A parent in Q4_1, such as SmolLM2's GGUF, has weights of exactly this kind, and is rounded without loss. Training moves
+exact weights; rounding.py rounds what it has learned. Scales and centres get gradients here, and so would the numbers,
+as if there were no rounding (straight through: Bengio et al., arXiv 1308.3432).
 """
 
 from typing import Any
@@ -94,8 +94,11 @@ def weights_of(network: Network) -> int:
     return sum(each.numel() for name, each in network.named_parameters() if not name.endswith(parts))
 
 
-@torch.no_grad()
-def keep_in_range(network: Network) -> None:
-    """Move numbers that the optimizer has pushed out of 0 to 15 back to its ends."""
+def make_exact(network: Network) -> None:
+    """Make the layers that are rounded plain linear layers with the same weights, in place."""
     for linear in rounded_linears(network).values():
-        linear.numbers.clamp_(0, 15)
+        weight = linear.matrix().detach()
+        for name in (NUMBERS, SCALE, CENTRE):
+            delattr(linear, name)
+        linear.__class__ = nn.Linear  # type: ignore[assignment]
+        linear.weight = nn.Parameter(weight)

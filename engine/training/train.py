@@ -16,7 +16,7 @@ from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, PARENT, PLATEAU, Progress, load_network, restore, save
 from engine.training.config import Config, Optimizer
 from engine.training.loader import batches
-from engine.training.rounded import keep_in_range, round_linears, rounded_linears
+from engine.training.rounded import make_exact
 
 
 def draw_losses(metrics: Path, target: Path) -> bool:
@@ -53,18 +53,13 @@ PAUSE = 60.0
 
 
 def adam(network: Network, numbers: Optimizer) -> torch.optim.Optimizer:
-    """Return AdamW, with weight decay for the embedding only; `share` of a group is its part of the rate."""
-    groups: list[dict[str, Any]] = []
-    taken: set[Tensor] = set()
-    for linear in rounded_linears(network).values():
-        size = float(linear.scale.detach().mean())
-        groups.append({"params": [linear.numbers], "share": numbers.number_rate / numbers.rate})
-        groups.append({"params": [linear.scale, linear.centre], "share": numbers.scale_rate * size / numbers.rate})
-        taken |= {linear.numbers, linear.scale, linear.centre}
-    rest = [weight for weight in network.parameters() if weight not in taken]
-    groups.append({"params": [each for each in rest if each.dim() < 2], "share": 1.0})
-    matrices = [each for each in rest if each.dim() > 1]
-    groups.append({"params": matrices, "share": 1.0, "weight_decay": numbers.weight_decay})
+    """Return AdamW, with weight decay for the embedding only."""
+    vectors = [weight for weight in network.parameters() if weight.dim() < 2]
+    matrices = [weight for weight in network.blocks.parameters() if weight.dim() > 1]
+    groups: list[dict[str, Any]] = [
+        {"params": vectors + matrices},
+        {"params": [network.embed.weight], "weight_decay": numbers.weight_decay},
+    ]
     return torch.optim.AdamW(groups, numbers.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
 
 
@@ -85,7 +80,7 @@ class Run:
         self._in_bf16 = self.device.type == "cuda" or torch.cpu._is_avx512_bf16_supported()
         torch.manual_seed(config.optimizer.seed)
         self.network = load_network(work / PARENT).to(self.device)
-        round_linears(self.network)
+        make_exact(self.network)
         self.optimizer = adam(self.network, config.optimizer)
         self.progress = Progress()
         if (work / NEWEST).exists():
@@ -100,19 +95,19 @@ class Run:
         """Take one step at `done` (0 to 1) of the run."""
         numbers = self.config.optimizer
         for group in self.optimizer.param_groups:
-            group["lr"] = group["share"] * numbers.rate * rate(done, numbers)
-        batch = next(self.batches).to(self.device)
-        losses = self._losses(batch, done)
-        torch.autograd.backward(losses.total)
+            group["lr"] = numbers.rate * rate(done, numbers)
+        for _ in range(numbers.batches):
+            batch = next(self.batches).to(self.device)
+            losses = self._losses(batch, done)
+            torch.autograd.backward(losses.total / numbers.batches)
+            self._sums = [total + mean for total, mean in zip(self._sums, losses.means(), strict=True)]
+            self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
+            self.progress.canvas_rows += batch.masked.numel()
+            self.progress.middle_tokens += int((batch.weights[:, : batch.stream_rows] == 1).sum())
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        keep_in_range(self.network)
-        self._sums = [total + mean for total, mean in zip(self._sums, losses.means(), strict=True)]
         self.progress.step += 1
-        self.progress.stream_tokens += int((batch.tokens[:, : batch.stream_rows] != 0).sum())
-        self.progress.canvas_rows += batch.masked.numel()
-        self.progress.middle_tokens += int((batch.weights[:, : batch.stream_rows] == 1).sum())
 
     def _losses(self, batch: Batch, done: float) -> objective.Losses:
         numbers = self.config.objective
@@ -123,7 +118,8 @@ class Run:
     def note(self, done: float) -> None:
         """Print and log the mean of the last steps' losses."""
         steps, at, tokens = self._noted
-        count, now, progress = max(self.progress.step - steps, 1), time.monotonic(), self.progress
+        count = max(self.progress.step - steps, 1) * self.config.optimizer.batches
+        now, progress = time.monotonic(), self.progress
         means = {name: round(total / count, 4) for name, total in zip(objective.MEANS, self._sums, strict=True)}
         speed = round((progress.stream_tokens - tokens) / (now - at))
         self._sums, self._noted = [0.0] * len(objective.MEANS), (progress.step, now, progress.stream_tokens)

@@ -71,6 +71,8 @@ class RecentRule:
         self._last: tuple[str, KnownRule] | None = None
         self._delays: dict[str, asyncio.TimerHandle] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._failed: set[str] = set()
+        """Documents whose rule was not found because the worker process ended."""
 
     def changed(self, uri: str) -> None:
         """Look for a rule when the document has not changed for a moment."""
@@ -80,6 +82,7 @@ class RecentRule:
     def forget(self, uri: str) -> None:
         """Drop what is known of a document."""
         self._known.pop(uri, None)
+        self._failed.discard(uri)
         if self._last is not None and self._last[0] == uri:
             self._last = None
         if (delay := self._delays.pop(uri, None)) is not None:
@@ -111,8 +114,9 @@ class RecentRule:
         return KnownRule(snapshot.version, answer, range(0), "as in an earlier edit")
 
     def _hurry(self, uri: str) -> None:
-        """Look for a rule now, if that is to come."""
-        if uri in self._delays:
+        """Look for a rule now, if that is to come or has failed."""
+        if uri in self._delays or uri in self._failed:
+            self._failed.discard(uri)
             self._start(uri)
 
     async def _awaited(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
@@ -151,7 +155,12 @@ class RecentRule:
 
     async def _find(self, snapshot: Snapshot) -> None:
         edits, lines = snapshot.edits.all, snapshot.source.lines
-        answer = await self._asked(recent_places, edits, snapshot.language.id, snapshot.path)
+        try:
+            answer = await self._worker.run(recent_places, edits, snapshot.language.id, snapshot.path)
+        except MidspanError as error:
+            self._failed.add(snapshot.uri)
+            _logger.warning("no rule of the recent edits: %s", error)
+            return
         if answer is not None:
             touched = range(lines.at(edits[-1].start), lines.at(edits[-1].end) + 1)
             reason = f"as in {PurePath(snapshot.path).name}:{touched[0] + 1}"

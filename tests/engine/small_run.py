@@ -34,7 +34,8 @@ def small_config() -> Config:
         model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary),
         holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
         objective=attrs.evolve(full.objective, canvas_rows=32),
-        optimizer=attrs.evolve(full.optimizer, rows=512, rate=2e-3, number_rate=0.05, checkpoint_minutes=0.02),
+        optimizer=attrs.evolve(full.optimizer, rows=512, batches=1, rate=2e-3, checkpoint_minutes=0.02),
+        rounding=attrs.evolve(full.rounding, batches=4, steps=20),
     )
 
 

@@ -25,6 +25,7 @@ from engine.training.checkpoint import NEWEST, PARENT, progress_of, save
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.loader import special_tokens_of
+from engine.training.rounding import round_checkpoint
 from engine.training.train import train
 
 
@@ -105,7 +106,7 @@ def test_a_short_run_learns_resumes_and_loads_in_the_engine(config: Config, run_
     assert second.step > first.step > 0
     assert second.stream_tokens > first.stream_tokens
 
-    export_checkpoint(config, run_folder, run_folder / "model")
+    export_checkpoint(config, run_folder, run_folder / "model", round_checkpoint(config, run_folder))
     held_out = corpus.load(run_folder / "corpus", "held-out")
     rows = measure_held_out(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
     assert [summary.strategy for summary in summarize(rows)] == [strategy.name for strategy in STRATEGIES]
