@@ -66,7 +66,7 @@ class Objective:
 
 @attrs.frozen
 class Optimizer:
-    """Rows of a batch, canvases included, batches of a step, peak learning rate, and the schedule in shares of the run."""
+    """Rows of a batch, canvases included, batches of a step, peak rate, and the schedule in shares of the run."""
 
     rows: int
     batches: int

@@ -2,8 +2,8 @@
 
 Rounding each weight to the nearest gives back what training moved by less than a half step, which is most of it. So
 each column's error is made up for by the columns after it (GPTQ, arXiv 2210.17323), in the parent's own scales and
-centres: a weight that did not move is exact in them. Then scales, centres, gains and embedding, which are not rounded to
-4 bits, are trained until the rounded network predicts what the exact one does (as in arXiv 2305.14152).
+centres: a weight that did not move is exact in them. Then scales, centres, gains and embedding, which have no 4-bit
+numbers, are trained until the rounded network predicts what the exact one does (as in arXiv 2305.14152).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -76,9 +76,7 @@ def round_to(network: Network, exact: Network, drawn: Sequence[Batch]) -> None:
         rows[:] = [run(index, target) for index in range(len(drawn))]
 
 
-def _moments(
-    block: nn.Module, counted: Sequence[Tensor], run: Callable[[int, nn.Module], Tensor]
-) -> dict[str, Tensor]:
+def _moments(block: nn.Module, counted: Sequence[Tensor], run: Callable[[int, nn.Module], Tensor]) -> dict[str, Tensor]:
     """Return the second moments [inputs, inputs] of the inputs of each linear layer of a block, by its name."""
     assert isinstance(block, Block)
     linears = {name: module for name, module in block.named_children() if isinstance(module, nn.Linear)}
@@ -146,7 +144,8 @@ def tune(network: Network, exact: Network, drawn: Iterator[Batch], steps: int, r
         optimizer.zero_grad()
         distances.append(float(loss.detach()))
         if len(distances) % _NOTED == 0:
-            print(f"step {step + 1} of {steps}: {sum(distances[-_NOTED:]) / _NOTED:.4f} nats from the exact", flush=True)
+            mean = sum(distances[-_NOTED:]) / _NOTED
+            print(f"step {step + 1} of {steps}: {mean:.4f} nats a token from the exact network", flush=True)
     return distances
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 import torch
-from torch import Tensor
 
 from engine.models.embedded.network import Network
 from engine.training import objective

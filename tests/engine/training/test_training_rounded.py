@@ -1,4 +1,4 @@
-"""A trained network is rounded to the 4-bit numbers that it ships in, and what was exported is trained on without loss."""
+"""A trained network is rounded to the numbers that it ships in, and what was exported is trained on without loss."""
 
 import copy
 import itertools
