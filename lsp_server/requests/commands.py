@@ -141,11 +141,18 @@ class Commands:
         return report
 
     def toggle(self, *arguments: Any) -> ToggleResult:
-        """Switch suggestions on or off, in all languages or in the one whose id is the argument."""
+        """Switch suggestions on or off, in all languages or in the one whose id is the argument.
+
+        While nothing is suggested because of a snooze, the switch of all languages ends it.
+        """
         language = arguments[0] if arguments else None
         if language is not None and not isinstance(language, str):
             raise JsonRpcInvalidParams(f"{TOGGLE} takes a language id or nothing, not {type(language).__name__}")
-        enabled = self._session.configuration.toggle(language)
+        configuration, snooze = self._session.configuration, self._session.snooze
+        is_snoozed = language is None and snooze.holds()
+        enabled = True if is_snoozed and configuration.is_on() else configuration.toggle(language)
+        if is_snoozed and enabled:
+            snooze.begin(0)
         self._suggestions.cancel_all()
         self._session.board.switch(self._session.configuration.is_on())
         return ToggleResult(enabled, language)

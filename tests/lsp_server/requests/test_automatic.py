@@ -59,6 +59,17 @@ async def test_a_snooze_ends_by_itself(editor: Editor, settings: dict[str, Any])
     assert await editor.offered()
 
 
+async def test_the_switch_ends_a_snooze(editor: Editor, settings: dict[str, Any]) -> None:
+    await editor.start(settings)
+    await editor.open_ready("one two |\n")
+    await editor.command("midspan.snooze", 5)
+
+    assert (await editor.command("midspan.toggle"))["enabled"], "nothing is shown, so it is switched on"
+    await eventually(lambda: editor.statuses[-1].snoozedUntil is None)
+    assert await editor.offered()
+    assert not (await editor.command("midspan.toggle"))["enabled"]
+
+
 @pytest.mark.parametrize("arguments", [(), (-1,), ("five",), (True,), (1, 2), (1e9,)])
 async def test_minutes_that_are_none_are_refused_in_one_line(
     editor: Editor, settings: dict[str, Any], arguments: tuple[object, ...]

@@ -98,14 +98,14 @@ local function is_allowed(name, value)
   end)
 end
 
---- Put the options of a call of setup() over those of earlier calls. Return all, and one line about the first wrong one.
+--- Put the options of a call of setup() over those of earlier calls. Return all, and one line about the wrong ones.
 ---@param options? midspan.Options
 ---@return midspan.Options chosen
 ---@return string? problem
 function M.read(options)
-  local problem ---@type string?
+  local problems = {} ---@type string[]
   local function complain(line)
-    problem = problem or line
+    table.insert(problems, line)
   end
   local all = chosen or defaults()
   chosen = all
@@ -132,7 +132,8 @@ function M.read(options)
       all.keymaps[action] = nil
     end
   end
-  return all, problem
+  table.sort(problems)
+  return all, problems[1] and table.concat(problems, '; ')
 end
 
 ---@param actions string[]
