@@ -84,10 +84,11 @@ class EngineLock:
         body = json.dumps(attrs.asdict(record)).encode()
         try:
             # In one write, with blanks over the end of a longer one: a client that reads now gets the old or the new.
-            body = body.ljust(os.fstat(self._descriptor).st_size)
+            whole = body.ljust(os.fstat(self._descriptor).st_size)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
-            if os.write(self._descriptor, body) != len(body):
+            if os.write(self._descriptor, whole) != len(whole):
                 raise OSError(0, "only a part was written")
+            os.ftruncate(self._descriptor, len(body))
         except OSError as error:
             raise _not_writable(self._path, error) from None
 

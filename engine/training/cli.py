@@ -139,6 +139,17 @@ def judge_corpus(config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/s
     corpora.build(manifest, work / "downloads", work / "corpus", [], ["judge"])
 
 
+@app.command("round")
+def round_weights(
+    config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small"), beside: BesideOption = None
+) -> None:
+    """Round the newest checkpoint to 4 bits, and tune what is not rounded, as `export` does too.
+
+    Two runs can share this: round in one, copy checkpoint.pt and then rounded.pt to the other one, and call it in both.
+    """
+    typer.echo(f"rounded: {round_checkpoint(load_config(config), work, beside)}")
+
+
 @app.command("export")
 def export_model(target: Path, config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
     """Round the newest checkpoint to 4 bits, and write it as a model's folder."""

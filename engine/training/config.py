@@ -82,11 +82,13 @@ class Optimizer:
 class Rounding:
     """How a trained network gets its 4-bit numbers (rounding.py).
 
-    `batches` are read to round it, `steps` of one batch train what is not rounded. `rate`: see rounding.tune.
+    `batches` are read to round it. Then what is not rounded is tuned for `minutes`, in steps of `step_batches`. `rate`
+    is a share of each tensor's mean size.
     """
 
     batches: int
-    steps: int
+    minutes: float
+    step_batches: int
     rate: float
 
 

@@ -6,8 +6,10 @@ centres: a weight that did not move is exact in them. Then scales, centres, gain
 numbers, are trained until the rounded network predicts what the exact one does (as in arXiv 2305.14152).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,37 +17,69 @@ from torch.nn import functional as F
 
 from engine.models.embedded.network import Block, Network
 from engine.models.embedded.weights import HALF, MIDDLE
+from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
-from engine.training.checkpoint import NEWEST, PARENT, load_network, save
-from engine.training.config import Config
+from engine.training.checkpoint import NEWEST, PARENT, Progress, load_network, restore, save
+from engine.training.config import Config, Rounding
 from engine.training.loader import batches
 from engine.training.objective import attention, forward
 from engine.training.rounded import RoundedLinear, make_exact, round_linears, rounded_linears
+from engine.training.train import PAUSE
 
 ROUNDED = "rounded.pt"
+_RIDGE = 2e-3
+"""Share by which the least squares of scales and centres hold these back."""
+_CHUNK = 256
+"""Outputs at a time."""
+_CANVAS = 0.1
+"""Weight of a row of a canvas: there are more of them than rows of middles."""
 _NOTED = 20
 """Steps between two lines of progress."""
-_DAMPING = 0.01
+_DAMPING = 5e-4
 """Share of the mean square of the inputs that is added to each input's: few rows must not decide alone."""
 
 
-def round_checkpoint(config: Config, work: Path) -> Path:
-    """Round a run's newest checkpoint, print how far it is from the exact one, and return the path of the result.
+def round_checkpoint(config: Config, work: Path, beside: Path | None = None) -> Path:
+    """Round a run's newest checkpoint, and tune it as long as the config says; return the path of the result.
 
-    What was rounded before is kept until there is a newer checkpoint. Raises CheckpointError.
+    That is ROUNDED in `work`. It goes on from there where it was stopped, and begins again if the checkpoint is newer.
+    `beside` is the folder of a run that does the same from a copy of both files; their weights are averaged. Raises
+    CheckpointError.
     """
     target, numbers = work / ROUNDED, config.rounding
-    if target.exists() and target.stat().st_mtime > (work / NEWEST).stat().st_mtime:
-        return target
-    exact, network = load_network(work / NEWEST), load_network(work / PARENT)
+    minutes = numbers.minutes
+    exact = load_network(work / NEWEST)
     make_exact(exact)
     exact.requires_grad_(False)
-    round_linears(network)
-    drawn = batches(config, work, "train", config.optimizer.seed + 1)
-    with torch.autocast("cpu", torch.bfloat16, enabled=torch.cpu._is_avx512_bf16_supported()):
-        round_to(network, exact, [next(drawn) for _ in range(numbers.batches)])
-        tune(network, exact, drawn, numbers.steps, numbers.rate)
-    save(target, network)
+    in_bf16 = torch.cpu._is_avx512_bf16_supported()
+    if not target.exists() or target.stat().st_mtime < (work / NEWEST).stat().st_mtime:
+        network = load_network(work / PARENT)
+        round_linears(network)
+        drawn = batches(config, work, "train", config.optimizer.seed + 1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
+            round_to(network, exact, [next(drawn) for _ in range(numbers.batches)])
+        save(target, network)
+    network = load_network(target)
+    optimizer, progress = adam(network, numbers), Progress()
+    progress = restore(target, network, optimizer)
+    drawn = batches(config, work, "train", config.optimizer.seed + 1 + 1009 * (1 + progress.step))
+    averaging = Averaging(work, beside) if beside is not None else None
+    last, distances = time.monotonic(), list[float]()
+    while progress.minutes < minutes:
+        for group in optimizer.param_groups:
+            group["lr"] = numbers.rate * group["size"] * (1 - progress.minutes / minutes)
+        with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
+            distances.append(tuning_step(network, exact, optimizer, [next(drawn) for _ in range(numbers.step_batches)]))
+        progress.step += 1
+        last, now = time.monotonic(), last
+        progress.minutes += min(last - now, PAUSE) / 60
+        if averaging is not None and progress.step % EVERY == 0:
+            averaging.average(network)
+        if progress.step % _NOTED == 0:
+            mean = sum(distances[-_NOTED:]) / _NOTED
+            print(f"{progress.minutes:6.1f} min  step {progress.step}  {mean:.4f} nats a token away", flush=True)
+            save(target, network, optimizer, progress)
+    save(target, network, optimizer, progress)
     return target
 
 
@@ -58,45 +92,99 @@ def round_to(network: Network, exact: Network, drawn: Sequence[Batch]) -> None:
     states = {name: each for name, each in exact.state_dict().items() if each.dim() == 1 or name == "embed.weight"}
     network.load_state_dict(states, strict=False)
     shape = exact.shape
-    rows = [network.embed(batch.tokens) for batch in drawn]
     turns = [[table[batch.positions][..., None, :] for table in (exact.cosine, exact.sine)] for batch in drawn]
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
     attends = [attention(batch, dtype, shape.key_heads, shape.heads) for batch in drawn]
-    counted = [batch.tokens != 0 for batch in drawn]
+    true = [exact.embed(batch.tokens) for batch in drawn]
+    rows = list(true)
     for layer, (block, target) in enumerate(zip(exact.blocks, network.blocks, strict=True)):
-
-        def run(index: int, block: nn.Module, layer: int = layer) -> Tensor:
-            after: Tensor = block(layer, rows[index], *turns[index], attends[index])
-            return after.float()
-
-        moments = _moments(block, counted, run)
+        assert isinstance(block, Block)
+        moments = _Moments(block)
+        for index, batch in enumerate(drawn):
+            arguments = (*turns[index], attends[index])
+            counted = batch.tokens != 0
+            moments.of_block(layer, rows[index], arguments, counted)
+            true[index] = moments.of_block(layer, true[index], arguments, counted, is_true=True)
         for name, linear in target.named_children():
             if isinstance(linear, RoundedLinear):
-                linear.numbers.copy_(_numbers(block.get_parameter(f"{name}.weight"), linear, moments[name]))
-        rows[:] = [run(index, target) for index in range(len(drawn))]
+                own, both = moments.own[name], moments.both[name]
+                weight = block.get_parameter(f"{name}.weight").detach()
+                _fit(weight, linear, own, both)
+                linear.numbers.copy_(_numbers(weight, linear, own))
+                _fit(weight, linear, own, both)
+        rows[:] = [target(layer, rows[index], *turns[index], attends[index]).float() for index in range(len(drawn))]
 
 
-def _moments(block: nn.Module, counted: Sequence[Tensor], run: Callable[[int, nn.Module], Tensor]) -> dict[str, Tensor]:
-    """Return the second moments [inputs, inputs] of the inputs of each linear layer of a block, by its name."""
-    assert isinstance(block, Block)
-    linears = {name: module for name, module in block.named_children() if isinstance(module, nn.Linear)}
-    moments = {name: torch.zeros(linear.in_features, linear.in_features) for name, linear in linears.items()}
-    wanted = counted[0]
+class _Moments:
+    """Second moments [inputs, inputs] of the inputs of each linear layer of a block, by its name.
 
-    def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-        def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            rows = inputs[0][wanted].float()
-            with torch.autocast("cpu", enabled=False):
-                moments[name].addmm_(rows.t(), rows)
+    `own` are those of the rows that the rounded network gives. `both` are of the exact network's rows with these.
+    """
 
-        return note
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._linears = {name: module for name, module in block.named_children() if isinstance(module, nn.Linear)}
+        self.own, self.both = (
+            {name: torch.zeros(linear.in_features, linear.in_features) for name, linear in self._linears.items()}
+            for _ in range(2)
+        )
+        self._inputs: dict[str, Tensor] = {}
 
-    handles = [linear.register_forward_pre_hook(watch(name)) for name, linear in linears.items()]
-    for index, wanted in enumerate(counted):  # noqa: B007
-        run(index, block)
-    for handle in handles:
-        handle.remove()
-    return moments
+    def of_block(
+        self, layer: int, rows: Tensor, arguments: tuple[Any, ...], counted: Tensor, *, is_true: bool = False
+    ) -> Tensor:
+        """Return the block's rows after `rows`: first the rounded network's, then with `is_true` the exact one's."""
+
+        def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+            def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+                found = inputs[0][counted].float()
+                with torch.autocast("cpu", enabled=False):
+                    if is_true:
+                        self.both[name].addmm_(found.t(), self._inputs[name])
+                    else:
+                        self.own[name].addmm_(found.t(), found)
+                        self._inputs[name] = found
+
+            return note
+
+        handles = [linear.register_forward_pre_hook(watch(name)) for name, linear in self._linears.items()]
+        after: Tensor = self._block(layer, rows, *arguments)
+        for handle in handles:
+            handle.remove()
+        return after.float()
+
+
+def _fit(weight: Tensor, linear: RoundedLinear, moments: Tensor, both: Tensor) -> None:
+    """Move scales and centres to where the rounded rows come out most like the exact rows do of `weight`.
+
+    That is a least-squares problem for each output, with two unknowns for each group of inputs. See _Moments for
+    `moments` (its own) and `both`.
+    """
+    groups, old = linear.scale.shape[1], linear.matrix()
+    of_centres = moments.view(groups, HALF, groups, HALF).sum((1, 3))
+    with torch.autocast("cpu", enabled=False):
+        for first in range(0, len(weight), _CHUNK):
+            some = slice(first, first + _CHUNK)
+            numbers = linear.numbers[some] - MIDDLE
+            missing = weight[some] @ both - old[some] @ moments
+            grouped = numbers.view(-1, groups, HALF)
+            halves = (grouped.transpose(0, 1) @ moments.view(groups, HALF, -1)).transpose(0, 1)
+            of_both = _sums(halves)
+            of_scales = _sums(halves * numbers[:, None])
+            upper = torch.cat((of_scales, of_both), 2)
+            lower = torch.cat((of_both.mT, of_centres.expand(len(numbers), -1, -1)), 2)
+            whole = torch.cat((upper, lower), 1)
+            wanted = torch.cat((_sums(missing * numbers), _sums(missing)), 1)
+            whole.diagonal(dim1=1, dim2=2).mul_(1 + _RIDGE)
+            moved = torch.linalg.solve(whole, wanted)
+            linear.scale[some] += moved[:, :groups]
+            linear.centre[some] += moved[:, groups:]
+    linear.scale.clamp_(min=0)
+
+
+def _sums(values: Tensor) -> Tensor:
+    """Return the sums [..., inputs / 32] of values [..., inputs]."""
+    return values.reshape(*values.shape[:-1], -1, HALF).sum(-1)
 
 
 def _numbers(weight: Tensor, grid: RoundedLinear, moments: Tensor) -> Tensor:
@@ -123,39 +211,37 @@ def _numbers(weight: Tensor, grid: RoundedLinear, moments: Tensor) -> Tensor:
     return numbers
 
 
-def tune(network: Network, exact: Network, drawn: Iterator[Batch], steps: int, rate: float) -> list[float]:
-    """Train all but the numbers of a rounded network, in place; return each step's distance from the exact one.
-
-    `rate`: of Adam, as a share of the mean size of what is trained; it falls linearly to zero.
-    """
+def adam(network: Network, numbers: Rounding) -> torch.optim.Optimizer:
+    """Return Adam for all but the numbers of a rounded network; `size` of a group is the mean size of its tensor."""
     for linear in rounded_linears(network).values():
         linear.numbers.requires_grad_(False)
     trained = [each for each in network.parameters() if each.requires_grad]
     groups = [{"params": [each], "size": float(each.detach().abs().mean())} for each in trained]
-    optimizer = torch.optim.Adam(groups, betas=(0.9, 0.98))
-    distances = []
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["size"] * (1 - step / steps)
-        loss = distance(network, exact, next(drawn))
+    return torch.optim.Adam(groups, numbers.rate, betas=(0.9, 0.98))
+
+
+def tuning_step(network: Network, exact: Network, optimizer: torch.optim.Optimizer, drawn: Sequence[Batch]) -> float:
+    """Take one step of `optimizer` towards the exact network; return the distance before it."""
+    total = 0.0
+    for batch in drawn:
+        loss = distance(network, exact, batch) / len(drawn)
         torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        distances.append(float(loss.detach()))
-        if len(distances) % _NOTED == 0:
-            mean = sum(distances[-_NOTED:]) / _NOTED
-            print(f"step {step + 1} of {steps}: {mean:.4f} nats a token from the exact network", flush=True)
-    return distances
+        total += float(loss.detach())
+    torch.nn.utils.clip_grad_norm_([each for each in network.parameters() if each.requires_grad], 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return total
 
 
 def distance(network: Network, exact: Network, batch: Batch) -> Tensor:
     """Return the mean of the rows' Kullback-Leibler divergences in nats, from the exact network's predictions.
 
-    Rows count as they do in training: those of holes in full, those of the code above less.
+    Rows count as they do in training: those of holes in full, those of the code above and of canvases less.
     """
-    counted = batch.weights > 0
-    weights = batch.weights[counted]
+    weights = batch.weights.clone()
+    weights[:, batch.stream_rows :] *= _CANVAS
+    counted = weights > 0
+    weights = weights[counted]
     with torch.no_grad():
         wanted = exact.logits(forward(exact, batch)[counted]).log_softmax(-1)
     found = network.logits(forward(network, batch)[counted]).log_softmax(-1)

@@ -109,7 +109,10 @@ def test_a_wrong_setting_is_one_clear_line(in_neovim: Open, neovim_settings: dic
         ({"colour": {}}, "setup() has no option colour; there are"),
         ({"cmd": "midspan-lsp"}, "the option cmd must be a list with a program and its arguments"),
         ({"keymaps": {"accpet": "<Tab>"}}, "keymaps has no action accpet; there are accept,"),
-        ({"cmd": 1, "next_edit": 1}, "the option cmd must be a list with a program and its arguments; it is ignored; the"),
+        (
+            {"cmd": 1, "next_edit": 1},
+            "the option cmd must be a list with a program and its arguments; it is ignored; ",
+        ),
     ],
 )
 def test_a_wrong_option_is_one_clear_line(in_neovim: Open, setup: dict[str, Any], line: str) -> None:

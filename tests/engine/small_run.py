@@ -35,7 +35,7 @@ def small_config() -> Config:
         holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
         objective=attrs.evolve(full.objective, canvas_rows=32),
         optimizer=attrs.evolve(full.optimizer, rows=512, batches=1, rate=2e-3, checkpoint_minutes=0.02),
-        rounding=attrs.evolve(full.rounding, batches=4, steps=20),
+        rounding=attrs.evolve(full.rounding, batches=4, minutes=0.05),
     )
 
 
