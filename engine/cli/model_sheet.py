@@ -285,7 +285,7 @@ def show_other_models(models: list[OtherModel]) -> None:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title="of other programs", title_justify="left")
     table.add_column("name", style="cyan")
-    for header in ("program", "weights", "memory", "here"):
+    for header in ("program", "params", "memory", "here"):
         table.add_column(header)
     for model in models:
         try:

@@ -29,7 +29,8 @@ def special_tokens_of(checkpoint: Checkpoint, family: ModelFamily, tokenizer: To
     """
     notes, known = checkpoint.notes, family.special_tokens
     ends = _configured_ids(checkpoint, "eos_token_id")
-    end = notes.end_id if notes.end_id is not None else next(iter(ends), known.end)
+    end = _first(notes.end_id, *ends, _named_id(checkpoint, tokenizer, "eos_token"))
+    end = known.end if end is None else end
     configured_mask = _configured_ids(checkpoint, "mask_token_id")
     mask = _first(notes.mask_id, *configured_mask, _named_id(checkpoint, tokenizer, "mask_token"))
     padding = {*ends, *_configured_ids(checkpoint, "pad_token_id"), *known.padding}

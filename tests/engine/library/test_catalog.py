@@ -22,6 +22,7 @@ FAMILIES = {
     "open-dcoder",
     "dllm-qwen",
     "llada",
+    "coda",
     "qwen-fim",
     "gguf",
 }
