@@ -144,14 +144,16 @@ class TinyNetwork:
                     halves = weight.reshape(heads, 2, -1, weight.shape[1])
                     weight = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(weight.shape)
                 found[name] = weight
+                if (bias := theirs.removesuffix("weight") + "bias") in weights:
+                    found[name.removesuffix("weight") + "bias"] = weights[bias]
         return found
 
 
-def tiny_network(kind: str) -> TinyNetwork:
-    """Return a random network of one of SHAPES."""
+def tiny_network(kind: str, **asked: object) -> TinyNetwork:
+    """Return a random network of one of SHAPES. `asked` overrides keys of its config."""
     torch.manual_seed(3)
     configuration, network, changed = _CLASSES[kind]
-    model = network(configuration(**{**_SIZES, **changed}))
+    model = network(configuration(**{**_SIZES, **changed, **asked}))
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_(std=0.15) if weight.ndim > 1 else weight.uniform_(0.5, 1.5)

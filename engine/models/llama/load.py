@@ -142,7 +142,8 @@ def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSet
     try:
         weights.check(shape)
     except ModelError as error:
-        raise ModelError(f"the model in {checkpoint.folder} cannot be run: {error}; install it again") from None
+        problem = f"the model in {checkpoint.folder} cannot be run: {error}"
+        raise ModelError(f"{problem}; install it again, or use another") from None
     _check_memory(checkpoint.folder, weights.bytes)
     return weights
 
@@ -190,7 +191,10 @@ def gguf_facts(header: GgufHeader) -> GgufFacts:
     """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
     shape, tokenizer = shape_of_header(header, CONTEXT_TOKENS), tokenizer_of_header(header)
     weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf)
-    weights.check(shape)
+    try:
+        weights.check(shape)
+    except ModelError as error:
+        raise ModelError(f"{header.path} cannot be run: {error}") from None
     return GgufFacts(
         name=_name(header),
         parameters=weights.count,
