@@ -4,8 +4,11 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
@@ -17,8 +20,11 @@ from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, c
 from engine.library.resolve import folder_of
 from engine.models.embedded.load import load as load_embedded
 from engine.models.embedded.model import FAMILY
+from engine.models.stock.checkpoint import NOTES, Checkpoint, read_object
 
 _log = logging.getLogger(__name__)
+_DIFFUSION_GEMMA = "diffusion_gemma"
+"""The model_type of such a checkpoint."""
 
 
 def load(
@@ -88,19 +94,74 @@ def _in_kernel(
     folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
 ) -> Model | None:
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
-    from engine.models.embedded.runner import kernel_paths
     from engine.models.llama.load import folder_shape, load_folder
-    from engine.models.masked.families import QWEN_FIM, denoises
-    from engine.models.stock.checkpoint import Checkpoint
+    from engine.models.masked.families import denoises
 
-    if not kernel_paths():
-        return None
     checkpoint = Checkpoint.of(folder, config)
-    notes, shape = checkpoint.notes, folder_shape(checkpoint)
-    # A drafter or a mixture that the user asks for is torch's.
-    if shape is None or notes.drafter or notes.memory or notes.family not in ("", QWEN_FIM) or denoises(checkpoint):
+    if denoises(checkpoint) or _kernel_obstacle(checkpoint, device):
         return None
-    return load_folder(checkpoint, shape, threads, precision) if _device(device) == "cpu" else None
+    shape = folder_shape(checkpoint)
+    return None if shape is None else load_folder(checkpoint, shape, threads, precision)
+
+
+def _kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
+    """Return why a checkpoint's network does not run in the kernel; "" if it does."""
+    from engine.models.embedded.runner import kernel_paths
+    from engine.models.llama.load import folder_obstacle
+    from engine.models.masked.families import denoises
+
+    notes = checkpoint.notes
+    if not kernel_paths():
+        return "no kernel was built"
+    if obstacle := folder_obstacle(checkpoint):
+        return obstacle
+    if (notes.drafter or notes.memory) and not denoises(checkpoint):
+        return f"{NOTES} asks for a drafter or a memory, which torch has"
+    return "" if _device(device) == "cpu" else "there is a GPU"
+
+
+@attrs.frozen
+class Runtime:
+    """What runs the model in a folder on this machine, and why, as a phrase. reads_suffix: None if nothing runs it."""
+
+    phrase: str
+    reads_suffix: bool | None
+
+
+def runtime_of(folder: Path) -> Runtime:
+    """Return what runs the model in a folder if nobody asks for a device or a precision. Loads no weights.
+
+    Never raises ModelError: the phrase tells the problem.
+    """
+    try:
+        return _runtime_of(folder)
+    except ModelError as error:
+        return Runtime(f"nothing here: {error}", None)
+
+
+def _runtime_of(folder: Path) -> Runtime:
+    from engine.models.embedded.runner import kernel_paths
+    from engine.models.llama.load import folder_specials
+    from engine.models.masked.families import denoises, reads_left_to_right
+    from engine.models.stock.tokenizer import tokenizer_of
+
+    config = read_object(folder / "config.json")
+    if config.get("family") == FAMILY:
+        without = "NumPy, on the processor, without torch: no kernel was built"
+        return Runtime("the kernel, on the processor, without torch" if kernel_paths() else without, True)
+    checkpoint = Checkpoint.of(folder, config)
+    masked, kind = denoises(checkpoint), config.get("model_type")
+    missing = "" if find_spec("torch") else f"; torch is missing: {how_to_install(MODELS)}"
+    if obstacle := _kernel_obstacle(checkpoint, "auto"):
+        if not (masked or reads_left_to_right(checkpoint) or kind == _DIFFUSION_GEMMA):
+            return Runtime(f"nothing here, but a server may: {obstacle}", None)
+        place = "the processor" if _device("auto") == "cpu" else "the GPU"
+        return Runtime(f"torch, on {place}: {obstacle}{missing}", True)
+    why = f"it runs networks like a {str(kind)[:40]!r}"
+    if masked:
+        return Runtime(f"the kernel, on the processor, as int8, with torch around it: {why}{missing}", True)
+    reads_suffix = folder_specials(checkpoint, tokenizer_of(checkpoint)).fim is not None
+    return Runtime(f"the kernel, on the processor, without torch, as int8: {why}", reads_suffix)
 
 
 def _device(device: str) -> str:
@@ -143,14 +204,13 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
     place = torch.device(_device(device))
     _use_threads(threads)
     refuse_quantized(folder, config)
-    if config.get("model_type") == diffusion_gemma.MODEL_TYPE:
+    if config.get("model_type") == _DIFFUSION_GEMMA:
         return diffusion_gemma.load(folder, config, threads, place, precision)
     if "model_type" not in config:
         raise ModelError(f"the model in {folder} is of family None; this version knows: {FAMILY}")
     from engine.models.masked.families import reads_left_to_right
     from engine.models.masked.load import load as load_masked
     from engine.models.qwen_fim.load import load as load_left_to_right
-    from engine.models.stock.checkpoint import Checkpoint
 
     def load_drafter(folder: Path) -> Model:
         # Where the model is: a draft takes turns with its passes.

@@ -76,14 +76,16 @@ class TinyNetwork:
         )[0, len(prompt) :].tolist()
         return written[:-1] if written[-1] in ends else written
 
-    def save_folder(self, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
+    def save_folder(
+        self, folder: Path, dtype: torch.dtype = torch.float32, specials: tuple[str, ...] = SPECIALS
+    ) -> Path:
         """Write config.json, tokenizer.json and model.safetensors."""
         folder.mkdir(parents=True)
         self.network.config.save_pretrained(folder)
         weights = {name: torch.from_numpy(weight).to(dtype) for name, weight in self.weights.items()}
         save_file(weights, folder / "model.safetensors")
         tokenizer = tiny_tokenizer()
-        tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIALS])
+        tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in specials])
         tokenizer.save(str(folder / "tokenizer.json"))
         write_json(folder / "tokenizer_config.json", {"eos_token": SPECIALS[0]})
         return folder

@@ -18,7 +18,7 @@ from engine.memory.mixing_network import own_mixing_of
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
-from engine.models.llama.family import family_of_config, family_of_header, shape_of_config, shape_of_header
+from engine.models.llama.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.fim import Specials, specials_of
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
@@ -123,14 +123,20 @@ def _model(
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, mixes)
 
 
+def folder_obstacle(checkpoint: Checkpoint) -> str:
+    """Return why the kernel does not run a folder's network; "" if it does."""
+    try:
+        shape_of_config(checkpoint.config, CONTEXT_TOKENS)
+    except ModelError as error:
+        return str(error)
+    return "" if list(checkpoint.folder.glob("*.safetensors")) else "there are no safetensors"
+
+
 def folder_shape(checkpoint: Checkpoint) -> Shape | None:
     """Return the shape of a folder's network; None if the kernel does not run it."""
-    if family_of_config(checkpoint.config) is None or not list(checkpoint.folder.glob("*.safetensors")):
+    if folder_obstacle(checkpoint):
         return None
-    try:
-        shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
-    except ModelError:
-        return None
+    shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
     # Some files have a head of their own where config.json says that it is the embedding.
     return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
 
@@ -156,11 +162,7 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
     """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
     tokenizer = tokenizer_of(checkpoint)
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
-    named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
-    end = named[0] if isinstance(named, list) and named else named
-    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
-    if specials is None:
-        raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
+    specials = folder_specials(checkpoint, tokenizer)
     known, notes = known_model(checkpoint.folder), checkpoint.notes
     return _model(
         checkpoint.folder,
@@ -173,6 +175,16 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
         notes.licence or ("unknown" if known is None else known.licence),
         _Way(threads, "cpu", precision),
     )
+
+
+def folder_specials(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Specials:
+    """Return the special tokens of a left-to-right folder. Raises ModelError if nothing ends a fill."""
+    named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
+    end = named[0] if isinstance(named, list) and named else named
+    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
+    if specials is None:
+        raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
+    return specials
 
 
 @attrs.frozen
