@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, c
 from engine.library.resolve import folder_of
 from engine.models.embedded.load import load as load_embedded
 from engine.models.embedded.model import FAMILY
-from engine.models.stock.checkpoint import NOTES, Checkpoint, read_object
+from engine.models.stock.checkpoint import NOTES, Checkpoint, OnStage, read_object
 
 _log = logging.getLogger(__name__)
 _DIFFUSION_GEMMA = "diffusion_gemma"
@@ -33,11 +32,11 @@ def load(
     threads: int = 0,
     device: str = "auto",
     precision: str = "auto",
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
     one of precision_names.PRECISION_SETTINGS. The embedded model needs torch for "fp32" and "bf16". `on_stage` is told
-    how far a file of others is.
+    how far a model of others is in the kernel.
 
     Raises ModelError with one line that a user can act on.
     """
@@ -69,19 +68,19 @@ def load(
             return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
         if precision in ("auto", "int8", "int4") and device != "cuda":
-            found = _in_kernel(folder, config, count, device, precision)
+            found = _in_kernel(folder, config, count, device, precision, on_stage)
             if found is not None:
                 return found
         try:
             with needs_extra(f"the model in {folder}", MODELS):
-                return _load_larger(folder, config, count, device, precision)
+                return _load_larger(folder, config, count, device, precision, on_stage)
         except (ArithmeticError, RecursionError) as error:
             problem = f"its config.json says sizes that no model has ({type(error).__name__})"
             raise ModelError(f"the model in {folder} cannot be loaded: {problem}") from error
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 
 
-def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: Callable[[str], None]) -> Model:
+def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: OnStage) -> Model:
     """Load a GGUF: into the kernel, unless a GPU, fp32 or bf16 is asked for."""
     from engine.models.llama.load import load_gguf
 
@@ -91,7 +90,7 @@ def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: 
 
 
 def _in_kernel(
-    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting, on_stage: OnStage
 ) -> Model | None:
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
     from engine.models.llama.load import folder_shape, load_folder
@@ -101,7 +100,7 @@ def _in_kernel(
     if denoises(checkpoint) or _kernel_obstacle(checkpoint, device):
         return None
     shape = folder_shape(checkpoint)
-    return None if shape is None else load_folder(checkpoint, shape, threads, precision)
+    return None if shape is None else load_folder(checkpoint, shape, threads, precision, on_stage)
 
 
 def _kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
@@ -194,7 +193,9 @@ def _use_threads(count: int) -> None:
     torch.set_num_threads(count)
 
 
-def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting) -> Model:
+def _load_larger(
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting, on_stage: OnStage
+) -> Model:
     """Load a released checkpoint, with torch and mostly with transformers, which take seconds to import."""
     import torch
 
@@ -218,7 +219,7 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
 
     if reads_left_to_right(Checkpoint.of(folder, config)):
         return load_left_to_right(folder, config, threads, place, load_drafter, precision)
-    return load_masked(folder, config, threads, place, precision)
+    return load_masked(folder, config, threads, place, precision, on_stage)
 
 
 def _stay_offline() -> None:

@@ -24,7 +24,7 @@ from engine.models.llama.fim import Specials, specials_of
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.llama.model import FAMILY, LeftToRightModel
 from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
-from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.checkpoint import Checkpoint, OnStage
 from engine.models.stock.token_bytes import TokenBytes
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
@@ -42,7 +42,7 @@ def load_gguf(
     threads: int,
     device: str = "cpu",
     precision: PrecisionSetting = "auto",
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> LeftToRightModel:
     """Load the model in a GGUF for device "cpu" or "cuda". Raises ModelError with one line."""
     header = read_header(path)
@@ -53,16 +53,13 @@ def load_gguf(
     if not in_torch and precision not in KERNEL_PRECISIONS:
         raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
 
-    def on_share(share: float) -> None:
-        on_stage(f"Loading {path.name}, {share:.0%}")
-
     weights = FileWeights(
         GgufTensors(header),
         shape,
         lambda names: names.gguf,
         family.pairs_halves,
         KERNEL_PRECISIONS.get(precision),
-        on_share,
+        _shares(path, on_stage),
     )
     try:
         weights.check(shape)
@@ -77,6 +74,13 @@ def load_gguf(
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
     licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
     return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
+
+
+def _shares(path: Path, on_stage: OnStage) -> Callable[[float], None]:
+    def on_share(share: float) -> None:
+        on_stage(f"Loading {path.name}, {share:.0%}")
+
+    return on_share
 
 
 @attrs.frozen
@@ -141,10 +145,15 @@ def folder_shape(checkpoint: Checkpoint) -> Shape | None:
     return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
 
 
-def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting) -> FileWeights:
+def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting, on_stage: OnStage) -> FileWeights:
     """Return the weights of a folder, of which the headers are checked, and the memory. Raises ModelError."""
-    in_four_bits = KERNEL_PRECISIONS[precision]
-    weights = FileWeights(_tensors(checkpoint), shape, lambda names: names.safetensors, in_four_bits=in_four_bits)
+    weights = FileWeights(
+        _tensors(checkpoint),
+        shape,
+        lambda names: names.safetensors,
+        in_four_bits=KERNEL_PRECISIONS[precision],
+        on_share=_shares(checkpoint.folder, on_stage),
+    )
     try:
         weights.check(shape)
     except ModelError as error:
@@ -158,7 +167,9 @@ def _tensors(checkpoint: Checkpoint) -> SafetensorsFolder:
     return SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
 
 
-def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting) -> LeftToRightModel:
+def load_folder(
+    checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting, on_stage: OnStage
+) -> LeftToRightModel:
     """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
     tokenizer = tokenizer_of(checkpoint)
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
@@ -166,7 +177,7 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
     known, notes = known_model(checkpoint.folder), checkpoint.notes
     return _model(
         checkpoint.folder,
-        folder_weights(checkpoint, shape, precision),
+        folder_weights(checkpoint, shape, precision, on_stage),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
         tokenizer,
         token_bytes,
