@@ -14,11 +14,14 @@ import attrs
 import pytest
 from support.ended import Ended
 from support.git_folder import repository
+from support.lsp_editor import engine_home
 
+from engine.cli.cursor import Cursor
 from engine.cli.demo import Typist, samples
 from engine.cli.fill import APART, MASK, canvas_text
 from engine.cli.lsp_client import LspSession
 from engine.models.embedded.runner import kernel_paths
+from engine.protocol.editor_messages import FillOptions, Stage
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {
@@ -116,6 +119,22 @@ def test_the_first_fill_of_a_cold_engine_waits_for_its_context(midspan: CommandL
     answer = json.loads(ended.out)
     assert answer["finish"] == "complete", answer
     assert answer["text"].startswith("radius")
+
+
+async def test_who_waits_for_a_fill_learns_what_the_engine_does_while_it_starts(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "area.py"
+    path.write_text(SOURCES["area.py"])
+    stages: list[Stage] = []
+    with engine_home(tmp_path / "run", tiny_model):
+        async with LspSession(str(tiny_model)) as session:
+            session.on_stage(stages.append)
+            await session.open(path, SOURCES["area.py"])
+            await session.fill(Cursor.parse(path, HOLES["area.py"]), FillOptions(None, None, 5000.0, False))
+    assert "Starting the engine." in [stage.message for stage in stages if stage.state == "starting"]
+    states = [stage.state for stage in stages]
+    assert states.index("starting") < states.index("busy")
 
 
 def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine, tiny_model: Path) -> None:
