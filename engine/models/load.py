@@ -71,6 +71,9 @@ def load(
             found = _in_kernel(folder, config, count, device, precision, on_stage)
             if found is not None:
                 return found
+        if find_spec("torch") is None and (runtime := runtime_of(folder)).reads_suffix is None:
+            # Torch, some gigabytes, would not help.
+            raise ModelError(f"the model in {folder} is run by {runtime.phrase}")
         try:
             with needs_extra(f"the model in {folder}", MODELS):
                 return _load_larger(folder, config, count, device, precision, on_stage)
