@@ -203,15 +203,13 @@ def test_demo_types_the_samples_and_shows_the_server_for_editors(midspan: Comman
     assert "⟨" not in ended.out
 
 
-async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(tmp_path: Path) -> None:
     sample = samples()[-1]
     path = sample.write(tmp_path, "")
-    async with LspSession(workspace=tmp_path) as session:
-        await session.open(path, sample.above + sample.below)
-        strokes = [stroke async for stroke in Typist(session, sample, path).strokes()]
+    with engine_home(tmp_path / "runtime", "embedded"):
+        async with LspSession("embedded", workspace=tmp_path) as session:
+            await session.open(path, sample.above + sample.below)
+            strokes = [stroke async for stroke in Typist(session, sample, path).strokes()]
     assert "".join(stroke.text for stroke in strokes if stroke.kind != "wrong") == sample.typed
 
 
