@@ -16,7 +16,7 @@ from pygls.uris import to_fs_path
 
 from engine import __version__
 from engine.errors import describe
-from engine.protocol.editor_messages import FILL, FILL_PROGRESS, FillParams, FillResult
+from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
@@ -252,7 +252,7 @@ class MidspanServer(LanguageServer):
         self.host_question.use(reading.settings.engine_options)
 
     def _show_state(self, status: wire.StatusParams) -> None:
-        self.protocol.notify(wire.STATUS, status)
+        self.protocol.notify(STATUS, status)
         # Many editors have no status item, and silence would look like a model that has nothing to suggest.
         if status.state == "error" and status.message not in self._reported_errors:
             self._reported_errors.add(status.message)

@@ -20,7 +20,6 @@ from lsprotocol import types
 from engine.protocol.editor_messages import State
 from engine.protocol.messages import SourceName
 
-STATUS = "midspan/status"
 CURSOR_MOVED = "midspan/cursorMoved"
 WHY = "midspan/whyThisSuggestion"
 ACCEPTED = "midspan.accepted"

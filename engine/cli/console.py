@@ -45,7 +45,7 @@ def _warn_if_gone(model: str | None) -> str | None:
     return model
 
 
-_MODEL_HELP = "A name from `midspan models list`, or a model's folder."
+_MODEL_HELP = "A name from `midspan models list`, a GGUF file, or a model's folder."
 Model = Annotated[str, typer.Option(help=_MODEL_HELP, callback=_warn_if_gone)]
 OptionalModel = Annotated[
     str | None, typer.Option(help=f"{_MODEL_HELP} Default: the language server's setting.", callback=_warn_if_gone)

@@ -98,7 +98,7 @@ def _with_newlines(text: str) -> str:
 _FRAME_SECONDS = 0.12
 # A budget is for editors, whose users type on. A person at a terminal waits for the context and for a slow model.
 _PATIENCE_MS = 60_000.0
-_WAITING = "filling the hole (an engine that is not running yet takes a few seconds to start)"
+_WAITING = "filling the hole"
 _WAITING_TO_EXPLAIN = "learning the files of the repository, then filling the hole"
 
 
@@ -185,7 +185,9 @@ async def _fill(session: LspSession, cursor: Cursor, options: FillOptions, anima
     async with session:
         await session.open(cursor.path, cursor.text)
         if animation is None or not out.is_terminal:
-            with err.status(_WAITING_TO_EXPLAIN if options.explain else _WAITING):
+            waiting = _WAITING_TO_EXPLAIN if options.explain else _WAITING
+            with err.status(waiting) as shown:
+                session.on_stage(lambda stage: shown.update(stage.message if stage.state == "starting" else waiting))
                 return await session.fill(cursor, options)
         player = asyncio.create_task(animation.play())
         try:

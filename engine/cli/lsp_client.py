@@ -27,12 +27,14 @@ from engine.protocol.editor_messages import (
     FILL,
     FILL_PROGRESS,
     SHOW_STATUS,
+    STATUS,
     Document,
     FillParams,
     FillProgress,
     FillResult,
     Position,
     Range,
+    Stage,
     StatusReport,
     wire_names,
 )
@@ -318,6 +320,10 @@ class LspSession:
             explain=options.explain,
         )
         return await self.rpc.request(FILL, params, FillResult)
+
+    def on_stage(self, report: Callable[[Stage], None]) -> None:
+        """Call `report` whenever the server's status changes."""
+        self.rpc.listen(STATUS, Stage, report)
 
     async def status(self) -> StatusReport:
         """Return the server's counts of this session and the engine's status."""

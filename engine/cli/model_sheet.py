@@ -6,7 +6,7 @@ A GGUF has a sheet of its own: a user's file, or one that Ollama or LM Studio ke
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import typer
@@ -33,13 +33,16 @@ from engine.library.store import EMBEDDED, ModelRecord, chosen_model
 from engine.library.weights_header import WeightsHeader, read_folder
 from engine.memory.mixing_network import own_mixing_of
 
+if TYPE_CHECKING:
+    from engine.models.load import Runtime
+
 
 @attrs.frozen
 class ModelSheet:
     """The facts about a model. `name` is a path for a model that is not in the catalog.
 
-    A model that is here has a `folder`, `bytes_here`, and an `architecture` and a `header` read from its files. A
-    pulled model has a `record`. `catalog_entry` is None for a model that is not in the catalog.
+    A model that is here has a `folder`, `bytes_here`, and an `architecture`, a `header` and a `runtime` read from its
+    files. A pulled model has a `record`. `catalog_entry` is None for a model that is not in the catalog.
     """
 
     name: str
@@ -50,6 +53,7 @@ class ModelSheet:
     bytes_here: int = 0
     architecture: str = ""
     header: WeightsHeader | None = None
+    runtime: "Runtime | None" = None
 
     @property
     def in_use(self) -> bool:
@@ -71,6 +75,8 @@ class ModelSheet:
 
 def sheet_of(model: str) -> ModelSheet:
     """Return the facts about a model by name or folder. Reads only the headers of its files. Raises ModelError."""
+    from engine.models.load import runtime_of  # imports the package gguf, as gguf_sheet does
+
     if model in catalog() and model != EMBEDDED and not store.is_pulled(model) and not Path(model).is_dir():
         return ModelSheet(model, catalog()[model].parameters, catalog()[model])
     folder = folder_of(model).resolve()
@@ -79,7 +85,8 @@ def sheet_of(model: str) -> ModelSheet:
     header = read_folder(folder)
     name = known.name if known else str(folder)
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    return ModelSheet(name, header.parameters, known, folder, record, size, _architecture(folder), header)
+    kind, runtime = _architecture(folder), runtime_of(folder)
+    return ModelSheet(name, header.parameters, known, folder, record, size, kind, header, runtime)
 
 
 def all_sheets() -> list[ModelSheet]:
@@ -111,6 +118,8 @@ def as_json(sheet: ModelSheet, memories: list[DeviceMemory]) -> dict[str, object
         "architecture": sheet.architecture,
         "catalog": attrs.asdict(sheet.catalog_entry) if sheet.catalog_entry else None,
         "pulled": attrs.asdict(sheet.record) if sheet.record else None,
+        "runs_in": sheet.runtime.phrase if sheet.runtime else None,
+        "reads_suffix": sheet.runtime.reads_suffix if sheet.runtime else None,
         "fits": {
             memory.name: {precision: sheet.verdict(precision, memory) for precision in _precisions(sheet, memories)}
             for memory in memories
@@ -173,11 +182,27 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
         ]
     else:
         rows += [("parameters", count_of(sheet.parameters)), ("config.json says", sheet.architecture)]
+    if sheet.runtime is not None:
+        rows += [("runs in", sheet.runtime.phrase), ("reads", _reads(sheet.runtime.reads_suffix))]
+    elif sheet.folder is None and known is not None:
+        rows += [("runs in", _planned(known))]
     rows += [("size", gigabytes(sheet.bytes_here) if sheet.folder else "")]
     if record is not None:
         rows += [("commit", record.commit), ("files", f"{len(record.files)}, {gigabytes(record.size)}")]
         rows += [("licence accepted", "yes" if record.accepted else "")]
     return rows
+
+
+def _planned(known: CatalogModel) -> str:
+    """Return what runs a model once it is pulled."""
+    if known.file:
+        return KERNEL
+    return "the kernel on a processor, torch on a GPU" if known.architecture in _IN_KERNEL else "torch"
+
+
+def _reads(reads_suffix: bool | None) -> str:
+    """Return what a model reads; "" if that is not known."""
+    return {True: "code above and below the cursor", False: _READS_ABOVE, None: ""}[reads_suffix]
 
 
 def _precisions(sheet: ModelSheet, memories: list[DeviceMemory]) -> tuple[Precision, ...]:
@@ -199,6 +224,8 @@ def _architecture(folder: Path) -> str:
 
 
 KERNEL = "the kernel, on the processor, without torch"
+_IN_KERNEL = ("Qwen2", "Qwen3")
+"""Architectures of the catalog's safetensors that the kernel runs. LLaDA is a Llama by other names."""
 
 
 @attrs.frozen
@@ -253,7 +280,6 @@ def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**attrs.asdict(sheet), "path": str(sheet.path)}))
         return
-    reads = "code above and below the cursor" if sheet.reads_suffix else _READS_ABOVE
     table = Table.grid(padding=(0, 2))
     table.add_column(style="cyan")
     table.add_column(overflow="fold")
@@ -263,9 +289,9 @@ def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
         ("family", f"{sheet.architecture}, left to right"),
         ("parameters", count_of(sheet.parameters)),
         ("tensors", sheet.types),
-        ("runs in", f"{KERNEL}, as int{sheet.bits}"),
+        ("runs in", f"{KERNEL}, as int{sheet.bits}: it runs networks like a {sheet.architecture!r}"),
         ("needs", f"{gigabytes(sheet.bytes_needed)} of memory: {'fits' if sheet.fits else 'does not fit now'}"),
-        ("reads", reads),
+        ("reads", _reads(sheet.reads_suffix)),
         ("memory", _TUNED if own_mixing_of(sheet.path) else _NOT_TUNED),
     ):
         table.add_row(label, value)
@@ -285,7 +311,7 @@ def show_other_models(models: list[OtherModel]) -> None:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title="of other programs", title_justify="left")
     table.add_column("name", style="cyan")
-    for header in ("program", "weights", "memory", "here"):
+    for header in ("program", "params", "memory", "here"):
         table.add_column(header)
     for model in models:
         try:

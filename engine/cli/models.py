@@ -310,7 +310,7 @@ def _table(sheets: list[ModelSheet]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("name", style="cyan", no_wrap=True)
     table.add_column("family")
-    for header in ("weights", "size", "context"):
+    for header in ("params", "size", "context"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("licence")
     table.add_column("here", no_wrap=True)
@@ -331,7 +331,7 @@ def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
         count_of(known.parameters),
         gigabytes(sheet.bytes_here) if sheet.folder else f"~{gigabytes(known.bytes_to_pull)}",
         f"{known.context_tokens:,}" if known.context_tokens else "?",
-        known.licence if known.free else f"{known.licence} !",
+        known.licence if known.free else f"{known.licence}!",
     )
 
 

@@ -27,6 +27,7 @@ FamilyName = Literal[
     "open-dcoder",
     "dllm-qwen",
     "llada",
+    "coda",
     "qwen-fim",
     "gguf",
 ]

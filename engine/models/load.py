@@ -3,9 +3,11 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
@@ -17,8 +19,11 @@ from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting, c
 from engine.library.resolve import folder_of
 from engine.models.embedded.load import load as load_embedded
 from engine.models.embedded.model import FAMILY
+from engine.models.stock.checkpoint import NOTES, Checkpoint, OnStage, read_object
 
 _log = logging.getLogger(__name__)
+_DIFFUSION_GEMMA = "diffusion_gemma"
+"""The model_type of such a checkpoint."""
 
 
 def load(
@@ -27,11 +32,11 @@ def load(
     threads: int = 0,
     device: str = "auto",
     precision: str = "auto",
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> Model:
     """Load a model by name or folder. `threads` 0 takes every core; `device` is "auto", "cpu" or "cuda"; `precision` is
     one of precision_names.PRECISION_SETTINGS. The embedded model needs torch for "fp32" and "bf16". `on_stage` is told
-    how far a file of others is.
+    how far a model of others is in the kernel.
 
     Raises ModelError with one line that a user can act on.
     """
@@ -63,19 +68,22 @@ def load(
             return load_embedded(folder, config, count, place, precision)
     if family is None and isinstance(config, dict):
         if precision in ("auto", "int8", "int4") and device != "cuda":
-            found = _in_kernel(folder, config, count, device, precision)
+            found = _in_kernel(folder, config, count, device, precision, on_stage)
             if found is not None:
                 return found
+        if find_spec("torch") is None and (runtime := runtime_of(folder)).reads_suffix is None:
+            # Torch, some gigabytes, would not help.
+            raise ModelError(f"the model in {folder} is run by {runtime.phrase}")
         try:
             with needs_extra(f"the model in {folder}", MODELS):
-                return _load_larger(folder, config, count, device, precision)
+                return _load_larger(folder, config, count, device, precision, on_stage)
         except (ArithmeticError, RecursionError) as error:
             problem = f"its config.json says sizes that no model has ({type(error).__name__})"
             raise ModelError(f"the model in {folder} cannot be loaded: {problem}") from error
     raise ModelError(f"the model in {folder} is of family {family!r}; this version knows: {FAMILY}")
 
 
-def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: Callable[[str], None]) -> Model:
+def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: OnStage) -> Model:
     """Load a GGUF: into the kernel, unless a GPU, fp32 or bf16 is asked for."""
     from engine.models.llama.load import load_gguf
 
@@ -85,22 +93,77 @@ def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: 
 
 
 def _in_kernel(
-    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting, on_stage: OnStage
 ) -> Model | None:
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
-    from engine.models.embedded.runner import kernel_paths
     from engine.models.llama.load import folder_shape, load_folder
-    from engine.models.masked.families import QWEN_FIM, denoises
-    from engine.models.stock.checkpoint import Checkpoint
+    from engine.models.masked.families import denoises
 
-    if not kernel_paths():
-        return None
     checkpoint = Checkpoint.of(folder, config)
-    notes, shape = checkpoint.notes, folder_shape(checkpoint)
-    # A drafter or a mixture that the user asks for is torch's.
-    if shape is None or notes.drafter or notes.memory or notes.family not in ("", QWEN_FIM) or denoises(checkpoint):
+    if denoises(checkpoint) or _kernel_obstacle(checkpoint, device):
         return None
-    return load_folder(checkpoint, shape, threads, precision) if _device(device) == "cpu" else None
+    shape = folder_shape(checkpoint)
+    return None if shape is None else load_folder(checkpoint, shape, threads, precision, on_stage)
+
+
+def _kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
+    """Return why a checkpoint's network does not run in the kernel; "" if it does."""
+    from engine.models.embedded.runner import kernel_paths
+    from engine.models.llama.load import folder_obstacle
+    from engine.models.masked.families import denoises
+
+    notes = checkpoint.notes
+    if not kernel_paths():
+        return "no kernel was built"
+    if obstacle := folder_obstacle(checkpoint):
+        return obstacle
+    if (notes.drafter or notes.memory) and not denoises(checkpoint):
+        return f"{NOTES} asks for a drafter or a memory, which torch has"
+    return "" if _device(device) == "cpu" else "there is a GPU"
+
+
+@attrs.frozen
+class Runtime:
+    """What runs the model in a folder on this machine, and why, as a phrase. reads_suffix: None if nothing runs it."""
+
+    phrase: str
+    reads_suffix: bool | None
+
+
+def runtime_of(folder: Path) -> Runtime:
+    """Return what runs the model in a folder if nobody asks for a device or a precision. Loads no weights.
+
+    Never raises ModelError: the phrase tells the problem.
+    """
+    try:
+        return _runtime_of(folder)
+    except ModelError as error:
+        return Runtime(f"nothing here: {error}", None)
+
+
+def _runtime_of(folder: Path) -> Runtime:
+    from engine.models.embedded.runner import kernel_paths
+    from engine.models.llama.load import folder_specials
+    from engine.models.masked.families import denoises, reads_left_to_right
+    from engine.models.stock.tokenizer import tokenizer_of
+
+    config = read_object(folder / "config.json")
+    if config.get("family") == FAMILY:
+        without = "NumPy, on the processor, without torch: no kernel was built"
+        return Runtime("the kernel, on the processor, without torch" if kernel_paths() else without, True)
+    checkpoint = Checkpoint.of(folder, config)
+    masked, kind = denoises(checkpoint), config.get("model_type")
+    missing = "" if find_spec("torch") else f"; torch is missing: {how_to_install(MODELS)}"
+    if obstacle := _kernel_obstacle(checkpoint, "auto"):
+        if not (masked or reads_left_to_right(checkpoint) or kind == _DIFFUSION_GEMMA):
+            return Runtime(f"nothing here, but a server may: {obstacle}", None)
+        place = "the processor" if _device("auto") == "cpu" else "the GPU"
+        return Runtime(f"torch, on {place}: {obstacle}{missing}", True)
+    why = f"it runs networks like a {str(kind)[:40]!r}"
+    if masked:
+        return Runtime(f"the kernel, on the processor, as int8, with torch around it: {why}{missing}", True)
+    reads_suffix = folder_specials(checkpoint, tokenizer_of(checkpoint)).fim is not None
+    return Runtime(f"the kernel, on the processor, without torch, as int8: {why}", reads_suffix)
 
 
 def _device(device: str) -> str:
@@ -133,7 +196,9 @@ def _use_threads(count: int) -> None:
     torch.set_num_threads(count)
 
 
-def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting) -> Model:
+def _load_larger(
+    folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting, on_stage: OnStage
+) -> Model:
     """Load a released checkpoint, with torch and mostly with transformers, which take seconds to import."""
     import torch
 
@@ -143,14 +208,13 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
     place = torch.device(_device(device))
     _use_threads(threads)
     refuse_quantized(folder, config)
-    if config.get("model_type") == diffusion_gemma.MODEL_TYPE:
+    if config.get("model_type") == _DIFFUSION_GEMMA:
         return diffusion_gemma.load(folder, config, threads, place, precision)
     if "model_type" not in config:
         raise ModelError(f"the model in {folder} is of family None; this version knows: {FAMILY}")
     from engine.models.masked.families import reads_left_to_right
     from engine.models.masked.load import load as load_masked
     from engine.models.qwen_fim.load import load as load_left_to_right
-    from engine.models.stock.checkpoint import Checkpoint
 
     def load_drafter(folder: Path) -> Model:
         # Where the model is: a draft takes turns with its passes.
@@ -158,7 +222,7 @@ def _load_larger(folder: Path, config: dict[str, Any], threads: int, device: str
 
     if reads_left_to_right(Checkpoint.of(folder, config)):
         return load_left_to_right(folder, config, threads, place, load_drafter, precision)
-    return load_masked(folder, config, threads, place, precision)
+    return load_masked(folder, config, threads, place, precision, on_stage)
 
 
 def _stay_offline() -> None:

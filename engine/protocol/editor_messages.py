@@ -15,10 +15,19 @@ from engine.protocol.messages import Cell, Extent, Finish, Origin, RuleName, Sou
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
 SHOW_STATUS = "midspan.status"
+STATUS = "midspan/status"
 
 State = Literal["idle", "starting", "ready", "busy", "off", "error"]
 """idle: no engine runs, and the next request starts one. off: nothing is suggested, because the user said so."""
 _UINTEGER = [attrs.validators.ge(0), attrs.validators.le(2**31 - 1)]
+
+
+@attrs.frozen
+class Stage:
+    """What the command line reads of the server's status: what it does now, as a sentence."""
+
+    state: State
+    message: str
 
 
 @attrs.frozen

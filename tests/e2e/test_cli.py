@@ -14,11 +14,14 @@ import attrs
 import pytest
 from support.ended import Ended
 from support.git_folder import repository
+from support.lsp_editor import engine_home
 
+from engine.cli.cursor import Cursor
 from engine.cli.demo import Typist, samples
 from engine.cli.fill import APART, MASK, canvas_text
 from engine.cli.lsp_client import LspSession
 from engine.models.embedded.runner import kernel_paths
+from engine.protocol.editor_messages import FillOptions, Stage
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {
@@ -118,6 +121,22 @@ def test_the_first_fill_of_a_cold_engine_waits_for_its_context(midspan: CommandL
     assert answer["text"].startswith("radius")
 
 
+async def test_who_waits_for_a_fill_learns_what_the_engine_does_while_it_starts(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "area.py"
+    path.write_text(SOURCES["area.py"])
+    stages: list[Stage] = []
+    with engine_home(tmp_path / "run", tiny_model):
+        async with LspSession(str(tiny_model)) as session:
+            session.on_stage(stages.append)
+            await session.open(path, SOURCES["area.py"])
+            await session.fill(Cursor.parse(path, HOLES["area.py"]), FillOptions(None, None, 5000.0, False))
+    assert "Starting the engine." in [stage.message for stage in stages if stage.state == "starting"]
+    states = [stage.state for stage in stages]
+    assert states.index("starting") < states.index("busy")
+
+
 def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine, tiny_model: Path) -> None:
     known = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
     repository(midspan.folder / "shop", {"src/known.py": "first = 1\n" + known * 3, "src/work.py": known[:33] + "\n"})
@@ -184,15 +203,13 @@ def test_demo_types_the_samples_and_shows_the_server_for_editors(midspan: Comman
     assert "⟨" not in ended.out
 
 
-async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(tmp_path: Path) -> None:
     sample = samples()[-1]
     path = sample.write(tmp_path, "")
-    async with LspSession(workspace=tmp_path) as session:
-        await session.open(path, sample.above + sample.below)
-        strokes = [stroke async for stroke in Typist(session, sample, path).strokes()]
+    with engine_home(tmp_path / "runtime", "embedded"):
+        async with LspSession("embedded", workspace=tmp_path) as session:
+            await session.open(path, sample.above + sample.below)
+            strokes = [stroke async for stroke in Typist(session, sample, path).strokes()]
     assert "".join(stroke.text for stroke in strokes if stroke.kind != "wrong") == sample.typed
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from support.gguf_files import tiny_network
+from support.masked_checkpoints import save_checkpoint
 
 import engine
 import lsp_server
@@ -55,10 +56,9 @@ def test_it_brings_no_torch_and_is_small() -> None:
 @pytest.fixture
 def without_torch(tmp_path: Path) -> dict[str, str]:
     """An environment in which these packages cannot be imported, as if they were not installed."""
-    for name in _EXTRAS_ONLY:
-        missing = f"raise ModuleNotFoundError('No module named {name}', name={name!r})\n"
-        (tmp_path / "missing").mkdir(exist_ok=True)
-        (tmp_path / "missing" / f"{name}.py").write_text(missing)
+    (tmp_path / "missing").mkdir()
+    code = f"import sys\nsys.modules.update(dict.fromkeys({_EXTRAS_ONLY}))\n"
+    (tmp_path / "missing" / "sitecustomize.py").write_text(code)
     paths = os.pathsep.join([str(tmp_path / "missing"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return {**os.environ, "PYTHONPATH": paths, "MIDSPAN_RUNTIME_DIR": str(tmp_path / "runtime")}
 
@@ -97,7 +97,8 @@ def test_without_torch_a_gguf_is_tuned(without_torch: dict[str, str], tmp_path: 
     ended = _midspan(without_torch, "models", "tune", str(path), str(tmp_path / "code"), "--minutes", "0.1")
     assert ended.returncode == 0, ended.stderr
     assert "nats a token on" in ended.stdout
-    ended = _midspan(without_torch, "models", "tune", str(path), str(tmp_path / "missing"))
+    (tmp_path / "empty").mkdir()
+    ended = _midspan(without_torch, "models", "tune", str(path), str(tmp_path / "empty"))
     assert ended.returncode == 1
     assert ended.stderr.splitlines() == ["midspan: 0 files of code are too few to tune on; at least 5 are needed"]
 
@@ -111,6 +112,24 @@ def test_without_torch_a_larger_model_names_the_extra(without_torch: dict[str, s
     (line,) = ended.stderr.splitlines()
     assert "needs torch; install Midspan with its extra" in line
     assert "[models]" in line
+
+
+def test_without_torch_nobody_is_sent_for_it_where_it_would_not_help(
+    without_torch: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tiny_network("llama", mlp_bias=True).save_folder(tmp_path / "model")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    ended = _midspan(without_torch, "fill", str(tmp_path / "a.py"), "--at", "1:5", "--model", str(folder))
+    assert ended.returncode == 1
+    problem = "nothing here, but a server may: the kernel does not run a network with mlp_bias"
+    assert ended.stderr.splitlines() == [f"midspan: the model in {folder} is run by {problem}"]
+
+
+def test_without_torch_the_info_of_a_model_that_needs_it_says_so(without_torch: dict[str, str], tmp_path: Path) -> None:
+    ended = _midspan(
+        without_torch, "models", "info", str(save_checkpoint("llada", tmp_path / "model").folder), "--json"
+    )
+    assert "; torch is missing: install Midspan with its extra" in json.loads(ended.stdout)["runs_in"]
 
 
 def test_without_torch_training_names_the_extra(without_torch: dict[str, str]) -> None:

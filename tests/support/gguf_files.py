@@ -76,14 +76,16 @@ class TinyNetwork:
         )[0, len(prompt) :].tolist()
         return written[:-1] if written[-1] in ends else written
 
-    def save_folder(self, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
+    def save_folder(
+        self, folder: Path, dtype: torch.dtype = torch.float32, specials: tuple[str, ...] = SPECIALS
+    ) -> Path:
         """Write config.json, tokenizer.json and model.safetensors."""
         folder.mkdir(parents=True)
         self.network.config.save_pretrained(folder)
         weights = {name: torch.from_numpy(weight).to(dtype) for name, weight in self.weights.items()}
         save_file(weights, folder / "model.safetensors")
         tokenizer = tiny_tokenizer()
-        tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIALS])
+        tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in specials])
         tokenizer.save(str(folder / "tokenizer.json"))
         write_json(folder / "tokenizer_config.json", {"eos_token": SPECIALS[0]})
         return folder
@@ -144,14 +146,16 @@ class TinyNetwork:
                     halves = weight.reshape(heads, 2, -1, weight.shape[1])
                     weight = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(weight.shape)
                 found[name] = weight
+                if (bias := theirs.removesuffix("weight") + "bias") in weights:
+                    found[name.removesuffix("weight") + "bias"] = weights[bias]
         return found
 
 
-def tiny_network(kind: str) -> TinyNetwork:
-    """Return a random network of one of SHAPES."""
+def tiny_network(kind: str, **asked: object) -> TinyNetwork:
+    """Return a random network of one of SHAPES. `asked` overrides keys of its config."""
     torch.manual_seed(3)
     configuration, network, changed = _CLASSES[kind]
-    model = network(configuration(**{**_SIZES, **changed}))
+    model = network(configuration(**{**_SIZES, **changed, **asked}))
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_(std=0.15) if weight.ndim > 1 else weight.uniform_(0.5, 1.5)

@@ -17,7 +17,9 @@ from support.sources import source_paths
 ROOT = Path(__file__).parents[2]
 TEXT_TOKENS, VOCABULARY, WINDOW = 384, 400, 256
 END, BEGIN, MASK, EXPAND, PAD = 384, 385, 386, 387, 387
-FAMILIES = ("dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada")
+CODA_END = BEGIN
+"""CoDA's <|im_end|>; END pads."""
+FAMILIES = ("dream", "dreamon", "diffucoder", "open-dcoder", "dllm-qwen", "llada", "coda")
 _SIZES: dict[str, Any] = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -83,6 +85,30 @@ _LLADA: dict[str, Any] = {
     "rope_theta": 500000.0,
     "vocab_size": VOCABULARY,
     "weight_tying": False,
+}
+_CODA: dict[str, Any] = {
+    **{key: value for key, value in _SIZES.items() if key not in ("bos_token_id", "eos_token_id")},
+    "architectures": ["CoDALanguageModel"],
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "attention_kernel": "flash_attention",
+    "auto_map": {"AutoConfig": "model_config.CoDAConfig", "AutoModel": "modeling_coda.CoDALanguageModel"},
+    "block_masking_probability": [0.25, 0.5],
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "mask_block_sizes": [4, 8, 16, 32],
+    "mask_token_id": MASK,
+    "max_window_layers": 28,
+    "model_type": "CoDA",
+    "prefix_probability": 0,
+    "rope_scaling": None,
+    "sampling_eps": [0.001, 0.25],
+    "sliding_window": None,
+    "torch_dtype": "float32",
+    "transformers_version": "4.47.1",
+    "truncate_probability": 0,
+    "use_cache": True,
+    "use_sliding_window": False,
 }
 _OUTSIDE = {"model.embed_tokens": "wte", "model.norm": "ln_f", "lm_head": "ff_out"}
 _INSIDE = {
@@ -159,6 +185,10 @@ def _network(family: str, changed: dict[str, object]) -> tuple[dict[str, Any], A
             config = {**_SIZES, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", **changed}
             config.setdefault("tie_word_embeddings", True)
             stock = {**config, "tie_word_embeddings": True}
+        case "coda":
+            config = {**_CODA, **changed}
+            config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
+            stock = {**config, "tie_word_embeddings": False}
         case "dllm-qwen":
             config = {**_A2D, **changed}
             stock = {**config, "tie_word_embeddings": False}
@@ -167,6 +197,8 @@ def _network(family: str, changed: dict[str, object]) -> tuple[dict[str, Any], A
             stock = dict(config)
     for key in ("architectures", "auto_map", "model_type", "torch_dtype", "transformers_version"):
         stock.pop(key, None)
+    if config["model_type"] == "CoDA":
+        return config, transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**stock))
     if config["model_type"] == "a2d-qwen3":
         return config, transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**{**stock, "head_dim": 16}))
     return config, transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**stock))
@@ -197,12 +229,16 @@ def _write_weights(folder: Path, weights: dict[str, Tensor], shards: int) -> Non
 
 def _write_tokenizer(family: str, folder: Path) -> None:
     added = {"<|endoftext|>": END, "<|beginoftext|>": BEGIN, "<|mask|>": MASK}
+    if family == "coda":
+        added = {"<|endoftext|>": END, "<|im_end|>": CODA_END, "<|mask|>": MASK}
     if family == "dreamon":
         added["<|expand|>"] = EXPAND
     if family == "diffucoder":
         added["<|dlm_pad|>"] = PAD
     tokenizer = tiny_tokenizer()
     settings: dict[str, object] = {"bos_token": "<|beginoftext|>", "eos_token": "<|endoftext|>"}
+    if family == "coda":
+        settings = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "tokenizer_class": "Qwen2Tokenizer"}
     if family == "diffucoder":
         settings["pad_token"] = "<|dlm_pad|>"
     if family in ("dream", "dreamon", "diffucoder"):

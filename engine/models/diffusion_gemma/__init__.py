@@ -3,6 +3,6 @@
 transformers is imported only when such a model is loaded, because the embedded model must start without it.
 """
 
-from engine.models.diffusion_gemma.loading import MODEL_TYPE, load
+from engine.models.diffusion_gemma.loading import load
 
-__all__ = ["MODEL_TYPE", "load"]
+__all__ = ["load"]

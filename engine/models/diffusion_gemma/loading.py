@@ -23,7 +23,6 @@ from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import ModelInfo
 
 _log = logging.getLogger(__name__)
-MODEL_TYPE = "diffusion_gemma"
 FAMILY = "diffusion-gemma"
 _IMAGES = ("vision_tower", "embed_vision")
 _TURNS = (("<|turn>", "<turn|>"), ("<start_of_turn>", "<end_of_turn>"))

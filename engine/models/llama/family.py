@@ -33,7 +33,7 @@ class Family:
 FAMILIES = (
     Family("llama", ("llama", "a2d-llama"), pairs_halves=True),
     Family("qwen2", ("qwen2", "a2d-qwen2", "Dream"), biased=True),
-    Family("qwen3", ("qwen3", "a2d-qwen3"), head_norms=True, head_width=128),
+    Family("qwen3", ("qwen3", "a2d-qwen3", "CoDA"), head_norms=True, head_width=128),
 )
 
 

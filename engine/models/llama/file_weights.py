@@ -13,6 +13,8 @@ from engine.models.llama.tensor_files import FOUR_BITS, TensorFile
 
 _WHOLE = ("embed.weight", "head.weight")
 """Matrices that int4 never rounds: their errors reach every token."""
+_TABLES = "rotary_emb.inv_freq"
+"""A table that old checkpoints store, though config.json says it."""
 
 
 class FileWeights(Weights):
@@ -40,7 +42,7 @@ class FileWeights(Weights):
         self._on_share, self._taken = on_share, 0
 
     def check(self, shape: Shape) -> None:
-        """Raise ModelError in one line unless the file has each tensor in its size. Reads no weights."""
+        """Raise ModelError in one line unless the file has each tensor in its size, and no other. Reads no weights."""
         for ours, size in self._sizes.items():
             for name in self._theirs[ours]:
                 if self._file.sides(name) is None:
@@ -48,6 +50,11 @@ class FileWeights(Weights):
             found = [self._sides(name) for name in self._theirs[ours]]
             if sum(sides[0] for sides in found) != size[0] or any(sides[1:] != size[1:] for sides in found):
                 raise ModelError(f"the tensor {self._theirs[ours][0]} has the sides {list(found[0])}")
+        known = {name for names in self._theirs.values() for name in names}
+        for name in self._file.names:
+            # Without it the answers would be wrong, as without the biases that Granite code has in a GGUF of a "llama".
+            if name not in known and not name.endswith(_TABLES):
+                raise ModelError(f"it has the tensor {name}, which the kernel does not know")
         heads, width = self._shape.heads * self._shape.head_width, self._shape.key_heads * self._shape.head_width
         for layer in range(self._shape.layers):
             if [self._sides(name)[0] for name in self._theirs[f"blocks.{layer}.qkv.weight"]] != [heads, width, width]:

@@ -18,13 +18,13 @@ from engine.memory.mixing_network import own_mixing_of
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
-from engine.models.llama.family import family_of_config, family_of_header, shape_of_config, shape_of_header
+from engine.models.llama.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.fim import Specials, specials_of
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.llama.model import FAMILY, LeftToRightModel
 from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
-from engine.models.stock.checkpoint import Checkpoint
+from engine.models.stock.checkpoint import Checkpoint, OnStage
 from engine.models.stock.token_bytes import TokenBytes
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
@@ -42,7 +42,7 @@ def load_gguf(
     threads: int,
     device: str = "cpu",
     precision: PrecisionSetting = "auto",
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> LeftToRightModel:
     """Load the model in a GGUF for device "cpu" or "cuda". Raises ModelError with one line."""
     header = read_header(path)
@@ -53,16 +53,13 @@ def load_gguf(
     if not in_torch and precision not in KERNEL_PRECISIONS:
         raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
 
-    def on_share(share: float) -> None:
-        on_stage(f"Loading {path.name}, {share:.0%}")
-
     weights = FileWeights(
         GgufTensors(header),
         shape,
         lambda names: names.gguf,
         family.pairs_halves,
         KERNEL_PRECISIONS.get(precision),
-        on_share,
+        _shares(path, on_stage),
     )
     try:
         weights.check(shape)
@@ -77,6 +74,13 @@ def load_gguf(
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
     licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
     return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
+
+
+def _shares(path: Path, on_stage: OnStage) -> Callable[[float], None]:
+    def on_share(share: float) -> None:
+        on_stage(f"Loading {path.name}, {share:.0%}")
+
+    return on_share
 
 
 @attrs.frozen
@@ -123,26 +127,38 @@ def _model(
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, mixes)
 
 
+def folder_obstacle(checkpoint: Checkpoint) -> str:
+    """Return why the kernel does not run a folder's network; "" if it does."""
+    try:
+        shape_of_config(checkpoint.config, CONTEXT_TOKENS)
+    except ModelError as error:
+        return str(error)
+    return "" if list(checkpoint.folder.glob("*.safetensors")) else "there are no safetensors"
+
+
 def folder_shape(checkpoint: Checkpoint) -> Shape | None:
     """Return the shape of a folder's network; None if the kernel does not run it."""
-    if family_of_config(checkpoint.config) is None or not list(checkpoint.folder.glob("*.safetensors")):
+    if folder_obstacle(checkpoint):
         return None
-    try:
-        shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
-    except ModelError:
-        return None
+    shape = shape_of_config(checkpoint.config, CONTEXT_TOKENS)
     # Some files have a head of their own where config.json says that it is the embedding.
     return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
 
 
-def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting) -> FileWeights:
+def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting, on_stage: OnStage) -> FileWeights:
     """Return the weights of a folder, of which the headers are checked, and the memory. Raises ModelError."""
-    in_four_bits = KERNEL_PRECISIONS[precision]
-    weights = FileWeights(_tensors(checkpoint), shape, lambda names: names.safetensors, in_four_bits=in_four_bits)
+    weights = FileWeights(
+        _tensors(checkpoint),
+        shape,
+        lambda names: names.safetensors,
+        in_four_bits=KERNEL_PRECISIONS[precision],
+        on_share=_shares(checkpoint.folder, on_stage),
+    )
     try:
         weights.check(shape)
     except ModelError as error:
-        raise ModelError(f"the model in {checkpoint.folder} cannot be run: {error}; install it again") from None
+        problem = f"the model in {checkpoint.folder} cannot be run: {error}"
+        raise ModelError(f"{problem}; install it again, or use another") from None
     _check_memory(checkpoint.folder, weights.bytes)
     return weights
 
@@ -151,19 +167,17 @@ def _tensors(checkpoint: Checkpoint) -> SafetensorsFolder:
     return SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
 
 
-def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting) -> LeftToRightModel:
+def load_folder(
+    checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting, on_stage: OnStage
+) -> LeftToRightModel:
     """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
     tokenizer = tokenizer_of(checkpoint)
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
-    named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
-    end = named[0] if isinstance(named, list) and named else named
-    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
-    if specials is None:
-        raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
+    specials = folder_specials(checkpoint, tokenizer)
     known, notes = known_model(checkpoint.folder), checkpoint.notes
     return _model(
         checkpoint.folder,
-        folder_weights(checkpoint, shape, precision),
+        folder_weights(checkpoint, shape, precision, on_stage),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
         tokenizer,
         token_bytes,
@@ -172,6 +186,16 @@ def load_folder(checkpoint: Checkpoint, shape: Shape, threads: int, precision: P
         notes.licence or ("unknown" if known is None else known.licence),
         _Way(threads, "cpu", precision),
     )
+
+
+def folder_specials(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Specials:
+    """Return the special tokens of a left-to-right folder. Raises ModelError if nothing ends a fill."""
+    named = checkpoint.generation.get("eos_token_id", checkpoint.config.get("eos_token_id"))
+    end = named[0] if isinstance(named, list) and named else named
+    specials = specials_of(tokenizer, end if isinstance(end, int) and _fits(end) else None)
+    if specials is None:
+        raise ModelError(f"the model in {checkpoint.folder} has no token that ends a text")
+    return specials
 
 
 @attrs.frozen
@@ -190,7 +214,10 @@ def gguf_facts(header: GgufHeader) -> GgufFacts:
     """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
     shape, tokenizer = shape_of_header(header, CONTEXT_TOKENS), tokenizer_of_header(header)
     weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf)
-    weights.check(shape)
+    try:
+        weights.check(shape)
+    except ModelError as error:
+        raise ModelError(f"{header.path} cannot be run: {error}") from None
     return GgufFacts(
         name=_name(header),
         parameters=weights.count,

@@ -30,6 +30,11 @@ _SAFETENSORS = {"F32": 4, "F16": 2, "BF16": 2}
 class TensorFile(Protocol):
     """Tensors by the names that the file has for them."""
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all tensors."""
+        ...
+
     def sides(self, name: str) -> tuple[int, ...] | None:
         """Return a tensor's sides; None if there is no such tensor."""
         ...
@@ -57,6 +62,10 @@ class GgufTensors:
     def __init__(self, header: GgufHeader) -> None:
         self._tensors = header.tensors
         self._map, self._data = _mapped(header.path)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._tensors)
 
     def sides(self, name: str) -> tuple[int, ...] | None:
         tensor = self._tensors.get(name)
@@ -137,6 +146,10 @@ class SafetensorsFolder:
             if stop - first != math.prod(sides) * _SAFETENSORS[kind] or stop > len(data) - 8 - length:
                 raise ValueError(f"{name} is cut short")
             self._stored[name] = _Stored(kind, sides, data[8 + length + first : 8 + length + stop])
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._stored)
 
     def sides(self, name: str) -> tuple[int, ...] | None:
         stored = self._stored.get(name)

@@ -6,6 +6,7 @@ config.json; and if that is ambiguous, the tokens of the tokenizer.
     model_type "Dream"                        DreamOn with <|expand|>, DiffuCoder with <|dlm_pad|>, else Dream-Coder
     model_type "a2d-qwen2", -qwen3, -llama    dLLM's conversions
     model_type "llada"                        LLaDA
+    model_type "CoDA"                         CoDA
     model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which is not a masked model
                                               but reads left to right: models/qwen_fim/
 
@@ -13,7 +14,8 @@ Dream is Qwen2.5-Coder turned into a diffusion model; its logits stay shifted. I
 model_type "Dream", architectures ["DreamModel"], an auto_map to modeling_dream.DreamModel and mask_token_id 151666; the
 tensors have the names of Qwen2. Open-dCoder's own code loads it as a Qwen2ForCausalLM, and its mask is the tokenizer's
 mask_token. In dLLM's releases (a2d) lm_head is not tied, even if config.json claims so. LLaDA is a Llama with other
-names in config.json (OLMo's keys) and for its tensors.
+names in config.json (OLMo's keys) and for its tensors. CoDA is a Qwen3 with its names, and a lm_head of its own. Only
+the tokenizer names its end token (CoDALanguageModel/ in SalesforceAIResearch/CoDA).
 """
 
 import re
@@ -146,8 +148,23 @@ LLADA = ModelFamily(
 )
 
 
+def coda(config: JsonObject) -> Stock:
+    """Return config.json as a Qwen3 config."""
+    return Stock("Qwen3", {"tie_word_embeddings": True, **config})
+
+
+CODA = ModelFamily(
+    name="coda",
+    model_types=("CoDA",),
+    licence="CC-BY-NC-4.0",
+    shifted=True,
+    special_tokens=MaskedTokens(mask=151669, end=151645, padding=(151643,)),
+    stock=coda,
+)
+
+
 QWEN_FIM = "qwen-fim"
-MASKED_FAMILIES = {family.name: family for family in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA)}
+MASKED_FAMILIES = {family.name: family for family in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA, CODA)}
 
 
 def reads_left_to_right(checkpoint: Checkpoint) -> bool:
@@ -198,6 +215,8 @@ def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily | Non
             return OPEN_DCODER if _has_mask(checkpoint) else None
         case "llada":
             return LLADA
+        case "CoDA":
+            return CODA
         case other:
             return DLLM_QWEN if other in DLLM_QWEN.model_types else None
 

@@ -15,7 +15,7 @@ from engine.models.masked.filling import LENGTHS, MaskedTraits
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.network import KernelMaskedNetwork, MaskedNetwork
 from engine.models.quantization.quantizer import choose
-from engine.models.stock.checkpoint import Checkpoint, MaskedTokens, ModelFamily, memory_use_of
+from engine.models.stock.checkpoint import Checkpoint, MaskedTokens, ModelFamily, OnStage, memory_use_of
 from engine.models.stock.network import stock_network, weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
@@ -29,7 +29,8 @@ def special_tokens_of(checkpoint: Checkpoint, family: ModelFamily, tokenizer: To
     """
     notes, known = checkpoint.notes, family.special_tokens
     ends = _configured_ids(checkpoint, "eos_token_id")
-    end = notes.end_id if notes.end_id is not None else next(iter(ends), known.end)
+    end = _first(notes.end_id, *ends, _named_id(checkpoint, tokenizer, "eos_token"))
+    end = known.end if end is None else end
     configured_mask = _configured_ids(checkpoint, "mask_token_id")
     mask = _first(notes.mask_id, *configured_mask, _named_id(checkpoint, tokenizer, "mask_token"))
     padding = {*ends, *_configured_ids(checkpoint, "pad_token_id"), *known.padding}
@@ -78,14 +79,19 @@ tokens take a 0.5B model half a second on a CPU."""
 
 
 def load(
-    folder: Path, config: object, threads: int, device: torch.device, precision: PrecisionSetting = "auto"
+    folder: Path,
+    config: object,
+    threads: int,
+    device: torch.device,
+    precision: PrecisionSetting = "auto",
+    on_stage: OnStage = lambda stage: None,
 ) -> MaskedModel:
     """Load the model in `folder`. `config` is its config.json. Raises ModelError with one line."""
     checkpoint = Checkpoint.of(folder, config)
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)
-    network, dtype = _network(checkpoint, family, threads, device, precision)
+    network, dtype = _network(checkpoint, family, threads, device, precision, on_stage)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
     notes, known = checkpoint.notes, known_model(folder)
     window = min(network.window, notes.context_tokens or family.context_tokens or 1 << 30)
@@ -108,7 +114,12 @@ def load(
 
 
 def _network(
-    checkpoint: Checkpoint, family: ModelFamily, threads: int, device: torch.device, precision: PrecisionSetting
+    checkpoint: Checkpoint,
+    family: ModelFamily,
+    threads: int,
+    device: torch.device,
+    precision: PrecisionSetting,
+    on_stage: OnStage,
 ) -> tuple[MaskedNetwork | KernelMaskedNetwork, str]:
     """Return a checkpoint's network, and what it computes in: our kernel, on a processor and for a shape that it runs.
 
@@ -116,7 +127,7 @@ def _network(
     """
     in_kernel = device.type == "cpu" and precision in KERNEL_PRECISIONS and bool(kernel_paths())
     if in_kernel and (shape := folder_shape(checkpoint)) is not None:
-        weights = folder_weights(checkpoint, shape, precision)
+        weights = folder_weights(checkpoint, shape, precision, on_stage)
         host = host_pass(weights, shape, threads)
         return KernelMaskedNetwork(host, shape, weights.count), f"int{weights.bits}, {host.name}"
     choice = choose(weight_files(checkpoint.folder), precision, device)

@@ -13,6 +13,8 @@ from engine.fill.interface import MemoryUse
 from engine.json_file import read_json
 
 JsonObject = dict[str, Any]
+OnStage = Callable[[str], None]
+"""Is told in a few words how far loading is."""
 
 
 @attrs.frozen

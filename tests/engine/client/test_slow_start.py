@@ -2,15 +2,19 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from engine_process import end
+from support.gguf_files import tiny_network
+from support.kernel_passes import skip_without
 from support.lsp_editor import eventually
+from support.masked_checkpoints import save_checkpoint
 
 from engine.client import launcher
 from engine.client.address import runtime_paths_of
@@ -35,18 +39,32 @@ sys.addaudithook(wait)
 """
 
 
+# In the engine's process: the stage that the lock file tells stays there once it has a percentage.
+STAGE_HOOK = """
+import os, sys, time
+def wait(event, arguments):
+    if event == "os.truncate" and b"%." in os.pread(arguments[0], 4096, 0):
+        while not os.path.exists({go!r}):
+            time.sleep(0.02)
+sys.addaudithook(wait)
+"""
+
+
+def hook(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run code at the start of each Python process that this test starts, and keep these in a folder of their own."""
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "hook"), os.environ.get("PYTHONPATH", "")]))
+
+
 @pytest.fixture
 def slow(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineOptions]:
     """A model whose loading waits until the file `go` is there; `begun` is there once it waits."""
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
     folder = tmp_path / "slow"
     shutil.copytree(tiny_model, folder)
     names = {"config": folder / "config.json", "go": tmp_path / "go", "begun": tmp_path / "begun"}
-    (tmp_path / "hook").mkdir()
-    (tmp_path / "hook" / "sitecustomize.py").write_text(
-        HOOK.format(**{name: str(path) for name, path in names.items()})
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "hook"), os.environ.get("PYTHONPATH", "")]))
+    hook(HOOK.format(**{name: str(path) for name, path in names.items()}), tmp_path, monkeypatch)
     options = EngineOptions(model=str(folder), threads=1)
     yield options
     end(runtime_paths_of(options.model))
@@ -87,6 +105,35 @@ async def test_a_start_whose_heartbeat_stops_is_given_up_with_one_clear_line(
             await starting
     finally:
         os.kill(record.pid, signal.SIGKILL)
+
+
+SAVED: dict[str, Callable[[Path], object]] = {
+    "tiny.gguf": lambda path: tiny_network("qwen2").save_gguf(path, "Q4_0"),
+    "left-to-right": lambda path: tiny_network("llama").save_folder(path),
+    "masked": lambda path: save_checkpoint("coda", path, hidden_size=64, intermediate_size=128),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAVED)
+async def test_a_waiting_client_learns_how_much_of_a_model_is_loaded(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without("plain")
+    path = tmp_path / name
+    SAVED[name](path)
+    hook(STAGE_HOOK.format(go=str(tmp_path / "go")), tmp_path, monkeypatch)
+    monkeypatch.setattr(launcher, "HEARTBEAT_TIMEOUT_S", 60.0)
+    options, states = EngineOptions(model=str(path), threads=1), list[str]()
+    try:
+        starting = asyncio.create_task(connect_or_start(options, "test", states.append))
+        await eventually(lambda: re.fullmatch(rf"Loading {re.escape(name)}, \d+%\.", states[-1] if states else ""))
+        (tmp_path / "go").touch()
+        client = await starting
+        await client.close()
+        assert states[-1] == "ready"
+    finally:
+        end(runtime_paths_of(options.model))
 
 
 async def test_the_heartbeat_changes_the_lock_file_until_it_is_stopped(

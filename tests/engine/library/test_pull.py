@@ -229,10 +229,10 @@ def test_the_token_is_sent_to_the_hub_but_not_to_the_host_it_redirects_to(models
     assert set(models.hub.tokens_at_cdn) == {None}
 
 
-def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand) -> None:
-    name = "diffucoder-7b"
+@pytest.mark.parametrize(("name", "licence"), [("diffucoder-7b", "apple-amlr"), ("coda-1.7b", "CC-BY-NC-4.0")])
+def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand, name: str, licence: str) -> None:
     models.hub.repositories[catalog()[name].hub] = models.repository
-    assert "licence of diffucoder-7b (apple-amlr) was not accepted" in models.fails("pull", name)
+    assert f"licence of {name} ({licence}) was not accepted" in models.fails("pull", name)
     assert models.hub.requests == []
     assert models.run("pull", name, "--accept-licence").status == 0
     record = read_record(models.folder / name / RECORD)

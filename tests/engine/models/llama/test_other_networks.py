@@ -8,6 +8,7 @@ import pytest
 import torch
 from gguf.quants import dequantize
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 from support.gguf_files import SHAPES, TEXT_TOKENS, TinyNetwork, tiny_network
 from support.kernel_passes import skip_without
 from support.masked_checkpoints import tiny_tokenizer
@@ -122,6 +123,25 @@ def test_the_tokenizer_of_a_gguf_is_the_one_it_was_made_of(tmp_path: Path) -> No
     text = Path(__file__).read_text() + "\n\n\tx = 12345  # naïve, 日本\r\n  <|endoftext|> it's"
     assert tokenizer.encode(text).ids == original.encode(text).ids
     assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_a_llama_with_biases_as_granite_code_has_them_is_refused_in_one_line(tmp_path: Path) -> None:
+    tiny = tiny_network("llama", attention_bias=True, mlp_bias=True)
+    with pytest.raises(ModelError, match=r"it has the tensor blk\.0\.\w+\.bias, which the kernel does not know$"):
+        of_gguf(tiny.save_gguf(tmp_path / "tiny.gguf"))
+    with pytest.raises(ModelError, match="does not run a network with attention_bias"):
+        of_folder(tiny.save_folder(tmp_path / "tiny"))
+
+
+def test_a_table_of_an_old_checkpoint_is_left_alone(tmp_path: Path) -> None:
+    tiny = tiny_network("llama")
+    folder = tiny.save_folder(tmp_path / "tiny")
+    weights = {name: torch.from_numpy(weight) for name, weight in tiny.weights.items()}
+    weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(16)
+    save_file(weights, folder / "model.safetensors")
+    ours, shape = of_folder(folder)
+    found = logits_of(NumpyPass(ours, shape), shape)
+    assert (found.argmax(1) == tiny.logits(TOKENS).argmax(1)).mean() >= 0.999
 
 
 def test_a_tensor_that_is_missing_or_not_finite_is_named_in_one_line(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from engine.models.masked.network import KernelMaskedNetwork, MaskedNetwork
 from engine.models.masked.rows import MaskedPass
 from engine.protocol.messages import RuleName
 
-FAMILIES = ("dream", "dreamon", "open-dcoder", "dllm-qwen")
+FAMILIES = ("dream", "dreamon", "open-dcoder", "dllm-qwen", "coda")
 SIZES = {"hidden_size": 64, "intermediate_size": 128}
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.masked_checkpoints import (
     BEGIN,
+    CODA_END,
     END,
     EXPAND,
     FAMILIES,
@@ -114,6 +116,28 @@ def test_marks_are_those_that_the_files_name(tmp_path: Path) -> None:
     marks = family_of(save_checkpoint("dreamon", tmp_path / "dreamon")).traits.special
     assert (marks.begin, marks.end, marks.mask, marks.expand) == (BEGIN, END, MASK, EXPAND)
     assert family_of(save_checkpoint("diffucoder", tmp_path / "diffucoder")).traits.special.padding == (PAD,)
+
+
+def test_the_end_of_a_coda_is_that_of_its_tokenizer_and_its_padding_ends_too(tmp_path: Path) -> None:
+    special = family_of(save_checkpoint("coda", tmp_path / "coda")).traits.special
+    assert (special.mask, special.end, special.padding) == (MASK, CODA_END, (END,))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "auto"])
+def test_a_coda_without_a_head_has_its_embedding_as_head(
+    tmp_path: Path, precision: PrecisionSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_KERNEL", "numpy")  # in fp32
+    checkpoint = save_checkpoint("coda", tmp_path / "coda", hidden_size=64, intermediate_size=128)
+    assert difference(family_of(checkpoint, precision), checkpoint) < 1e-3
+    weights = dict(checkpoint.network.state_dict())
+    del weights["lm_head.weight"]
+    for shard in checkpoint.folder.glob("*.safetensors*"):
+        shard.unlink()
+    save_file(weights, checkpoint.folder / "model.safetensors")
+    assert difference(family_of(checkpoint, precision), checkpoint) > 0.01
+    checkpoint.network.lm_head.weight = checkpoint.network.model.embed_tokens.weight
+    assert difference(family_of(checkpoint, precision), checkpoint) < 1e-3
 
 
 def test_a_fill_can_hold_only_text_and_what_ends_it(tmp_path: Path) -> None:
