@@ -9,13 +9,12 @@ numbers, are trained until the rounded network predicts what the exact one does 
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.models.embedded.network import Block, Network
+from engine.models.embedded.network import Network
 from engine.models.embedded.weights import HALF, MIDDLE
 from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
@@ -27,7 +26,7 @@ from engine.training.rounded import RoundedLinear, make_exact, round_linears, ro
 from engine.training.train import PAUSE
 
 ROUNDED = "rounded.pt"
-_RIDGE = 2e-3
+_RIDGE = 0.01
 """Share by which the least squares of scales and centres hold these back."""
 _CHUNK = 256
 """Outputs at a time."""
@@ -95,70 +94,49 @@ def round_to(network: Network, exact: Network, drawn: Sequence[Batch]) -> None:
     turns = [[table[batch.positions][..., None, :] for table in (exact.cosine, exact.sine)] for batch in drawn]
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
     attends = [attention(batch, dtype, shape.key_heads, shape.heads) for batch in drawn]
-    true = [exact.embed(batch.tokens) for batch in drawn]
-    rows = list(true)
+    rows = [exact.embed(batch.tokens) for batch in drawn]
     for layer, (block, target) in enumerate(zip(exact.blocks, network.blocks, strict=True)):
-        assert isinstance(block, Block)
-        moments = _Moments(block)
-        for index, batch in enumerate(drawn):
-            arguments = (*turns[index], attends[index])
-            counted = batch.tokens != 0
-            moments.of_block(layer, rows[index], arguments, counted)
-            true[index] = moments.of_block(layer, true[index], arguments, counted, is_true=True)
+
+        def run(index: int, block: nn.Module, layer: int = layer) -> Tensor:
+            after: Tensor = block(layer, rows[index], *turns[index], attends[index])
+            return after.float()
+
+        moments = _moments(block, [batch.tokens != 0 for batch in drawn], run)
         for name, linear in target.named_children():
             if isinstance(linear, RoundedLinear):
-                own, both = moments.own[name], moments.both[name]
                 weight = block.get_parameter(f"{name}.weight").detach()
-                _fit(weight, linear, own, both)
-                linear.numbers.copy_(_numbers(weight, linear, own))
-                _fit(weight, linear, own, both)
-        rows[:] = [target(layer, rows[index], *turns[index], attends[index]).float() for index in range(len(drawn))]
+                _fit(weight, linear, moments[name])
+                linear.numbers.copy_(_numbers(weight, linear, moments[name]))
+                _fit(weight, linear, moments[name])
+        rows[:] = [run(index, target) for index in range(len(drawn))]
 
 
-class _Moments:
-    """Second moments [inputs, inputs] of the inputs of each linear layer of a block, by its name.
+def _moments(block: nn.Module, counted: Sequence[Tensor], run: Callable[[int, nn.Module], Tensor]) -> dict[str, Tensor]:
+    """Return the second moments [inputs, inputs] of the inputs of each linear layer of a block, by its name."""
+    linears = {name: module for name, module in block.named_children() if isinstance(module, nn.Linear)}
+    moments = {name: torch.zeros(linear.in_features, linear.in_features) for name, linear in linears.items()}
+    wanted = counted[0]
 
-    `own` are those of the rows that the rounded network gives. `both` are of the exact network's rows with these.
-    """
+    def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+        def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            found = inputs[0][wanted].float()
+            with torch.autocast("cpu", enabled=False):
+                moments[name].addmm_(found.t(), found)
 
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._linears = {name: module for name, module in block.named_children() if isinstance(module, nn.Linear)}
-        self.own, self.both = (
-            {name: torch.zeros(linear.in_features, linear.in_features) for name, linear in self._linears.items()}
-            for _ in range(2)
-        )
-        self._inputs: dict[str, Tensor] = {}
+        return note
 
-    def of_block(
-        self, layer: int, rows: Tensor, arguments: tuple[Any, ...], counted: Tensor, *, is_true: bool = False
-    ) -> Tensor:
-        """Return the block's rows after `rows`: first the rounded network's, then with `is_true` the exact one's."""
-
-        def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-            def note(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-                found = inputs[0][counted].float()
-                with torch.autocast("cpu", enabled=False):
-                    if is_true:
-                        self.both[name].addmm_(found.t(), self._inputs[name])
-                    else:
-                        self.own[name].addmm_(found.t(), found)
-                        self._inputs[name] = found
-
-            return note
-
-        handles = [linear.register_forward_pre_hook(watch(name)) for name, linear in self._linears.items()]
-        after: Tensor = self._block(layer, rows, *arguments)
-        for handle in handles:
-            handle.remove()
-        return after.float()
+    handles = [linear.register_forward_pre_hook(watch(name)) for name, linear in linears.items()]
+    for index, wanted in enumerate(counted):  # noqa: B007
+        run(index, block)
+    for handle in handles:
+        handle.remove()
+    return moments
 
 
-def _fit(weight: Tensor, linear: RoundedLinear, moments: Tensor, both: Tensor) -> None:
-    """Move scales and centres to where the rounded rows come out most like the exact rows do of `weight`.
+def _fit(weight: Tensor, linear: RoundedLinear, moments: Tensor) -> None:
+    """Move scales and centres to where the rows of `moments` come out most like `weight`'s.
 
-    That is a least-squares problem for each output, with two unknowns for each group of inputs. See _Moments for
-    `moments` (its own) and `both`.
+    That is a least-squares problem for each output, with two unknowns for each group of inputs.
     """
     groups, old = linear.scale.shape[1], linear.matrix()
     of_centres = moments.view(groups, HALF, groups, HALF).sum((1, 3))
@@ -166,7 +144,7 @@ def _fit(weight: Tensor, linear: RoundedLinear, moments: Tensor, both: Tensor) -
         for first in range(0, len(weight), _CHUNK):
             some = slice(first, first + _CHUNK)
             numbers = linear.numbers[some] - MIDDLE
-            missing = weight[some] @ both - old[some] @ moments
+            missing = (weight[some] - old[some]) @ moments
             grouped = numbers.view(-1, groups, HALF)
             halves = (grouped.transpose(0, 1) @ moments.view(groups, HALF, -1)).transpose(0, 1)
             of_both = _sums(halves)

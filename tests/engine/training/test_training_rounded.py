@@ -11,6 +11,7 @@ from torch import nn
 from engine.models.embedded.network import Network
 from engine.models.embedded.weights import MIDDLE, Weights, quantize_int4
 from engine.models.stock.token_bytes import load_tokenizer
+from engine.training.batch import Batch
 from engine.training.export import card_of, export
 from engine.training.objective import losses
 from engine.training.rounded import make_exact, round_linears, rounded_linears, rounded_network
@@ -61,14 +62,14 @@ def test_what_was_learned_survives_rounding_and_export(tiny_model: Path, tmp_pat
         assert not torch.equal(linear.numbers, old.numbers), f"the numbers of {name} have moved"
         assert torch.equal(linear.numbers, linear.numbers.round().clamp(0, 15)), name
         assert not torch.equal(linear.scale, old.scale), f"the scales of {name} have moved"
-    rounded = float(distance(network, exact, batch))
-    assert rounded < 0.5 * float(distance(nearest, exact, batch))
+    rounded = _away(network, exact, batch)
+    assert rounded < 0.5 * _away(nearest, exact, batch)
     tuner = adam_of_rounded(network, config.rounding)
     for group in tuner.param_groups:
         group["lr"] = 1e-3 * group["size"]
     for _ in range(10):
         tuning_step(network, exact, tuner, [batch])
-    assert float(distance(network, exact, batch)) < rounded
+    assert _away(network, exact, batch) < rounded
 
     export(config, network, tiny_model / "tokenizer.json", tmp_path / "model")
     weights = Weights.load(tmp_path / "model" / "model.safetensors")
@@ -79,6 +80,11 @@ def test_what_was_learned_survives_rounding_and_export(tiny_model: Path, tmp_pat
         off = (torch.from_numpy(weights.dense(name)) - linear.matrix()).abs().amax(-1)
         in_fp16 = linear.matrix().abs().amax(-1) / 1000  # what rounding scales, offsets and steps to fp16 adds
         assert (off <= step + in_fp16).all(), name
+
+
+@torch.no_grad()
+def _away(network: Network, exact: Network, batch: Batch) -> float:
+    return float(distance(network, exact, batch))
 
 
 def _nearest(parent: Network, exact: Network) -> Network:
