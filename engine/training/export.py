@@ -43,8 +43,8 @@ Changed here, by `midspan train` (docs/training.md):
 - The vocabulary was trimmed to {vocabulary:,} tokens: those that source code needs, and marks for the suffix, the
   prefix, the rest of the line, the middle, the end, a mask and a file.
 - The network was trained to fill holes, and to denoise canvases of masks after random places of the code.
-- The weights are 4-bit numbers with a scale and a centre for each 32 of them, as the parent's are, and were trained
-  as such. The embedding was rounded to int8.
+- The trained weights were rounded to 4-bit numbers with a scale and a centre for each 32 of them, as the parent's are.
+  The embedding was rounded to int8.
 
 ## Data
 

@@ -1,9 +1,10 @@
 """Rounds a trained network to the 4-bit numbers that it ships in, so that little of what it learned is lost.
 
-Rounding each weight to the nearest gives back what training moved by less than a half step, which is most of it. So
-each column's error is made up for by the columns after it (GPTQ, arXiv 2210.17323), in the parent's own scales and
-centres: a weight that did not move is exact in them. Then scales, centres, gains and embedding, which have no 4-bit
-numbers, are trained until the rounded network predicts what the exact one does (as in arXiv 2305.14152).
+Rounding each weight to the nearest gives back what training moved by less than a half step, which is nearly all of it.
+So the parent's scales and centres are moved first, layer by layer, by least squares over rows of the corpus. Each
+column's error of the numbers is made up for by the columns after it (GPTQ, arXiv 2210.17323). Then scales, centres,
+gains and embedding, which have no 4-bit numbers, are tuned end to end until the rounded network predicts what the exact
+one does (as in arXiv 2305.14152).
 """
 
 import time
@@ -18,7 +19,7 @@ from engine.models.embedded.network import Network
 from engine.models.embedded.weights import HALF, MIDDLE
 from engine.training.averaging import EVERY, Averaging
 from engine.training.batch import Batch
-from engine.training.checkpoint import NEWEST, PARENT, Progress, load_network, restore, save
+from engine.training.checkpoint import NEWEST, PARENT, load_network, restore, save
 from engine.training.config import Config, Rounding
 from engine.training.loader import batches
 from engine.training.objective import attention, forward
@@ -28,6 +29,7 @@ from engine.training.train import PAUSE
 ROUNDED = "rounded.pt"
 _RIDGE = 0.01
 """Share by which the least squares of scales and centres hold these back."""
+_LEAST = 1e-6
 _CHUNK = 256
 """Outputs at a time."""
 _CANVAS = 0.1
@@ -59,19 +61,20 @@ def round_checkpoint(config: Config, work: Path, beside: Path | None = None) -> 
             round_to(network, exact, [next(drawn) for _ in range(numbers.batches)])
         save(target, network)
     network = load_network(target)
-    optimizer, progress = adam(network, numbers), Progress()
+    optimizer = adam(network, numbers)
     progress = restore(target, network, optimizer)
     drawn = batches(config, work, "train", config.optimizer.seed + 1 + 1009 * (1 + progress.step))
     averaging = Averaging(work, beside) if beside is not None else None
-    last, distances = time.monotonic(), list[float]()
+    before, distances = time.monotonic(), list[float]()
     while progress.minutes < minutes:
         for group in optimizer.param_groups:
             group["lr"] = numbers.rate * group["size"] * (1 - progress.minutes / minutes)
         with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
             distances.append(tuning_step(network, exact, optimizer, [next(drawn) for _ in range(numbers.step_batches)]))
         progress.step += 1
-        last, now = time.monotonic(), last
-        progress.minutes += min(last - now, PAUSE) / 60
+        now = time.monotonic()
+        progress.minutes += min(now - before, PAUSE) / 60
+        before = now
         if averaging is not None and progress.step % EVERY == 0:
             averaging.average(network)
         if progress.step % _NOTED == 0:
@@ -153,7 +156,8 @@ def _fit(weight: Tensor, linear: RoundedLinear, moments: Tensor) -> None:
             lower = torch.cat((of_both.mT, of_centres.expand(len(numbers), -1, -1)), 2)
             whole = torch.cat((upper, lower), 1)
             wanted = torch.cat((_sums(missing * numbers), _sums(missing)), 1)
-            whole.diagonal(dim1=1, dim2=2).mul_(1 + _RIDGE)
+            # Where no row has an input, there is nothing to solve.
+            whole.diagonal(dim1=1, dim2=2).mul_(1 + _RIDGE).add_(whole.diagonal(dim1=1, dim2=2).mean() * _LEAST)
             moved = torch.linalg.solve(whole, wanted)
             linear.scale[some] += moved[:, :groups]
             linear.centre[some] += moved[:, groups:]
