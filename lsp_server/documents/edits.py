@@ -58,7 +58,7 @@ class RecentEdit:
 
     `start` and `end` are characters of `after`; `start` and `old_end` those of `before`. Outside of them both are
     equal. `serial` counts the edits of a document, and stays the same while an edit goes on. `changes` counts the
-    editor's changes: a key makes one, and what is pasted too.
+    editor's changes: a key makes one, and what is pasted too. `at` is where the last of them ended.
     """
 
     before: str
@@ -68,6 +68,7 @@ class RecentEdit:
     end: int
     serial: int
     changes: int = 1
+    at: int = 0
 
     @property
     def undone(self) -> bool:
@@ -101,8 +102,8 @@ class RecentEdit:
 class RecentEdits:
     """The last edits of a document, the newest last.
 
-    A change on the lines of the newest edit, or on the line next to them, goes on with it. Any other change begins an
-    edit of its own. A text that was there before an edit takes that edit and all later ones back: undo may go back
+    A change on the lines of the newest edit, or on the line next to them, goes on with it, unless these lines are new and
+    the change before it was further away in them. Any other change begins an edit of its own. A text that was there before an edit takes that edit and all later ones back: undo may go back
     over several, and would else count as an edit the other way round.
     """
 
@@ -128,8 +129,8 @@ class RecentEdits:
         if (back := self._taken_back(after)) is not None:
             return back
         last = self._edits[-1] if self._edits else None
-        if last is None or not _is_near(last, start, end):
-            edit = RecentEdit(before, after, start, end, new_end, self._serial + 1)
+        if last is None or not _is_near(last, start, end) or _returns_to_new_lines(last, start):
+            edit = RecentEdit(before, after, start, end, new_end, self._serial + 1, at=new_end)
             edits = *self._edits, edit
             left = ((len(one.before), hash(one.before)) for one in edits[:-_MAX_EDITS])
             return RecentEdits(edits[-_MAX_EDITS:], self._serial + 1, (*self._dropped, *left)[-_MAX_DROPPED:])
@@ -143,6 +144,7 @@ class RecentEdits:
             max(last.end, end) + (new_end - end),
             last.serial,
             last.changes + 1,
+            new_end,
         )
         return RecentEdits((*self._edits[:-1], edit), self._serial, self._dropped)
 
@@ -167,6 +169,13 @@ def _is_near(edit: RecentEdit, start: int, end: int) -> bool:
     if end < edit.start:
         return text.count("\n", end, edit.start) <= 1
     return start <= edit.end or text.count("\n", edit.end, start) <= 1
+
+
+def _returns_to_new_lines(edit: RecentEdit, start: int) -> bool:
+    """Return whether `start` is in lines that the edit added, and more than a line away from its last change."""
+    first, last = sorted((start, edit.at))
+    is_new = not edit.undone and not edit.may_be_example and edit.start <= start <= edit.end
+    return is_new and edit.after.count("\n", first, last) > 1
 
 
 @attrs.frozen

@@ -151,12 +151,17 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRule
 
 
 def touched_parts(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
-    """Return the parts of the text after the last edit that the edits touched. Nothing there is to be edited again."""
+    """Return the parts of the text after the last edit that the edits touched. Nothing there is to be edited again.
+
+    Lines that were added before the last example are as old as all others.
+    """
     parts: list[tuple[int, int]] = []
-    for edit in edits:
+    examples = [number for number, edit in enumerate(edits) if edit.may_be_example]
+    for number, edit in enumerate(edits):
         moved = edit.end - edit.old_end
         parts = [(start + moved, end + moved) if start >= edit.old_end else (start, end) for start, end in parts]
-        parts.append((edit.start, edit.end))
+        if edit.may_be_example or not examples or number > examples[-1]:
+            parts.append((edit.start, edit.end))
     return parts
 
 

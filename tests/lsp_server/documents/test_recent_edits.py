@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from support.typist import Typist
 
 from engine.protocol.messages import changed_part
+from lsp_server.refactor.recent import recent_places
 
 _LINES = "".join(f"line {number}\n" for number in range(20))
 _TEXTS = st.text("ab\n", max_size=12)
@@ -34,6 +35,26 @@ def test_changes_on_one_line_are_one_edit_and_changes_far_apart_are_two() -> Non
     first, second = typist.edits.all
     assert first.after == second.before
     assert second.after == typist.text
+
+
+def test_an_edit_of_lines_that_were_typed_just_now_is_an_example() -> None:
+    typist = _Typist("def f(a):\n")
+    for line in ("    get(a)\n", "    first = 1\n", "    second = 2\n", "    get(a.b)\n"):
+        typist.type(typist.text, line)
+    typist.replace("get(a)", "get(a, 3)")
+    typist.replace("3)", "34)")
+    new, edit = typist.edits.all
+    assert (new.may_be_example, edit.may_be_example) == (False, True)
+    found = recent_places(typist.edits.all, "python", "file.py")
+    assert found is not None
+    assert [block.after for block in found.found.blocks] == ["    get(a.b, 34)"]
+
+
+def test_a_slip_on_the_line_before_belongs_to_new_lines() -> None:
+    typist = _Typist("def f(a):\n")
+    typist.type("def f(a):\n", "    first = 1\n    secnd = 2\n")
+    typist.replace("secnd", "second")
+    assert len(typist.edits.all) == 1
 
 
 def test_what_is_undone_is_no_edit() -> None:
