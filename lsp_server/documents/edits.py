@@ -102,9 +102,10 @@ class RecentEdit:
 class RecentEdits:
     """The last edits of a document, the newest last.
 
-    A change on the lines of the newest edit, or on the line next to them, goes on with it, unless these lines are new and
-    the change before it was further away in them. Any other change begins an edit of its own. A text that was there before an edit takes that edit and all later ones back: undo may go back
-    over several, and would else count as an edit the other way round.
+    A change on the lines of the newest edit, or on the line next to them, goes on with it, unless these lines are new
+    and the change before it was further away in them. Any other change begins an edit of its own. A text that was there
+    before an edit takes that edit and all later ones back: undo may go back over several, and would else count as an
+    edit the other way round.
     """
 
     _edits: tuple[RecentEdit, ...] = ()
