@@ -60,7 +60,7 @@ once, and files that share lines with HumanEval-Infilling are dropped.
 
 {compute}
 
-Loss on held-out packages, which the parent may have read, in nats a token: {losses}.
+Loss on held-out packages, which the parent may have read, in nats a token before rounding: {losses}.
 """
 _COMPUTE = """\
 {steps:,} steps, {minutes:.0f} minutes of one run: {tokens:.1f} million tokens read, {middle:.1f} million of them in the
