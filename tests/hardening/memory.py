@@ -6,11 +6,10 @@ from pathlib import Path
 
 import psutil
 
+from engine.schedule.scheduler import CACHE_BYTES
 from hardening.language_server import LanguageServer
 from hardening.running_engine import engine_of
 from hardening.work import Row, Work
-
-from engine.schedule.scheduler import CACHE_BYTES
 
 FILLS = 50_000
 SETTINGS = {"model": "embedded", "threads": 1, "idleMinutes": 5, "maxTokens": 8}
