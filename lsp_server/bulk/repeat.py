@@ -108,7 +108,7 @@ class RecentRule:
         edits = snapshot.edits.all
         if not edits or edits[-1].after != snapshot.text:
             return None
-        answer = await self._asked(former_places, edits, snapshot.language.id, snapshot.path)
+        answer = await self._asked(snapshot, former_places, edits, snapshot.language.id, snapshot.path)
         if answer is None:
             return None
         return KnownRule(snapshot.version, answer, range(0), "as in an earlier edit")
@@ -155,12 +155,7 @@ class RecentRule:
 
     async def _find(self, snapshot: Snapshot) -> None:
         edits, lines = snapshot.edits.all, snapshot.source.lines
-        try:
-            answer = await self._worker.run(recent_places, edits, snapshot.language.id, snapshot.path)
-        except MidspanError as error:
-            self._failed.add(snapshot.uri)
-            _logger.warning("no rule of the recent edits: %s", error)
-            return
+        answer = await self._asked(snapshot, recent_places, edits, snapshot.language.id, snapshot.path)
         if answer is not None:
             touched = range(lines.at(edits[-1].start), lines.at(edits[-1].end) + 1)
             reason = f"as in {PurePath(snapshot.path).name}:{touched[0] + 1}"
@@ -169,15 +164,18 @@ class RecentRule:
 
     async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
         rules = known.recent.rules
-        found = await self._asked(found_in, rules, snapshot.text, snapshot.language.id, snapshot.path)
+        found = await self._asked(snapshot, found_in, rules, snapshot.text, snapshot.language.id, snapshot.path)
         if found is not None:
             places = RecentPlaces(known.recent, found)
             self._known[snapshot.uri] = attrs.evolve(known, version=snapshot.version, places=places, lines=range(0))
 
-    async def _asked(self, function: Callable[[*_Arguments], _Result | None], *args: *_Arguments) -> _Result | None:
+    async def _asked(
+        self, snapshot: Snapshot, function: Callable[[*_Arguments], _Result | None], *args: *_Arguments
+    ) -> _Result | None:
         try:
             return await self._worker.run(function, *args)
         except MidspanError as error:
+            self._failed.add(snapshot.uri)
             _logger.warning("no rule of the recent edits: %s", error)
             return None
 

@@ -175,8 +175,9 @@ def _is_near(edit: RecentEdit, start: int, end: int) -> bool:
 def _returns_to_new_lines(edit: RecentEdit, start: int) -> bool:
     """Return whether `start` is in lines that the edit added, and more than a line away from its last change."""
     first, last = sorted((start, edit.at))
-    is_new = not edit.undone and not edit.may_be_example and edit.start <= start <= edit.end
-    return is_new and edit.after.count("\n", first, last) > 1
+    # Each key asks this: most are on the line of the last change.
+    is_away = edit.start <= start <= edit.end and edit.after.count("\n", first, last) > 1
+    return is_away and not edit.undone and not edit.may_be_example
 
 
 @attrs.frozen
