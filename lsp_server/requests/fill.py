@@ -27,8 +27,8 @@ from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
 from lsp_server.session import PARSE_PATIENCE_S, Session
-from lsp_server.suggest.pipeline import Plan, gated, present
-from lsp_server.suggest.shape import shape
+from lsp_server.suggest.insertion import COUNTED, is_before_word
+from lsp_server.suggest.pipeline import Plan, present, shown_of
 from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _LEAST_WORTH = -99.0
@@ -38,11 +38,10 @@ _LEAST_WORTH = -99.0
 def judge(plan: Plan, filled: Filled) -> Verdict:
     """Return what `plan.settings` would show of the first candidate, and why."""
     candidate, price = filled.candidates[0], plan.settings.gate
-    shaped = shape(candidate.text, plan.hole, plan.snapshot, plan.settings.max_lines) or ""
-    presented = gated(candidate, shaped, plan.hole, plan.snapshot.language, plan.settings) if shaped else None
+    shaped, presented = shown_of(candidate, plan)
     judged = presented.text if presented is not None else shaped
     confidence = presented.confidence if presented is not None else first_line_confidence(candidate, shaped)
-    characters = len(judged.strip().partition("\n")[0].rstrip())
+    characters = COUNTED if is_before_word(plan.hole) else len(judged.strip().partition("\n")[0].rstrip())
     return Verdict(
         written=candidate.text,
         shaped=shaped,

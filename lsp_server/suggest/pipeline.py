@@ -13,7 +13,6 @@ from engine.protocol.confidence import (
     Price,
     confidence_between,
     first_line_confidence,
-    line_confidence,
     start_confidence,
 )
 from engine.protocol.messages import (
@@ -30,6 +29,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.languages.language import Language, balance
 from lsp_server.settings import Settings
+from lsp_server.suggest.insertion import COUNTED, GUESSES, LEAST_LINE, is_before_word, likeliest
 from lsp_server.suggest.shape import shape, without_what_follows
 
 _LONGEST = 30
@@ -47,10 +47,6 @@ _UNIT = re.compile(
 _MOST_START, _MOST_ENDS = 400, 64
 """Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
 _PAIRED = frozenset("()[]{}\"'`")
-_SEPARATED = re.compile(r"[,;]\s*$")
-"""What a start must end with before a word, so that the word is the next argument or item."""
-_CLOSED = re.compile(r"[\w)\]}\"'`]$")
-"""The end of a name or of a whole expression, which a word cannot follow directly."""
 
 
 @attrs.frozen
@@ -70,12 +66,16 @@ class Presented:
 
 @attrs.frozen
 class Plan:
-    """A hole in `snapshot`, the request for the engine, and the settings that decide how its answer is presented."""
+    """A hole in `snapshot`, the request for the engine, and the settings that decide how its answer is presented.
+
+    Where the engine is asked for more guesses than are wanted, the `most` likeliest are shown.
+    """
 
     snapshot: Snapshot
     hole: Hole
     fill: Fill
     settings: Settings
+    most: int = 1
 
 
 def plan(
@@ -98,6 +98,9 @@ def plan(
     end and passes.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
+    least, count = settings.gate.least_probability(_LONGEST), candidates
+    if is_before_word(hole) and not settings.gate.hides_nothing:
+        least, count = min(least, LEAST_LINE), max(candidates, GUESSES)
     fill = Fill(
         id=0,
         prefix=hole.prefix,
@@ -108,14 +111,14 @@ def plan(
         extent=hole.extent,
         budget_ms=float(settings.budget_ms),
         max_tokens=settings.max_tokens,
-        min_line_probability=settings.gate.least_probability(_LONGEST),
+        min_line_probability=least,
         rule=settings.rule,
-        candidates=candidates,
+        candidates=count,
         workspace=workspace,
         memory=settings.memory,
         line=1 + snapshot.source.lines.at(offset),
     )
-    return Plan(snapshot, hole, fill, settings)
+    return Plan(snapshot, hole, fill, settings, candidates)
 
 
 def present(plan: Plan, filled: Filled) -> list[Presented]:
@@ -129,12 +132,29 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     for candidate in filled.candidates:
         if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
             continue
-        shaped = shape(candidate.text, plan.hole, plan.snapshot, plan.settings.max_lines)
-        result = gated(candidate, shaped, plan.hole, plan.snapshot.language, plan.settings) if shaped else None
+        result = shown_of(candidate, plan)[1]
         if result is not None:
             origins = _shown_origins(candidate, result.text)
             presented.setdefault(result.text, attrs.evolve(result, source=candidate.source, origins=origins))
-    return list(presented.values())
+    texts = list(presented.values())
+    if is_before_word(plan.hole) and not plan.settings.gate.hides_nothing:
+        return sorted(texts, key=lambda each: each.confidence, reverse=True)[: plan.most]
+    return texts
+
+
+def shown_of(candidate: Candidate, plan: Plan) -> tuple[str, Presented | None]:
+    """Return `candidate` after shaping, "" if nothing is left, and what is shown of it, if anything."""
+    snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
+    if is_before_word(hole) and not settings.gate.hides_nothing:
+        inserted = likeliest(candidate, hole, snapshot.language)
+        if inserted is None or (inserted.is_start and settings.whole_lines):
+            return "", None
+        shaped = shape(inserted.text, hole, snapshot, max_lines=1) or ""
+        if shaped != inserted.text or settings.gate.worth(inserted.confidence, COUNTED) <= 0:
+            return shaped, None
+        return shaped, Presented(shaped, inserted.is_start, inserted.confidence)
+    shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
+    return shaped, gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
 
 
 def _shown_origins(candidate: Candidate, shown: str) -> list[Origin]:
@@ -163,7 +183,7 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     price = settings.gate
     if price.hides_nothing:
         return Presented(text, is_start=False, confidence=first_line_confidence(candidate, text))
-    whole = worthy_lines(candidate, text, hole, price)
+    whole = worthy_lines(candidate, text, price)
     start = Worthy() if settings.whole_lines else worthy_start(candidate, text, hole, language, price)
     # The whole line as a start is always worth as much as the line, because nothing is said about its end.
     if whole.text and (whole.worth >= start.worth or start.text == whole.text.partition("\n")[0].rstrip("\r")):
@@ -175,13 +195,11 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
     """Return the start of `text`'s first line that is worth most. `text` is `candidate` after shaping.
 
     A start ends after a name, a number or a mark. It does not end in a string that it opened itself, with the sign of a
-    comment, or with the text that follows the cursor. Before a word it ends with what separates it from the word.
+    comment, or with the text that follows the cursor.
     """
-    line, indent, begin = _first_line(candidate, text, hole)
+    line, indent, begin = _first_line(candidate, text)
     starts: list[Worthy] = []
     for end in (unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0):
-        if is_before_word(hole):
-            end += len(line[end:]) - len(line[end:].lstrip())
         confidence = start_confidence(candidate, begin, begin + end - indent)
         if (worth := price.worth(confidence, end - indent)) > 0:
             starts.append(Worthy(line[:end], confidence, worth))
@@ -189,15 +207,13 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
     return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
 
 
-def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> Worthy:
+def worthy_lines(candidate: Candidate, text: str, price: Price) -> Worthy:
     """Return `text`'s first line if all of it is worth showing, with those of the lines below that add to its worth.
 
     A fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
     """
-    line, indent, begin = _first_line(candidate, text, hole)
-    if is_before_word(hole):
-        confidence = _middle_confidence(candidate, line[indent:], begin, hole)
-    elif candidate.finish == "complete" or "\n" in candidate.text.strip():
+    line, indent, _ = _first_line(candidate, text)
+    if candidate.finish == "complete" or "\n" in candidate.text.strip():
         confidence = first_line_confidence(candidate, text)
     else:
         return Worthy()
@@ -208,37 +224,11 @@ def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> W
     return Worthy(text[:end].rstrip("\r"), confidence, worth + confidence * added)
 
 
-def is_before_word(hole: Hole) -> bool:
-    """Return whether a word follows the cursor directly: a name that ends the fill would become part of it."""
-    return re.match(r"\w", hole.line_after) is not None
-
-
-def _first_line(candidate: Candidate, text: str, hole: Hole) -> tuple[str, int, int]:
-    """Return the first line of `text`, its indentation, and where it begins in `candidate` without that; -1: nowhere.
-
-    White space at its end stays where it separates the line from a word after the cursor.
-    """
-    line = text.partition("\n")[0]
-    line = line.rstrip("\r") if is_before_word(hole) else line.rstrip()
+def _first_line(candidate: Candidate, text: str) -> tuple[str, int, int]:
+    """Return the first line of `text`, its indentation, and where it begins in `candidate` after that, or -1."""
+    line = text.partition("\n")[0].rstrip()
     indent = len(line) - len(line.lstrip())
     return line, indent, candidate.text.find(line[indent:])
-
-
-def _middle_confidence(candidate: Candidate, middle: str, begin: int, hole: Hole) -> float:
-    """Return how likely `middle` is right before the word after the cursor; 0.0 if the fill did not end there itself.
-
-    It did if it has nothing more, or goes on with the text that follows the cursor. At the start of a line the fill may
-    have ended with its line, of which nothing tells: a statement of its own must not be joined with the word.
-    """
-    if begin < 0 or (not hole.line_before.strip() and _CLOSED.search(middle)):
-        return 0.0
-    end = begin + len(middle)
-    if end == len(candidate.text):
-        return line_confidence(candidate, begin, end) if candidate.finish == "complete" else 0.0
-    more = candidate.text[end:].rstrip()
-    if more and hole.line_after.startswith(more) and not re.match(r"\w\w", hole.line_after[len(more) - 1 :]):
-        return confidence_between(candidate, begin, end + len(more))
-    return 0.0
 
 
 def _further_lines(candidate: Candidate, text: str, price: Price) -> tuple[int, float]:
@@ -272,8 +262,6 @@ def _further_lines(candidate: Candidate, text: str, price: Price) -> tuple[int, 
 
 
 def _can_end(start: str, hole: Hole, language: Language) -> bool:
-    if is_before_word(hole) and not (_SEPARATED.search(start) and not balance(start, language).opened):
-        return False
     ends_with_mark = start[-1] not in _PAIRED and not re.match(r"\w", start[-1])
     if ends_with_mark and hole.line_after.lstrip().startswith(start[-1]):
         return False

@@ -173,52 +173,6 @@ def test_a_line_whose_end_is_doubtful_is_shown_as_a_start() -> None:
     assert shown(attrs.evolve(line, end_confidence=0.9), COUNTED) == ("abcde.def", False)
 
 
-def before_word(fill: Candidate, marked: str = "self.f(name, ¦x)\n") -> tuple[str, bool] | None:
-    """Return what is shown of `fill` where a word follows the cursor. Shaping changes nothing."""
-    return shown(fill, COUNTED, marked=marked)
-
-
-def test_before_a_word_the_whole_middle_is_shown_with_its_separating_space() -> None:
-    assert before_word(candidate(["first", ", ", "second", ", "], [0.95] * 4)) == ("first, second, ", False)
-    assert before_word(candidate(["strings", ".Trim", "Space("], [0.95] * 3), "f(¦input)\n") == (
-        "strings.TrimSpace(",
-        False,
-    )
-    assert before_word(candidate(["optional", "_"], [0.95, 0.95])) == ("optional_", False), "the model ended there"
-
-
-def test_before_a_word_the_end_counts() -> None:
-    middle = candidate(["first", ", "], [0.95, 0.95])
-    assert before_word(attrs.evolve(middle, end_confidence=0.9)) == ("first, ", False)
-    name = candidate(["optional"], [0.95])
-    assert before_word(name) == ("optional", False)
-    assert before_word(attrs.evolve(name, end_confidence=0.2)) is None
-    for finish in ("unsure", "canvas full", "deadline"):
-        assert before_word(attrs.evolve(name, finish=finish)) is None
-
-
-def test_before_a_word_a_start_ends_with_what_separates_it() -> None:
-    arguments = candidate(["first", ", ", "second", ", "], [0.95, 0.95, 0.1, 0.9])
-    assert before_word(arguments) == ("first, ", True)
-    call = candidate(["connect", "(", "other", ", ", "third", "), "], [0.99, 0.99, 0.99, 0.99, 0.1, 0.9])
-    assert before_word(call) is None, "the bracket would go round the word"
-    assert before_word(candidate(["abcdef", ".ghij", ".klm"], [0.99, 0.99, 0.1])) is None
-    assert before_word(candidate(["each", " in", " the "], [0.99, 0.99, 0.1]), "for ¦items:\n") is None
-
-
-def test_before_a_word_a_fill_that_goes_on_with_it_ends_there() -> None:
-    fill = candidate(["first", ", ", "x", ")"], [0.95, 0.95, 0.9, 0.9])
-    assert shown(fill, COUNTED, "first, ", "self.f(name, ¦x)\n") == ("first, ", False)
-    longer = candidate(["first", "_x", "yz"], [0.95, 0.95, 0.9])
-    assert shown(longer, COUNTED, "first_", "self.f(name, ¦x)\n") is None
-
-
-def test_at_the_start_of_a_line_a_statement_is_not_joined_with_the_word_there() -> None:
-    for statement in ("value = other", "connect(host)", 'x = "text"'):
-        assert before_word(candidate([statement], [0.99]), "    ¦call()\n") is None
-    assert before_word(candidate(["return "], [0.99]), "    ¦call()\n") == ("return ", False)
-
-
 CONFIDENT, DOUBTFUL = 0.99, 0.3
 
 
@@ -265,7 +219,6 @@ CASES = [
     # What follows the cursor.
     Case("a bracket after the cursor", "x = call(¦)\n", "a.b(c¦), d", "a.b(c"),
     Case("what follows is not repeated", "x = call(¦, b, c)\n", "abcd, b, c¦ + 1", "abcd"),
-    Case("a word right after the cursor", "for ¦items:\n", "each in¦ the ", ""),
     Case("a space right after the cursor", "for ¦ in items:\n", "each¦, other", "each"),
     Case("the line below is not repeated", "¦\nreturn\n", "return¦ 1", ""),
 ]

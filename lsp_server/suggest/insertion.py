@@ -1,0 +1,106 @@
+"""What may be shown directly before a word, where code is inserted: an argument, the start of a call.
+
+How sure the model is of its tokens says little there. Whether the line then goes on as it does says more: most fills
+are wrong, but hardly any that ends where the word begins and leaves no bracket open. So the odds that an insertion is
+right come from both. benchmarks/quality/insertions.py fits them.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import attrs
+
+from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between
+from engine.protocol.messages import Candidate
+from lsp_server.hole.hole import Hole
+from lsp_server.languages.language import Language, balance
+
+GUESSES = 3
+"""Candidates to ask for. The second or third is right at one place of ten, and the line tells which."""
+LEAST_LINE = 0.02
+"""How likely the first line must be for its fill to go on: an unlikely one may fit the line."""
+Agreement = Literal["goes on", "same word", "ended", "none"]
+"""How a fill agrees with the code after the cursor: it goes on with it, at least with its first word, or ends there."""
+ODDS: dict[Agreement, float] = {"goes on": 2.2, "same word": 2.0, "ended": 0.7, "none": 0.2}
+"""The logarithm of the odds that a text of certain tokens is right."""
+CLOSES, SURENESS = 0.8, 1.3
+"""What is added if the text opens a bracket that the line closes, and the weight of the probability's logarithm."""
+COUNTED = 26
+"""Characters. An insertion is priced like a text of this length. Who goes into the middle of a line wants to insert
+something, and reads it at a glance: it is short, and both of its sides are known."""
+_LEAST = 1e-6
+_MOST_CHARACTERS = 400
+"""Of the insertion, and of the line before and after it."""
+_OPEN_END = re.compile(r"[^\w)\]}\"'`]$")
+"""A word can follow this directly. After a name, or a whole expression, it cannot."""
+_SEPARATED = re.compile(r"(?:[,;]\s+|\()$")
+_WORD = re.compile(r"\w+")
+
+
+@attrs.frozen
+class Insertion:
+    """A text that may be inserted before a word, and how likely it is right."""
+
+    text: str
+    agreement: Agreement
+    closes: bool
+    probability: float
+    """Of its tokens, by the model."""
+
+    @property
+    def confidence(self) -> float:
+        odds = ODDS[self.agreement] + CLOSES * self.closes + SURENESS * math.log(max(self.probability, _LEAST))
+        return 1 / (1 + math.exp(-odds))
+
+    @property
+    def is_start(self) -> bool:
+        """Whether the model would write more before the word."""
+        return self.agreement == "none"
+
+
+def is_before_word(hole: Hole) -> bool:
+    """Return whether a word follows the cursor directly: a name that ends the fill would become part of it."""
+    return _WORD.match(hole.line_after) is not None
+
+
+def likeliest(candidate: Candidate, hole: Hole, language: Language) -> Insertion | None:
+    """Return the likeliest insertion that `candidate` begins with, or None if it begins with none."""
+    return max(insertions(candidate, hole, language), key=lambda each: each.confidence, default=None)
+
+
+def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator[Insertion]:
+    """Yield what `candidate` begins with and a word can follow.
+
+    It closes no bracket that the line needs, and opens none that the line leaves open.
+    """
+    line, newline, _ = candidate.text[:_MOST_CHARACTERS].partition("\n")
+    before, after = hole.line_before[-_MOST_CHARACTERS:], hole.line_after[:_MOST_CHARACTERS].rstrip()
+    without = balance(before + after, language)
+    has_ended = candidate.finish == "complete" and not newline
+    for end in range(FEWEST_CHARACTERS, len(line) + 1):
+        text, more = line[:end], line[end:].rstrip()
+        if text.endswith(",") and not re.search(r",\w", before + after):
+            text += " "
+        agreement = _agreement(more, after, has_ended)
+        if not _OPEN_END.search(text) or text.rstrip().endswith(language.line_comments):
+            continue
+        if len(text) > end and line[end : end + 1] == " ":
+            continue  # It is the same with its own space.
+        if agreement == "none" and not _SEPARATED.search(text):
+            continue
+        with_it = balance(before + text + after, language)
+        if len(with_it.unmatched) <= len(without.unmatched) and len(with_it.opened) <= len(without.opened):
+            closes = len(with_it.unmatched) < len(without.unmatched)
+            yield Insertion(text, agreement, closes, confidence_between(candidate, 0, end))
+
+
+def _agreement(more: str, after: str, has_ended: bool) -> Agreement:
+    """Return how a fill that goes on with `more` agrees with `after`, the code behind the cursor."""
+    if not more:
+        return "ended" if has_ended else "none"
+    if after.startswith(more) or more.startswith(after):
+        return "goes on"
+    word, next_word = _WORD.match(more), _WORD.match(after)
+    return "same word" if word and next_word and word[0] == next_word[0] else "none"
