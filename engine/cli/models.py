@@ -254,7 +254,7 @@ def tune_model(
     from engine.memory.mixing_network import new_mixing_of
     from engine.models.llama.model import LeftToRightModel
     from engine.models.load import load
-    from engine.training.gate import tune
+    from engine.training.tuned_mixing import tune
 
     try:
         place = folder_of(model)

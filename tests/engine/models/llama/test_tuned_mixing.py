@@ -16,7 +16,7 @@ from engine.memory.mixing_network import MixingNetwork, new_mixing_of, own_mixin
 from engine.memory.workspace import EngineMemories
 from engine.models.llama.load import load_gguf
 from engine.protocol.messages import Fill
-from engine.training.gate import _Batch, tune
+from engine.training.tuned_mixing import _Batch, tune
 
 REPEATED = (
     "def total(values):\n    result = 0\n    for value in values:\n        result += value\n    return result\n\n"
