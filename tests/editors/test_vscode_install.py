@@ -110,6 +110,7 @@ def test_what_pip_says_is_shown_and_nothing_half_done_is_left(without_server: Wo
 
 def test_an_installation_can_be_cancelled(without_server: Workbench) -> None:
     mend(without_server, "Install the Server")
+    eventually(lambda: without_server.shows("starting"), "an item that says that something goes on")
     without_server.press_button("Cancel")
     eventually(lambda: "Midspan: it was cancelled" in without_server.notifications(), "the end of the installation")
     assert not private_environment(without_server.server)

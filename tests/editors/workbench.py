@@ -19,6 +19,7 @@ POSITION = '.statusbar-item[id="status.editor.selection"]'
 NOTIFICATION = ".notification-list-item-message"
 CHOICE = ".quick-input-list .monaco-list-row"
 _ICONS = {
+    "starting": "loading",
     "ready": "circle-filled",
     "subtle": "eye-closed",
     "snoozed": "bell-slash",
@@ -177,7 +178,7 @@ class Workbench(Driver):
         self.ask("click", selector=button)
 
     def shows(self, state: str) -> bool:
-        """Return whether the status item shows `state`: ready, subtle, snoozed, off or error."""
+        """Return whether the status item shows `state`: starting, ready, subtle, snoozed, off or error."""
         icon = _ICONS[state]
         return bool(self.ask("texts", selector=f"{STATUS} .codicon-{icon}"))
 

@@ -52,14 +52,14 @@ export function registerCommands(
     register('trigger', () => suggestNow()),
     register('dismiss', () => session.dismiss()),
     register('installServer', async () => {
-      await installServer(context, log);
+      await installServer(context, log, status);
       await session.restart();
     }),
     register('chooseServer', () => chooseServer(context)),
     register('mendServer', async () => {
       if (session.isRunning) {
         await showMenu(status.status); // The engine has failed, not the server.
-      } else if (await mendServer(context, log)) {
+      } else if (await mendServer(context, log, status)) {
         await session.restart();
       }
     }),

@@ -43,7 +43,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
 
 async function offerInstallation(): Promise<void> {
   const offer =
-    'Midspan: the language server was not found. Install it into an environment of its own? That takes some 250 MB.';
+    'Midspan: the language server was not found. Install it into an environment of its own? That takes some 310 MB.';
   const answer = await window.showInformationMessage(offer, INSTALL, CHOOSE, HELP);
   if (answer === INSTALL) {
     await commands.executeCommand('midspan.installServer');

@@ -16,6 +16,7 @@ import {
 import { findProgram, run } from './process';
 import { newEnoughPython } from './python';
 import { allServers, privateFolder, privatePython, programOf } from './server';
+import type { StatusItem } from './status_item';
 
 const INSTALL = 'Install the Server';
 const CHOOSE = 'Choose a Server';
@@ -23,10 +24,16 @@ const SHOW_LOG = 'Show Log';
 const OTHER = 'Another one: its path';
 
 /** Makes a private environment and installs Midspan there, with progress. Throws a one-line Error if that fails. */
-export async function installServer(context: ExtensionContext, log: LogOutputChannel): Promise<void> {
+export async function installServer(
+  context: ExtensionContext,
+  log: LogOutputChannel,
+  status: StatusItem,
+): Promise<void> {
   const requirement = packageToInstall(context);
   const folder = privateFolder(context);
   const options = { location: ProgressLocation.Notification, title: 'Installing Midspan', cancellable: true };
+  const before = status.status;
+  status.show({ state: 'starting', message: 'The language server is being installed.' });
   await window.withProgress(options, async (progress, token) => {
     const tell = (line: string) => {
       log.info(line);
@@ -38,16 +45,21 @@ export async function installServer(context: ExtensionContext, log: LogOutputCha
     } catch (error) {
       // The next start would take an unfinished environment for a complete one.
       await rm(folder, { recursive: true, force: true });
+      status.show(before);
       throw error;
     }
   });
 }
 
 /** Lets the user mend a missing server: install one, choose one, or read the log. Returns whether there is another one. */
-export async function mendServer(context: ExtensionContext, log: LogOutputChannel): Promise<boolean> {
+export async function mendServer(
+  context: ExtensionContext,
+  log: LogOutputChannel,
+  status: StatusItem,
+): Promise<boolean> {
   const chosen = await window.showQuickPick([INSTALL, CHOOSE, SHOW_LOG], { title: 'Midspan: the language server' });
   if (chosen === INSTALL) {
-    await installServer(context, log);
+    await installServer(context, log, status);
     return true;
   }
   if (chosen === CHOOSE) {
