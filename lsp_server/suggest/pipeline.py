@@ -145,14 +145,15 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
 def shown_of(candidate: Candidate, plan: Plan) -> tuple[str, Presented | None]:
     """Return `candidate` after shaping, "" if nothing is left, and what is shown of it, if anything."""
     snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
-    if is_before_word(hole) and not settings.gate.hides_nothing:
-        inserted = likeliest(candidate, hole, snapshot.language)
-        if inserted is None or (inserted.is_start and settings.whole_lines):
+    if is_before_word(hole):
+        inserted, free = likeliest(candidate, hole, snapshot.language), settings.gate.hides_nothing
+        is_hidden = inserted is None or (inserted.is_start and (free or settings.whole_lines))
+        if inserted and not is_hidden and shape(inserted.text, hole, snapshot, max_lines=1) == inserted.text:
+            confidence = inserted.confidence
+            is_worthy = free or settings.gate.worth(confidence, COUNTED) > 0
+            return inserted.text, Presented(inserted.text, inserted.is_start, confidence) if is_worthy else None
+        if not free:
             return "", None
-        shaped = shape(inserted.text, hole, snapshot, max_lines=1) or ""
-        if shaped != inserted.text or settings.gate.worth(inserted.confidence, COUNTED) <= 0:
-            return shaped, None
-        return shaped, Presented(shaped, inserted.is_start, inserted.confidence)
     shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
     return shaped, gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
 

@@ -103,10 +103,12 @@ def test_only_whole_lines_means_no_start_here_either() -> None:
     assert texts(planned(ARGUMENT, Settings(whole_lines=True)), start) == []
 
 
-def test_a_gate_of_zero_shows_the_whole_fill() -> None:
+def test_a_gate_of_zero_shows_what_fits_however_unlikely_or_the_whole_fill() -> None:
     free = planned(ARGUMENT, Settings(gate=0.0))
     assert free.fill.candidates == 1
+    assert texts(free, candidate("first, ", "x)", sure=0.01)) == ["first, "]
     assert texts(free, candidate("first", sure=0.1)) == ["first"]
+    assert texts(free, candidate("first, ", "sec", sure=0.1, finish="unsure")) == ["first, sec"]
 
 
 def test_what_breaks_the_syntax_is_not_shown() -> None:
