@@ -77,12 +77,12 @@ class PassTimer:
 
 
 def warm_up_rounds(device: str) -> list[list[Fill]]:
-    """Return rounds of fills that touch all memory a user's first one will, the most common sizes first.
+    """Return rounds of fills that touch all code and memory a user's first one will, the most common sizes first.
 
-    The fills of a round are to be run together.
+    The fills of a round are to be run together. On a CPU one that reads little is enough.
     """
     if device != "cuda":
-        return [[_fill(60, _BUDGET_MS, candidates=2)]]
+        return [[_fill(8, _BUDGET_MS, candidates=2)]]
     return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
 
 
