@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import pytest
 
 from engine.cli import doctor
@@ -83,6 +84,18 @@ def test_a_processor_is_measured_and_is_too_slow_for_the_largest_model() -> None
     assert answer.milliseconds is not None
     assert answer.milliseconds > 5 * DEFAULT_BUDGET_MS
     assert not answer.in_time
+
+
+def test_what_the_kernel_runs_is_faster_on_a_processor() -> None:
+    two_cores = DeviceMemory("memory", 20 * GB, 20 * GB, ("bf16", "int8", "int4"), 2, 40e9, 3e11)
+    in_kernel = answer_on(two_cores, catalog()["qwen-coder-0.5b-q4"])
+    assert in_kernel is not None
+    assert in_kernel.in_time
+    assert in_kernel.precision == "int8"
+    in_torch = answer_on(two_cores, attrs.evolve(catalog()["qwen-coder-0.5b-q4"], family="llada", file=""))
+    assert in_torch is not None
+    assert not in_torch.in_time
+    assert in_torch.precision == "bf16"
 
 
 @pytest.fixture
