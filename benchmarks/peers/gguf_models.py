@@ -27,7 +27,6 @@ import numpy as np
 import psutil
 import typer
 
-from benchmarks.peers.peer import TOKENS
 from benchmarks.peers.peer_llamacpp import LlamaCppPeer
 from benchmarks.peers.random_gguf import QWEN, QWEN_SMALL, Llama, write_random_gguf
 from engine.errors import MidspanError
@@ -38,7 +37,7 @@ from engine.models.llama.model import LeftToRightModel
 
 SHAPES = {"0.5": QWEN_SMALL, "1.5": QWEN}
 KINDS = ("Q8_0", "Q4_0")
-READ, PIECE, KEY, STEPS = 600, 64, 2, 8
+READ, PIECE, KEY, STEPS, TOKENS = 600, 64, 2, 8, 32
 _PROMPT = [60 + at * 7 % 180 for at in range(READ)]
 Times = dict[str, float]
 

@@ -12,8 +12,9 @@ from engine.protocol.messages import Fill, Filled
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents
 
-TOKENS = 32
+TOKENS = 16
 """A fill has this many."""
+_BUDGET_MS = 60_000.0
 _TRIED = 8
 """So many holes are tried for each that is used: the model ends most fills earlier."""
 
@@ -90,7 +91,7 @@ async def holes_of(model: EmbeddedModel, count: int) -> list[Hole]:
 
 
 def _question(model: EmbeddedModel, documents: Documents, span: Span) -> Question:
-    fill = attrs.evolve(as_fill(documents, span), max_tokens=TOKENS, extent="lines")
+    fill = attrs.evolve(as_fill(documents, span), max_tokens=TOKENS, extent="lines", budget_ms=_BUDGET_MS)
     layout = model.lay_out(fill)
     typed = model.tokenizer.encode(layout.typed, add_special_tokens=False).ids
     return Question(fill, [*layout.context, *typed])

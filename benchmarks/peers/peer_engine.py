@@ -120,11 +120,15 @@ def _path() -> str:
 
 def _main() -> None:
     passes = sys.argv.pop(1)
+    # What is put in their places takes threads from the environment, and ONNX Runtime's graph has the weights.
     replaced: dict[str, object] = {}
     if passes == NUMPY:
-        replaced = {"host_pass": NumpyPass}
+        replaced = {"host_pass": lambda weights, shape, threads: NumpyPass(weights, shape)}
     elif passes == ONNX:
-        replaced = {"host_pass": OnnxPass, "HostRunner": OnnxRunner}
+        replaced = {
+            "host_pass": lambda weights, shape, threads: OnnxPass(weights, shape),
+            "HostRunner": lambda graph, weights, *rest: OnnxRunner(graph, *rest),
+        }
     vars(loading).update(replaced)
     engine_main.main()
 
