@@ -100,7 +100,9 @@ def plan(
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
     least, count = settings.gate.least_probability(_LONGEST), candidates
     if is_before_word(hole) and not settings.gate.hides_nothing:
-        least, count = min(least, LEAST_LINE), max(candidates, GUESSES)
+        least = min(least, LEAST_LINE)
+        # A guess more of the embedded model costs some passes, of a server another request.
+        count = max(candidates, GUESSES) if model.family == "embedded" else candidates
     fill = Fill(
         id=0,
         prefix=hole.prefix,

@@ -81,7 +81,10 @@ def test_agreement_and_a_closed_bracket_count_beside_the_models_probability() ->
 
 def test_several_guesses_are_asked_for_and_the_likeliest_is_shown() -> None:
     guesses = candidate("other"), candidate("b, ", sure=0.6), candidate("first, ", "x)", sure=0.6)
+    snapshot, offset = at_cursor(ARGUMENT)
+    served = attrs.evolve(MODEL, family="openai", server="localhost:8080")
     assert planned(ARGUMENT).fill.candidates == GUESSES
+    assert plan(snapshot, offset, served, Settings(), path="a.py").fill.candidates == 1, "each is a request there"
     assert texts(planned(ARGUMENT), *guesses) == ["first, "]
     assert texts(planned(ARGUMENT, candidates=3), *guesses)[0] == "first, "
 
