@@ -41,6 +41,16 @@ async def test_a_process_that_dies_fails_its_call_and_the_next_one_starts_anothe
     assert await worker.run(os.getpid) != first
 
 
+async def test_a_call_to_a_process_that_died_meanwhile_fails_too(worker: Worker) -> None:
+    process = psutil.Process(await worker.run(os.getpid))
+    process.kill()
+    # It blocks the event loop, which must not learn of this before the call is written.
+    psutil.wait_procs([process], timeout=10)
+    with pytest.raises(WorkerFailed, match="the process that did this ended; try again"):
+        await worker.run(os.getpid)
+    assert await worker.run(os.getpid) != process.pid
+
+
 async def test_a_function_that_fails_is_told_without_its_message(worker: Worker) -> None:
     with pytest.raises(WorkerFailed, match="listdir failed in the worker process with FileNotFoundError"):
         await worker.run(os.listdir, "/no/such/folder")
@@ -110,8 +120,6 @@ async def test_each_part_of_a_list_has_its_result() -> None:
     ("function", "parts", "problem"),
     [
         (os._exit, [1], "the process that did this ended; try again"),
-        # The third call is written to a process whose end of the pipe is closed.
-        (os.close, [0, 0, 0], "the process that did this ended; try again"),
         (os.listdir, ["/no/such/folder"], "listdir failed in the worker process with FileNotFoundError"),
     ],
 )
