@@ -144,7 +144,9 @@ async def _measure(
                 passes[peer.name] = {rows: await peer.passes(holes[0].first.tokens[:_KEYS], rows) for rows in _ROWS}
         # The first hole warms up and does not count.
         times = [_times(peer, took[peer.name][1:], passes.get(peer.name, {}), console) for peer in peers]
-        return [each for each in times if each is not None]
+        if not (found := [each for each in times if each is not None]):
+            raise MidspanError(f"nobody filled a hole with {TOKENS} tokens; fill more of them: --holes")
+        return found
     finally:
         for peer in peers:
             await peer.close()

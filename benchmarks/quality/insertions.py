@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import asyncio
 import math
 from collections.abc import Iterator
-from typing import Annotated, Literal, get_args
+from typing import Annotated, get_args
 
 import attrs
 import numpy as np
@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.quality.figures import OTHERS
+from benchmarks.quality.quality import Judges
 from engine.corpus import corpus
 from engine.evaluation.keystrokes import TypingTask, insertions
 from engine.evaluation.measure import Workspaces
@@ -34,7 +35,6 @@ from lsp_server.suggest import insertion
 from lsp_server.suggest.insertion import Agreement, Insertion
 from lsp_server.suggest.pipeline import plan, present
 
-Judges = Literal["judge", "held-out"]
 _BUDGET_MS = 60_000.0
 _AGREEMENTS: tuple[Agreement, ...] = get_args(Agreement)
 _ROUNDS, _RIDGE = 50, 0.01

@@ -77,17 +77,17 @@ def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator
     """
     line, newline, _ = candidate.text[:_MOST_CHARACTERS].partition("\n")
     before, after = hole.line_before[-_MOST_CHARACTERS:], hole.line_after[:_MOST_CHARACTERS].rstrip()
-    without = balance(before + after, language)
+    without, is_dense = balance(before + after, language), re.search(r",\w", before + after) is not None
     has_ended = candidate.finish == "complete" and not newline
     for end in range(FEWEST_CHARACTERS, len(line) + 1):
         text, more = line[:end], line[end:].rstrip()
-        if text.endswith(",") and not re.search(r",\w", before + after):
+        if text.endswith(",") and not is_dense:
             text += " "
-        agreement = _agreement(more, after, has_ended)
         if not _OPEN_END.search(text) or text.rstrip().endswith(language.line_comments):
             continue
         if len(text) > end and line[end : end + 1] == " ":
             continue  # It is the same with its own space.
+        agreement = _agreement(more, after, has_ended)
         if agreement == "none" and not _SEPARATED.search(text):
             continue
         with_it = balance(before + text + after, language)
