@@ -27,8 +27,7 @@ from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
 from lsp_server.session import PARSE_PATIENCE_S, Session
-from lsp_server.suggest.insertion import COUNTED, is_before_word
-from lsp_server.suggest.pipeline import Plan, present, shown_of
+from lsp_server.suggest.pipeline import Plan, present, weigh
 from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _LEAST_WORTH = -99.0
@@ -38,18 +37,16 @@ _LEAST_WORTH = -99.0
 def judge(plan: Plan, filled: Filled) -> Verdict:
     """Return what `plan.settings` would show of the first candidate, and why."""
     candidate, price = filled.candidates[0], plan.settings.gate
-    shaped, presented = shown_of(candidate, plan)
-    judged = presented.text if presented is not None else shaped
-    confidence = presented.confidence if presented is not None else first_line_confidence(candidate, shaped)
-    characters = COUNTED if is_before_word(plan.hole) else len(judged.strip().partition("\n")[0].rstrip())
+    weighed = weigh(candidate, plan)
+    shown = weighed.shown
     return Verdict(
         written=candidate.text,
-        shaped=shaped,
-        shown=presented.text if presented is not None else "",
-        is_start=presented is not None and presented.is_start,
-        confidence=confidence,
-        needed=price.least_probability(characters),
-        worth=max(_LEAST_WORTH, price.worth(confidence, characters)),
+        shaped=weighed.shaped,
+        shown=shown.text if shown is not None else "",
+        is_start=shown is not None and shown.is_start,
+        confidence=weighed.confidence,
+        needed=price.least_probability(weighed.characters),
+        worth=max(_LEAST_WORTH, price.worth(weighed.confidence, weighed.characters)),
     )
 
 

@@ -99,7 +99,7 @@ def plan(
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
     least, count = settings.gate.least_probability(_LONGEST), candidates
-    if is_before_word(hole) and not settings.gate.hides_nothing:
+    if _inserts(hole, settings):
         least = min(least, LEAST_LINE)
         # A guess more of the embedded model costs some passes, of a server another request.
         count = max(candidates, GUESSES) if model.family == "embedded" else candidates
@@ -134,30 +134,51 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     for candidate in filled.candidates:
         if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
             continue
-        result = shown_of(candidate, plan)[1]
-        if result is not None:
+        if (result := weigh(candidate, plan).shown) is not None:
             origins = _shown_origins(candidate, result.text)
             presented.setdefault(result.text, attrs.evolve(result, source=candidate.source, origins=origins))
     texts = list(presented.values())
-    if is_before_word(plan.hole) and not plan.settings.gate.hides_nothing:
+    if _inserts(plan.hole, plan.settings):
         return sorted(texts, key=lambda each: each.confidence, reverse=True)[: plan.most]
     return texts
 
 
-def shown_of(candidate: Candidate, plan: Plan) -> tuple[str, Presented | None]:
-    """Return `candidate` after shaping, "" if nothing is left, and what is shown of it, if anything."""
+@attrs.frozen
+class Weighed:
+    """A candidate after shaping, "" if nothing is left, and what is shown of it, if anything.
+
+    `confidence` is how likely its first line is right, and `characters` how long that line is to the price.
+    """
+
+    shaped: str = ""
+    confidence: float = 0.0
+    characters: int = 0
+    shown: Presented | None = None
+
+
+def weigh(candidate: Candidate, plan: Plan) -> Weighed:
+    """Return what the price lets be shown of `candidate`, and why."""
     snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
     if is_before_word(hole):
         inserted, free = likeliest(candidate, hole, snapshot.language), settings.gate.hides_nothing
-        is_hidden = inserted is None or (inserted.is_start and (free or settings.whole_lines))
-        if inserted and not is_hidden and shape(inserted.text, hole, snapshot, max_lines=1) == inserted.text:
-            confidence = inserted.confidence
-            is_worthy = free or settings.gate.worth(confidence, COUNTED) > 0
-            return inserted.text, Presented(inserted.text, inserted.is_start, confidence) if is_worthy else None
+        if inserted is not None and not (inserted.is_start and (free or settings.whole_lines)):
+            weighed = Weighed(inserted.text, inserted.confidence, COUNTED)
+            if not free and settings.gate.worth(weighed.confidence, COUNTED) <= 0:
+                return weighed
+            if shape(inserted.text, hole, snapshot, max_lines=1) == inserted.text:
+                return attrs.evolve(weighed, shown=Presented(inserted.text, inserted.is_start, inserted.confidence))
         if not free:
-            return "", None
+            return Weighed()
     shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
-    return shaped, gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
+    shown = gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
+    confidence = shown.confidence if shown is not None else first_line_confidence(candidate, shaped)
+    judged = shown.text if shown is not None else shaped
+    return Weighed(shaped, confidence, len(judged.strip().partition("\n")[0].rstrip()), shown)
+
+
+def _inserts(hole: Hole, settings: Settings) -> bool:
+    """Return whether code is inserted directly before a word, so that only what fits between both sides is shown."""
+    return is_before_word(hole) and not settings.gate.hides_nothing
 
 
 def _shown_origins(candidate: Candidate, shown: str) -> list[Origin]:

@@ -6,8 +6,8 @@ from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import Candidate, Filled, ModelInfo, Timings
 from lsp_server.settings import GATES, Settings
-from lsp_server.suggest.insertion import GUESSES, Agreement, Insertion, likeliest
-from lsp_server.suggest.pipeline import Plan, plan, present, shown_of
+from lsp_server.suggest.insertion import COUNTED, GUESSES, Agreement, Insertion, likeliest
+from lsp_server.suggest.pipeline import Plan, plan, present, weigh
 
 MODEL = ModelInfo("small", "embedded", "Apache-2.0", 1, 768, 32, "absorbing", "cpu", "float32")
 ARGUMENT, CALL = "self.f(name, ¦x)\n", "f(¦input))\n"
@@ -116,5 +116,13 @@ def test_a_gate_of_zero_shows_what_fits_however_unlikely_or_the_whole_fill() -> 
 
 def test_what_breaks_the_syntax_is_not_shown() -> None:
     broken = candidate("def ", "x", sure=0.99)
-    assert shown_of(broken, planned("y = f(¦x)\n"))[1] is None
+    assert weigh(broken, planned("y = f(¦x)\n")).shown is None
     assert texts(planned("y = f(¦x)\n"), attrs.evolve(broken, text="a, ", tokens=["a, "])) == ["a, "]
+
+
+def test_the_odds_of_an_insertion_that_is_not_shown_are_its_own_not_the_models() -> None:
+    unlikely = candidate("first, ", "other", sure=0.05)
+    insertion, weighed = likeliest(unlikely, hole_at(ARGUMENT), opened("").language), weigh(unlikely, planned(ARGUMENT))
+    assert insertion is not None
+    assert weighed.shown is None
+    assert (weighed.shaped, weighed.confidence, weighed.characters) == ("first, ", insertion.confidence, COUNTED)
