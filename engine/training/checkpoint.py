@@ -24,10 +24,14 @@ class CheckpointError(MidspanError):
 
 @attrs.define
 class Progress:
-    """How far a run is; saved with every checkpoint."""
+    """How far a run is; saved with every checkpoint.
+
+    `minutes` plan the rate. `earlier` are the minutes before it rose again.
+    """
 
     step: int = 0
     minutes: float = 0.0
+    earlier: float = 0.0
     stream_tokens: int = 0
     canvas_rows: int = 0
     middle_tokens: int = 0
@@ -35,15 +39,13 @@ class Progress:
 
 def save(path: Path, network: Network, optimizer: Optimizer | None = None, progress: Progress | None = None) -> None:
     """Write a checkpoint; an older one stays whole until the new one is complete."""
-    state: dict[str, object] = {
+    state: dict[str, Any] = {
         "shape": attrs.asdict(network.shape),
         "network": dict(network.state_dict()),
         "optimizer": optimizer.state_dict() if optimizer is not None else None,
         "progress": attrs.asdict(progress or Progress()),
     }
-    draft = path.with_suffix(".part")
-    torch.save(state, draft)
-    draft.replace(path)
+    _write(path, state)
 
 
 def load_network(path: Path) -> Network:
@@ -76,6 +78,24 @@ def restore(path: Path, network: Network, optimizer: Optimizer) -> Progress:
 def progress_of(path: Path) -> Progress:
     """Return how far the run of a checkpoint was. Raises CheckpointError."""
     return Progress(**_read(path)["progress"])
+
+
+def begin_again(work: Path) -> Progress:
+    """Let the next training of a run begin with a new rise of the rate, from its exact weights.
+
+    Returns how far the run is. Raises CheckpointError.
+    """
+    saved = _read(work / NEWEST)
+    progress = Progress(**saved["progress"])
+    progress.earlier, progress.minutes = progress.earlier + progress.minutes, 0.0
+    _write(work / NEWEST, {**saved, "progress": attrs.asdict(progress)})
+    return progress
+
+
+def _write(path: Path, state: dict[str, Any]) -> None:
+    draft = path.with_suffix(".part")
+    torch.save(state, draft)
+    draft.replace(path)
 
 
 def _reason(error: Exception) -> str:

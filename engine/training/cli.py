@@ -18,7 +18,7 @@ from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
 from engine.models.stock.token_bytes import load_tokenizer
-from engine.training.checkpoint import PARENT, save
+from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
 from engine.training.convert import SPECIALS, converted, counted, fetch_parent, read_parent, tokenizer_of
 from engine.training.export import LICENCE, ORIGIN, card_of, export_checkpoint, write_card
@@ -137,6 +137,17 @@ def judge_corpus(config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/s
     """Fetch and clean only the packages that judge a model, which no training needs; `make quality` reads them."""
     manifest = config.parent / load_config(config).corpus.manifest
     corpora.build(manifest, work / "downloads", work / "corpus", [], ["judge"])
+
+
+@app.command("again")
+def train_again(work: WorkOption = Path("runs/small")) -> None:
+    """Let a run that has ended train on: the next `midspan train` plans its rate from the start, with a new rise.
+
+    It goes on from checkpoint.pt, whose weights are exact, and reads other holes. Two runs side by side need it in both
+    folders.
+    """
+    progress = begin_again(work)
+    typer.echo(f"{work} trains on after {progress.step} steps; go on: midspan train --work {work}")
 
 
 @app.command("round")

@@ -162,7 +162,7 @@ def _compute(runs: Sequence[Path]) -> str:
     return (_COMPUTE if len(runs) == 1 else _WITH_OTHERS).format(
         runs=len(runs),
         steps=sum(progress.step for progress in done),
-        minutes=sum(progress.minutes for progress in done),
+        minutes=sum(progress.earlier + progress.minutes for progress in done),
         tokens=sum(progress.stream_tokens for progress in done) / 1e6,
         middle=sum(progress.middle_tokens for progress in done) / 1e6,
         rows=sum(progress.canvas_rows for progress in done) / 1e6,

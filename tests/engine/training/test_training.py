@@ -21,7 +21,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training import objective
-from engine.training.checkpoint import NEWEST, PARENT, progress_of, save
+from engine.training.checkpoint import NEWEST, PARENT, begin_again, progress_of, save
 from engine.training.config import Config, load_config
 from engine.training.export import export_checkpoint
 from engine.training.loader import special_tokens_of
@@ -106,10 +106,18 @@ def test_a_short_run_learns_resumes_and_loads_in_the_engine(config: Config, run_
     assert second.step > first.step > 0
     assert second.stream_tokens > first.stream_tokens
 
-    export_checkpoint(config, run_folder, run_folder / "model", round_checkpoint(config, run_folder))
+    rounded = round_checkpoint(config, run_folder)
+    export_checkpoint(config, run_folder, run_folder / "model", rounded)
     held_out = corpus.load(run_folder / "corpus", "held-out")
     rows = measure_held_out(load(str(run_folder / "model"), threads=1), held_out, ["python"], ["rest of line"], 3)
     assert [summary.strategy for summary in summarize(rows)] == [strategy.name for strategy in STRATEGIES]
+
+    before = rounded.read_bytes()
+    assert begin_again(run_folder) == attrs.evolve(second, earlier=second.minutes, minutes=0.0)
+    train(config, run_folder, minutes=0.1)
+    assert progress_of(run_folder / NEWEST).step > second.step, "there is time again"
+    (run_folder / PARENT).unlink()
+    assert round_checkpoint(config, run_folder).read_bytes() != before, "it begins with what was found last time"
 
 
 def test_generated_vendored_and_minified_files_are_left_out() -> None:

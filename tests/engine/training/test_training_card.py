@@ -10,7 +10,9 @@ from engine.training.checkpoint import NEWEST, PARENT, Progress, save
 from engine.training.convert import WHEEL_SHA256
 from engine.training.export import ORIGIN, write_card
 
-PROGRESS = Progress(step=100, minutes=30.0, stream_tokens=2_000_000, canvas_rows=600_000, middle_tokens=300_000)
+PROGRESS = Progress(
+    step=100, minutes=20.0, earlier=10.0, stream_tokens=2_000_000, canvas_rows=600_000, middle_tokens=300_000
+)
 ROW = Row(
     strategy="verify",
     language="python",
