@@ -13,7 +13,7 @@ from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
 from engine.cli.console import FAILED, leave
 from engine.cli.setup.command import setup
-from engine.errors import ModelError
+from engine.errors import MidspanError
 from engine.library.extras import TRAIN, needs_extra
 
 app = typer.Typer(
@@ -60,9 +60,9 @@ def train(context: typer.Context) -> None:
     try:
         with needs_extra("training", TRAIN):
             from engine.training.cli import app as training
-    except ModelError as error:
+        training(args=context.args, prog_name="midspan train")
+    except MidspanError as error:
         leave(error, FAILED)
-    training(args=context.args, prog_name="midspan train")
 
 
 @app.command(

@@ -111,21 +111,26 @@ def convert(
 
 def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | None, evaluation: list[Path]) -> None:
     """Make the corpus, the tokenizer and the converted parent if they are missing."""
+    has_parent = (work / PARENT).exists() and (work / TOKENIZER).exists()
+    card = card_of(parent_path) if parent_path is not None else None
+    model, parent = config.model, None
+    if parent_path is not None and card is None and not has_parent:
+        # Fetching the corpus takes minutes: what is no parent is said before.
+        parent = read_parent(parent_path, model.context_tokens, model.canvas_tokens)
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "corpus" / "train.msgpack").exists():
         manifest = config_path.parent / config.corpus.manifest
         corpora.build(manifest, work / "downloads", work / "corpus", evaluation)
-    if (work / PARENT).exists() and (work / TOKENIZER).exists():
+    if has_parent:
         return
-    card = card_of(parent_path) if parent_path is not None else None
     if parent_path is not None and (card is None or card.licence != LICENCE):
         (work / ORIGIN).write_text(f"{parent_path.resolve().name}\n")
     if parent_path is not None and card is not None:
         save(work / PARENT, rounded_network(card.shape, Weights.load(parent_path / "model.safetensors")))
         (work / TOKENIZER).write_bytes((parent_path / TOKENIZER).read_bytes())
         return
-    model = config.model
-    parent = read_parent(parent_path or fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
+    if parent is None:
+        parent = read_parent(fetch_parent(work / "downloads"), model.context_tokens, model.canvas_tokens)
     counts = counted(parent, corpora.load(work / "corpus", "train"), config.corpus.shares)
     network, bpe = converted(parent, counts, model.vocabulary)
     tokenizer_of(bpe, SPECIALS).save(str(work / TOKENIZER), pretty=False)

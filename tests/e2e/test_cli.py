@@ -183,6 +183,24 @@ def test_bad_input_is_one_clear_line(midspan: CommandLine, arguments: tuple[str,
     assert words in _only_line(ended.err)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("again", "--work", "runs"), "no checkpoint"),
+        (("convert", "model", "--work", "runs", "--parent", "area.py"), "cannot be converted"),
+        (("convert", "model", "--work", "runs", "--parent", "none.gguf"), "does not exist"),
+        (("--work", "runs", "--config", "none.toml"), "no such training config"),
+    ],
+)
+def test_bad_input_of_training_is_one_clear_line_and_fetches_nothing(
+    midspan: CommandLine, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = midspan.run("train", *arguments)
+    assert (ended.status, ended.out) == (1, "")
+    assert words in _only_line(ended.err)
+    assert not (midspan.folder / "runs").exists()
+
+
 def test_a_missing_model_is_one_clear_line(midspan: CommandLine) -> None:
     ended = midspan.run("fill", "area.py", "--at", "5:12", "--model", str(midspan.folder / "no-model"))
     assert (ended.status, ended.out) == (1, "")
