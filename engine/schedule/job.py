@@ -26,6 +26,7 @@ from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
 from engine.fill.stream import StreamModel, StreamPass
 from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Timings
+from engine.schedule.context_cache import ContextCache
 
 _MOST_TIMES = 4.0
 """A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
@@ -110,72 +111,6 @@ def _fill(lines: int, budget_ms: float, candidates: int) -> Fill:
     return Fill(
         id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
     )
-
-
-def common_prefix(first: list[int], second: list[int]) -> int:
-    """Return how many tokens two lists share from their start."""
-    bound = min(len(first), len(second))
-    if first[:bound] == second[:bound]:
-        return bound
-    return next(at for at in range(bound) if first[at] != second[at])
-
-
-class ContextCache:
-    """Holds idle contexts, the least recently used first, for fills that begin alike.
-
-    A context that a fill works in is not in the cache.
-
-    Each belongs to a scope, and fills of other scopes do not find it: how fast a context was read would tell them that
-    somebody else has the same text.
-    """
-
-    def __init__(self, model: Model, max_bytes: int) -> None:
-        self._model, self._max_bytes = model, max_bytes
-        self._idle: list[tuple[str, Context]] = []
-        self._asked = self._reused = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(context.bytes for _, context in self._idle.copy())
-
-    @property
-    def hit_rate(self) -> float:
-        """The share of all context tokens that needed no encoding."""
-        return self._reused / self._asked if self._asked else 0.0
-
-    def take(self, tokens: list[int], scope: str = "") -> Context:
-        """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
-
-        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
-        a hole elsewhere in the file does not discard what the next keystroke here needs."""
-        self._asked += len(tokens)
-        own = [context for other, context in self._idle if other == scope]
-        best = max(own, key=lambda context: common_prefix(context.tokens, tokens), default=None)
-        shared = common_prefix(best.tokens, tokens) if best is not None else 0
-        if best is None or shared == 0:
-            return self._model.new_context()
-        self._reused += shared
-        if shared * 2 < len(best.tokens):
-            return best.fork(shared)
-        self._idle = [(other, context) for other, context in self._idle if context is not best]
-        best.truncate(shared)
-        return best
-
-    def give_back(self, context: Context, scope: str = "") -> None:
-        """Keep a context for later, unless it is empty. Over the bound, the least recently used ones leave.
-
-        The last one stays even if it alone is over the bound, as with a large model; unless the bound is 0.
-        """
-        if context.tokens:
-            self._idle.append((scope, context))
-        kept = 1 if self._max_bytes else 0
-        while len(self._idle) > kept and self.bytes > self._max_bytes:
-            self._idle.pop(0)
-
-    def clear(self) -> bool:
-        """Drop all idle contexts; return whether there were any."""
-        had, self._idle = bool(self._idle), []
-        return had
 
 
 JOINT_ROWS = 48
@@ -369,7 +304,7 @@ class Job:
             ),
         )
 
-    def release(self, cache: ContextCache) -> None:
+    def release(self, cache: ContextCache, owner: int) -> None:
         """Give the context back, cut to the hole's own tokens: nobody would ask for those of the fill again."""
         self._context.truncate(len(self._layout.context))
-        cache.give_back(self._context, self.fill.scope)
+        cache.give_back(self._context, self.fill.scope, owner)

@@ -25,6 +25,7 @@ from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
+from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -36,7 +37,7 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import WARM_UP_S, ContextCache, Job, PassTimer, time_passes, warm_up_rounds
+from engine.schedule.job import WARM_UP_S, Job, PassTimer, time_passes, warm_up_rounds
 
 _log = logging.getLogger(__name__)
 STEPS_OF_A_FILL = 8
@@ -44,6 +45,8 @@ STEPS_OF_A_FILL = 8
 CACHE_BYTES = 256 * 1024 * 1024
 CACHE_SHARE = 64
 """Contexts take at most CACHE_BYTES, and at most this part of the machine's memory."""
+CROWDED_BYTES, CROWDED_SHARE = 2 * 1024 * 1024 * 1024, 16
+"""The same for those of editors that type at once: a context each, which takes 18 MB."""
 GPU_CACHE_SHARE = 3
 """On a GPU they take at most this part of what weights and graphs leave free: a large model's token takes 225 kB."""
 _OUT_OF_MEMORY = "OutOfMemoryError"
@@ -58,7 +61,7 @@ SHARED_WITH_FILLS = 4
 CROWDED_TOKENS = 16
 """While more fills wait than fit into a batch, a new one gets at most so many tokens: the first ones help most."""
 CALM_S = 20.0
-"""After so many seconds without work the heap's free memory is given back, once."""
+"""After so many seconds without work the heap's free memory is given back, once. Nobody is typing then."""
 LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 IDLE_S = 0.2
@@ -72,6 +75,11 @@ def cache_bytes_on(device: str, memory: DeviceMemory) -> int:
     if device == "cuda" and memory.free < UNKNOWN:
         return memory.free // GPU_CACHE_SHARE
     return min(CACHE_BYTES, memory.total // CACHE_SHARE)
+
+
+def crowded_bytes_on(device: str, memory: DeviceMemory) -> int:
+    """Return the bytes that they may take while many editors type at once."""
+    return 0 if device == "cuda" else min(CROWDED_BYTES, memory.total // CROWDED_SHARE)
 
 
 class Scheduler:
@@ -90,9 +98,12 @@ class Scheduler:
     ) -> None:
         self._model, self._on_stage = model, on_stage
         self._encode_rows = ENCODE_ROWS_ON_GPU if model.info.device == "cuda" else ENCODE_ROWS
+        crowded_bytes = 0
         if cache_bytes is None:
-            cache_bytes = cache_bytes_on(model.info.device, memory_of(model.info.device))
-        self._cache = ContextCache(model, cache_bytes)
+            memory = memory_of(model.info.device)
+            cache_bytes = cache_bytes_on(model.info.device, memory)
+            crowded_bytes = crowded_bytes_on(model.info.device, memory)
+        self._cache = ContextCache(model, cache_bytes, crowded_bytes)
         self._timer = PassTimer()
         self._files = files or FileQueue(NoMemory(), lambda _: [])
         self._memories = memories
@@ -212,8 +223,12 @@ class Scheduler:
             async with asyncio.timeout(CALM_S):
                 await self._wake.wait()
                 return
-        await asyncio.get_running_loop().run_in_executor(self._worker, give_back)
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._tidy_up)
         await self._wake.wait()
+
+    def _tidy_up(self) -> None:
+        self._cache.shrink()
+        give_back()
 
     async def _update_memory(self) -> None:
         """Forget and learn on the worker thread. No hole waits for more than one file."""
@@ -312,7 +327,7 @@ class Scheduler:
         """Answer a ticket that has left, and give its context back to the cache."""
         job, ticket.job = ticket.job, None
         if job is not None and ticket.error is None:
-            job.release(self._cache)
+            job.release(self._cache, ticket.owner)
         if ticket.result.done():
             return
         if ticket.error is not None:
