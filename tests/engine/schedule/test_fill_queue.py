@@ -12,6 +12,7 @@ from engine.schedule.fill_queue import (
     HURRIED_MS,
     HURRIED_ON_CPU,
     MAX_BATCH,
+    NEARLY_S,
     OWNER_BATCH,
     PATIENCE_S,
     FillQueue,
@@ -43,6 +44,20 @@ async def test_owners_take_turns_and_the_newest_text_comes_first(queue: FillQueu
     for owner, submitted in ((1, 0.1), (1, 0.2), (2, 0.3), (3, 0.4), (2, 0.5)):
         queue.put(ticket(owner, submitted))
     assert taken(queue, [], 0.6) == [(2, 0.5), (3, 0.4), (1, 0.2), (2, 0.3), (1, 0.1)]
+
+
+async def test_whose_keys_come_shortly_before_anothers_gets_a_turn_too(queue: FillQueue) -> None:
+    first = []
+    for key in range(6):
+        now = key * 0.15
+        for each in (early := ticket(1, now)), (late := ticket(2, now + NEARLY_S / 2)), ticket(3, now - 2 * NEARLY_S):
+            queue.put(each)
+        chosen = queue.take([], now + NEARLY_S)
+        assert chosen in (early, late), "a text that is older by far goes last, however long its owner has waited"
+        first.append(chosen.owner)
+        for left in list(queue):
+            queue.remove(left)
+    assert first == [2, 1, 2, 1, 2, 1]
 
 
 async def test_what_has_waited_long_goes_first(queue: FillQueue) -> None:
