@@ -24,7 +24,7 @@ from engine.library.resolve import folder_of
 from engine.models.embedded.load import load
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
-from engine.schedule.context_cache import common_prefix
+from engine.schedule.job import common_prefix
 
 Place = tuple[str, int]
 """A document's text, and the cursor in it."""

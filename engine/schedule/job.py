@@ -1,9 +1,4 @@
-"""A fill under way: its context is read or reused, then its candidates are filled. Keeps its times.
-
-A pass is timed before anybody asks, after fills that warm the model up, and measured while it serves. The fills before
-the first user's spare that one fresh memory, compilers and graphs. The timed passes say how long a draft pays on this
-machine.
-"""
+"""A fill under way: its context is read or reused, then its candidates are filled. Keeps its times."""
 
 import math
 import time
@@ -12,7 +7,6 @@ from collections.abc import Sequence
 import attrs
 
 from engine.errors import ModelError
-from engine.fill.draft_planner import TIMED_ROWS
 from engine.fill.interface import (
     Bounds,
     Context,
@@ -23,26 +17,16 @@ from engine.fill.interface import (
     Pass,
 )
 from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
-from engine.fill.stream import StreamModel, StreamPass
+from engine.fill.stream import StreamModel
 from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Timings
-from engine.schedule.context_cache import ContextCache
 
 _MOST_TIMES = 4.0
 """A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
 _COLD = 3
 """Of so many first passes the fastest counts: they touch memory and code for the first time."""
-
-
-WARM_UP_S = 90.0
-"""Seconds after which no further round of the warm-up begins."""
-_BUDGET_MS = 5000.0
-_GPU_BUDGET_MS = 60_000.0
-"""A first pass on a GPU includes compiling and capturing."""
-_TIMING_S, _TIMINGS = 1.0, 6
-"""Each number of rows is timed so often, or as often as fits into so many seconds. The fastest time counts."""
-_LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
-"""On a GPU: lines above the hole, and holes at once, that graphs are captured for."""
+RECENT_S = 20.0
+"""Who has not asked for so long is not in the middle of a word."""
 
 
 class PassTimer:
@@ -77,40 +61,95 @@ class PassTimer:
         return {str(bucket): round(mean, 3) for bucket, mean in sorted(self._mean.copy().items())}
 
 
-def warm_up_rounds(device: str) -> list[list[Fill]]:
-    """Return rounds of fills that touch all code and memory a user's first one will, the most common sizes first.
+def common_prefix(first: list[int], second: list[int]) -> int:
+    """Return how many tokens two lists share from their start."""
+    bound = min(len(first), len(second))
+    if first[:bound] == second[:bound]:
+        return bound
+    return next(at for at in range(bound) if first[at] != second[at])
 
-    The fills of a round are to be run together. On a CPU one that reads little is enough.
+
+@attrs.frozen(eq=False)
+class _Idle:
+    """An idle context, who gave it back, and when: a time of time.monotonic."""
+
+    context: Context
+    scope: str
+    owner: int
+    since: float
+
+
+class ContextCache:
+    """Holds idle contexts, the least recently used first, for fills that begin alike.
+
+    A context that a fill works in is not in the cache. Over `max_bytes` those that were not used for longest leave. But
+    what each owner used last stays for RECENT_S, in up to `crowded_bytes`: if there were one context too few for those
+    who type at once, each would find the own one gone at every key.
+
+    Each belongs to a scope, and fills of other scopes do not find it: how fast a context was read would tell them that
+    somebody else has the same text.
     """
-    if device != "cuda":
-        return [[_fill(8, _BUDGET_MS, candidates=2)]]
-    return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
 
+    def __init__(self, model: Model, max_bytes: int, crowded_bytes: int = 0) -> None:
+        self._model, self._max_bytes, self._crowded_bytes = model, max_bytes, crowded_bytes
+        self._idle: list[_Idle] = []
+        self._asked = self._reused = 0
 
-def time_passes(model: StreamModel) -> dict[int, float]:
-    """Return the milliseconds of passes over one hole, by their number of rows."""
-    context = model.new_context()
-    read = model.lay_out(_fill(10, _BUDGET_MS, candidates=1)).context
-    model.run([model.read(context, read)])
-    fastest: dict[int, float] = {}
-    end = time.perf_counter() + _TIMING_S
-    for number in range(_TIMINGS):
-        if number and time.perf_counter() > end:
-            break
-        for rows in TIMED_ROWS:
-            context.truncate(len(read))
-            begun = time.perf_counter()
-            model.run([StreamPass(context, [model.middle] * rows, [], range(rows))])
-            elapsed = (time.perf_counter() - begun) * 1000
-            fastest[rows] = min(elapsed, fastest.get(rows, elapsed))
-    return fastest
+    @property
+    def bytes(self) -> int:
+        return sum(idle.context.bytes for idle in self._idle.copy())
 
+    @property
+    def hit_rate(self) -> float:
+        """The share of all context tokens that needed no encoding."""
+        return self._reused / self._asked if self._asked else 0.0
 
-def _fill(lines: int, budget_ms: float, candidates: int) -> Fill:
-    line = "    value = compute(value, other)\n"
-    return Fill(
-        id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
-    )
+    def take(self, tokens: list[int], scope: str = "") -> Context:
+        """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
+
+        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
+        a hole elsewhere in the file does not discard what the next keystroke here needs."""
+        self._asked += len(tokens)
+        own = [idle for idle in self._idle if idle.scope == scope]
+        best = max(own, key=lambda idle: common_prefix(idle.context.tokens, tokens), default=None)
+        shared = common_prefix(best.context.tokens, tokens) if best is not None else 0
+        if best is None or shared == 0:
+            return self._model.new_context()
+        self._reused += shared
+        if shared * 2 < len(best.context.tokens):
+            return best.context.fork(shared)
+        self._idle.remove(best)
+        best.context.truncate(shared)
+        return best.context
+
+    def give_back(self, context: Context, scope: str = "", owner: int = 0) -> None:
+        """Keep a context for later, unless it is empty; over the bounds, others leave.
+
+        The last one stays even if it alone is over the bound, as with a large model; unless the bound is 0.
+        """
+        if context.tokens:
+            self._idle.append(_Idle(context, scope, owner, time.monotonic()))
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Drop what is over the bounds now."""
+        kept = 1 if self._max_bytes else 0
+        while len(self._idle) > kept and (held := self.bytes) > self._max_bytes:
+            leaving = self._idle[0] if held > self._crowded_bytes else self._left_behind()
+            if leaving is None:
+                break
+            self._idle.remove(leaving)
+
+    def _left_behind(self) -> _Idle | None:
+        """Return the context, not used for longest, that nobody goes on typing in, or None."""
+        newest, now = {idle.owner: idle for idle in self._idle}, time.monotonic()
+        behind = (idle for idle in self._idle if idle is not newest[idle.owner] or now - idle.since >= RECENT_S)
+        return next(behind, None)
+
+    def clear(self) -> bool:
+        """Drop all idle contexts; return whether there were any."""
+        had, self._idle = bool(self._idle), []
+        return had
 
 
 JOINT_ROWS = 48

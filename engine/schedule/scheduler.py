@@ -25,7 +25,6 @@ from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
-from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -37,7 +36,8 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import WARM_UP_S, Job, PassTimer, time_passes, warm_up_rounds
+from engine.schedule.job import ContextCache, Job, PassTimer
+from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
 STEPS_OF_A_FILL = 8
@@ -118,16 +118,9 @@ class Scheduler:
         self._said = True  # until the warm-up is over, which has budgets of its own
 
     async def start(self) -> None:
-        """Warm the model up and begin to serve. After WARM_UP_S no further round of the warm-up begins."""
+        """Warm the model up and begin to serve."""
         self._loop_task = asyncio.create_task(self._serve())
-        begun = time.perf_counter()
-        rounds = warm_up_rounds(self._model.info.device)
-        for number, fills in enumerate(rounds, 1):
-            if self._on_stage is not None:
-                self._on_stage(f"Warming the model up, {number} of {len(rounds)}")
-            await asyncio.gather(*(self.submit(fill, None).result for fill in fills))
-            if time.perf_counter() - begun > WARM_UP_S:
-                break
+        await warm_up(lambda fill: self.submit(fill, None).result, self._model.info.device, self._on_stage)
         await asyncio.get_running_loop().run_in_executor(self._worker, self._time_passes)
         self._latencies.clear()
         self._fills = 0

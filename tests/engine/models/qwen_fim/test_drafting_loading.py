@@ -16,7 +16,7 @@ from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
 from engine.models.qwen_fim.model import QwenFimModel
 from engine.models.qwen_fim.prompt import SUFFIX_TOKENS
 from engine.protocol.messages import Fill, Snippet
-from engine.schedule.context_cache import common_prefix
+from engine.schedule.job import common_prefix
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
 PREFIX, SUFFIX, FILE, REPOSITORY = (

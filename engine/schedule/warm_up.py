@@ -1,0 +1,72 @@
+"""What an engine does before anybody asks: fills that warm the model up, and passes that are timed.
+
+The fills spare the first user's fresh memory, compilers and graphs. The timed passes say how long a draft pays on this
+machine.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from engine.fill.draft_planner import TIMED_ROWS
+from engine.fill.stream import StreamModel, StreamPass
+from engine.protocol.messages import Fill, Filled
+
+WARM_UP_S = 90.0
+"""Seconds after which no further round of the warm-up begins."""
+_BUDGET_MS = 5000.0
+_GPU_BUDGET_MS = 60_000.0
+"""A first pass on a GPU includes compiling and capturing."""
+_TIMING_S, _TIMINGS = 1.0, 6
+"""Each number of rows is timed so often, or as often as fits into so many seconds. The fastest time counts."""
+_LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
+"""On a GPU: lines above the hole, and holes at once, that graphs are captured for."""
+
+
+async def warm_up(
+    fill: Callable[[Fill], Awaitable[Filled]], device: str, on_stage: Callable[[str], None] | None = None
+) -> None:
+    """Fill all rounds, one after the other, and name each to `on_stage`. After WARM_UP_S no further one begins."""
+    begun, rounds = time.perf_counter(), _rounds(device)
+    for number, fills in enumerate(rounds, 1):
+        if on_stage is not None:
+            on_stage(f"Warming the model up, {number} of {len(rounds)}")
+        await asyncio.gather(*(fill(each) for each in fills))
+        if time.perf_counter() - begun > WARM_UP_S:
+            break
+
+
+def _rounds(device: str) -> list[list[Fill]]:
+    """Return rounds of fills that touch all code and memory a user's first one will, the most common sizes first.
+
+    The fills of a round are to be run together. On a CPU one that reads little is enough.
+    """
+    if device != "cuda":
+        return [[_fill(8, _BUDGET_MS, candidates=2)]]
+    return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
+
+
+def time_passes(model: StreamModel) -> dict[int, float]:
+    """Return the milliseconds of passes over one hole, by their number of rows."""
+    context = model.new_context()
+    read = model.lay_out(_fill(10, _BUDGET_MS, candidates=1)).context
+    model.run([model.read(context, read)])
+    fastest: dict[int, float] = {}
+    end = time.perf_counter() + _TIMING_S
+    for number in range(_TIMINGS):
+        if number and time.perf_counter() > end:
+            break
+        for rows in TIMED_ROWS:
+            context.truncate(len(read))
+            begun = time.perf_counter()
+            model.run([StreamPass(context, [model.middle] * rows, [], range(rows))])
+            elapsed = (time.perf_counter() - begun) * 1000
+            fastest[rows] = min(elapsed, fastest.get(rows, elapsed))
+    return fastest
+
+
+def _fill(lines: int, budget_ms: float, candidates: int) -> Fill:
+    line = "    value = compute(value, other)\n"
+    return Fill(
+        id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
+    )
