@@ -21,6 +21,7 @@ from lsp_server.suggest.pipeline import plan
 
 KEY_S = 0.15
 """From a key to the next."""
+_READ_MS = 10_000.0
 _UTF32 = types.PositionEncodingKind.Utf32
 
 
@@ -76,7 +77,7 @@ class _Editor:
 
 
 async def type_together(model: str, counts: list[int], keys: int) -> list[EditorsFigures]:
-    """Let each of `counts` editors type `keys` keys into a file of its own."""
+    """Let each of `counts` editors type `keys` keys into a file of its own, which it has opened before."""
     options = EngineOptions(model=model)
     first = await connect_or_start(options, "midspan-bench")
     clients = [first]
@@ -98,6 +99,8 @@ async def _together(clients: list[EngineClient], fills: list[list[Fill]]) -> Edi
         _Editor(client, own, KEY_S * (number * 0.618 % 1))
         for number, (client, own) in enumerate(zip(clients, fills, strict=True))
     ]
+    for editor in editors:  # As the language server does where the cursor rests, before any key.
+        await editor.client.fill(attrs.evolve(editor.fills[0], ahead=True, only_read=True, budget_ms=_READ_MS))
     engine = psutil.Process(clients[0].welcome.pid)
     before, started = engine.cpu_times(), time.perf_counter()
     await asyncio.gather(*(editor.type() for editor in editors))
