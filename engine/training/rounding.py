@@ -43,9 +43,9 @@ _DAMPING = 5e-4
 def round_checkpoint(config: Config, work: Path, beside: Path | None = None) -> Path:
     """Round a run's newest checkpoint, and tune it as long as the config says; return the path of the result.
 
-    That is ROUNDED in `work`. It goes on from there where it was stopped. If the checkpoint is newer, it begins again
-    with the scales and centres found there, which are nearer than the parent's. `beside` is the folder of a run that
-    does the same from a copy of both files; their weights are averaged. Raises CheckpointError.
+    That is ROUNDED in `work`. It goes on from there where it was stopped, and begins again if the checkpoint is newer.
+    `beside` is the folder of a run that does the same from a copy of both files; their weights are averaged. Raises
+    CheckpointError.
     """
     target, numbers = work / ROUNDED, config.rounding
     minutes = numbers.minutes
@@ -54,7 +54,7 @@ def round_checkpoint(config: Config, work: Path, beside: Path | None = None) -> 
     exact.requires_grad_(False)
     in_bf16 = torch.cpu._is_avx512_bf16_supported()
     if not target.exists() or target.stat().st_mtime < (work / NEWEST).stat().st_mtime:
-        network = load_network(target if target.exists() else work / PARENT)
+        network = load_network(work / PARENT)
         round_linears(network)
         drawn = batches(config, work, "train", config.optimizer.seed + 1)
         with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
