@@ -85,11 +85,11 @@ class FillQueue:
 
     The next fill is one of the owner with the fewest fills under way, of these the one with the smallest budget, and of
     these the newest; among those that are nearly as new, that of the owner who has waited for a turn the longest. Fills
-    with more time do not count against one with less: who types does not wait for a refactoring
-    of his own. Among equal budgets the earliest deadline would be the oldest fill, and under more load than the engine
-    can bear the oldest fills belong to text that has changed since then: if they went first, all answers would come too
-    late. For the same reason only so many hurried ones are under way. The others are cancelled by their editors,
-    answered by the scheduler when their time is over, or go first once they have waited for PATIENCE_S.
+    with more time do not count against one with less: who types does not wait for a refactoring of his own. Among equal
+    budgets the earliest deadline would be the oldest fill, and under more load than the engine can bear the oldest
+    fills belong to text that has changed since then: if they went first, all answers would come too late. For the same
+    reason only so many hurried ones are under way. The others are cancelled by their editors, answered by the scheduler
+    when their time is over, or go first once they have waited for PATIENCE_S.
 
     Fills ahead of the user come last. They join only when nothing else is under way. What is only to be read joins
     nothing: a fill under way may have the context that would be read again without it.

@@ -83,8 +83,8 @@ class ContextCache:
     """Holds idle contexts, the least recently used first, for fills that begin alike.
 
     A context that a fill works in is not in the cache. Over `max_bytes` those that were not used for longest leave. But
-    what each owner used last stays for RECENT_S, in up to `crowded_bytes`: if there were one context too few for those
-    who type at once, each would find the own one gone at every key.
+    what each owner used last in a scope stays for RECENT_S, in up to `crowded_bytes`: if there were one context too few
+    for those who type at once, each would find the own one gone at every key.
 
     Each belongs to a scope, and fills of other scopes do not find it: how fast a context was read would tell them that
     somebody else has the same text.
@@ -142,9 +142,9 @@ class ContextCache:
 
     def _left_behind(self) -> _Idle | None:
         """Return the context, not used for longest, that nobody goes on typing in, or None."""
-        newest, now = {idle.owner: idle for idle in self._idle}, time.monotonic()
-        behind = (idle for idle in self._idle if idle is not newest[idle.owner] or now - idle.since >= RECENT_S)
-        return next(behind, None)
+        newest, before = {(idle.owner, idle.scope): idle for idle in self._idle}, time.monotonic() - RECENT_S
+        gone = (each for each in self._idle if each is not newest[each.owner, each.scope] or each.since <= before)
+        return next(gone, None)
 
     def clear(self) -> bool:
         """Drop all idle contexts; return whether there were any."""

@@ -51,6 +51,16 @@ def test_one_who_opens_many_files_gets_no_more_than_the_bound(embedded: Embedded
     assert cache.bytes == 3 * size
 
 
+def test_people_behind_one_connection_each_keep_theirs(embedded: EmbeddedModel) -> None:
+    size = one_context(embedded)
+    cache = ContextCache(embedded, size, 5 * size)
+    for person in "abc":
+        context = cache.take([5, 7, 7], person)
+        embedded.logits([StreamPass(context, [5, 7, 7], [], [])])
+        cache.give_back(context, person, owner=1)
+    assert [len(cache.take([5, 7, 7], person).tokens) for person in "abc"] == [3, 3, 3]
+
+
 def test_a_larger_crowd_stays_within_its_bound_too(embedded: EmbeddedModel) -> None:
     size = one_context(embedded)
     cache = ContextCache(embedded, size, 3 * size)
