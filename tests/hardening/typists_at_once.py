@@ -47,4 +47,4 @@ def _row(figures: dict[str, Any], few: dict[str, Any]) -> Row:
 
 def _answers(figures: dict[str, Any]) -> float:
     """Return how many answers all editors get together, in those that one would get in the same time."""
-    return max(figures["answered"] * figures["editors"], 0.01)
+    return float(max(figures["answered"] * figures["editors"], 0.01))
