@@ -1,7 +1,8 @@
 """How many tokens of a hole's context are read again when a user types, and when the cursor moves or jumps?
 
 Run it as `python benchmarks/latency/context_reuse.py FILE...`: it types and moves through real files and lays each hole
-out as the embedded model does, without running the network. Reading a token costs a third to a whole millisecond.
+out as the embedded model does, without running the network. The files are the workspace of each other. Reading a token
+costs a third to a whole millisecond.
 """
 
 import sys
@@ -21,11 +22,14 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.library.resolve import folder_of
+from engine.memory.mixing_network import MixingNetwork
+from engine.memory.workspace import EngineMemories
 from engine.models.embedded.load import load
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
 from engine.schedule.job import common_prefix
 
+_WORKSPACE = "workspace"
 Place = tuple[str, int]
 """A document's text, and the cursor in it."""
 
@@ -81,13 +85,29 @@ EVENTS = (
 )
 
 
-def _context(model: EmbeddedModel, text: str, offset: int, path: str) -> list[int]:
-    return model.lay_out(Fill(id=0, prefix=text[:offset], suffix=text[offset:], path=path, max_tokens=64)).context
+@attrs.frozen
+class Contexts:
+    """Lays holes out as an engine does that knows all files."""
+
+    model: EmbeddedModel
+    memories: EngineMemories
+
+    @classmethod
+    def of(cls, model: EmbeddedModel, texts: dict[Path, str]) -> "Contexts":
+        memories = EngineMemories(model, model.tokenizer, MixingNetwork.shipped(), 1 << 30, model.memory_use)
+        for path, text in texts.items():
+            memories.learn(_WORKSPACE, str(path), np.array(memories.tokenize(text), np.int32))
+        return cls(model, memories)
+
+    def __call__(self, text: str, offset: int, path: Path) -> list[int]:
+        fill = Fill(
+            id=0, prefix=text[:offset], suffix=text[offset:], path=str(path), max_tokens=64, workspace=_WORKSPACE
+        )
+        return self.model.lay_out(attrs.evolve(fill, snippets=self.memories.related(fill))).context
 
 
-def _read_again(model: EmbeddedModel, files: list[Path], count: int, event: Event) -> Iterator[int]:
-    rng = random.Random(3)
-    texts = {path: path.read_text() for path in files}
+def _read_again(contexts: Contexts, texts: dict[Path, str], count: int, event: Event) -> Iterator[int]:
+    rng, files = random.Random(3), list(texts)
     while count:
         path = rng.choice(files)
         text = texts[path]
@@ -95,7 +115,7 @@ def _read_again(model: EmbeddedModel, files: list[Path], count: int, event: Even
         place = event.happen(text, offset, rng) if offset >= 0 else None
         if place is None:
             continue
-        before, after = _context(model, text, offset, path.name), _context(model, *place, path.name)
+        before, after = contexts(text, offset, path), contexts(*place, path)
         yield len(after) - common_prefix(before, after)
         count -= 1
 
@@ -108,10 +128,12 @@ def main(
     """Print how many tokens are read again after each kind of event: median and 95th percentile."""
     folder = folder_of(model)
     loaded = load(folder, json.loads((folder / "config.json").read_text()), 1, "cpu")
-    long = [path for path in files if path.read_text().count("\n") >= 200]
+    texts = {path: path.read_text() for path in files}
+    contexts = Contexts.of(loaded, texts)
+    long = {path: text for path, text in texts.items() if text.count("\n") >= 200}
     table = Table("event", "p50", "p95", title=f"tokens read again, of {loaded.card.shape.context_tokens}")
     for event in EVENTS:
-        again = list(_read_again(loaded, long, count, event))
+        again = list(_read_again(contexts, long, count, event))
         table.add_row(event.name, *(f"{np.percentile(again, share):.0f}" for share in (50, 95)))
     Console().print(table)
 

@@ -24,13 +24,16 @@ from rich.table import Table
 
 from engine.corpus import corpus
 from engine.corpus.holes import TrainingHole
+from engine.evaluation.measure import Workspaces
 from engine.evaluation.rows import TWIN, Task, held_out
 from engine.fill.interface import expect_type
 from engine.fill.sampler import Query
 from engine.fill.stream import StreamPass
 from engine.library.resolve import EMBEDDED_FOLDER
+from engine.memory.mixing_network import MixingNetwork
 from engine.models import load as registry
 from engine.models.embedded.model import EmbeddedModel
+from engine.protocol.messages import Fill
 
 _LANGUAGES = ("python", "typescript", "javascript", "rust")
 _KINDS = ("whole line", "rest of line", "inside", "before word", "lines")
@@ -39,9 +42,11 @@ _CANVAS = 8
 
 @attrs.frozen
 class Nats:
-    """Means over holes of one kind: nats a character with both sides and with the code above alone; of canvases that
-    are all masks, nats a token and the share of first guesses that are the author's."""
+    """Means over holes of one kind: nats a character with both sides and related code of the package, with both sides,
+    and with the code above alone; of canvases that are all masks, nats a token and the share of first guesses that are
+    the author's."""
 
+    related: float
     both: float
     above: float
     canvas: float
@@ -60,13 +65,14 @@ def main(
         for length in context or [0]:
             with _of_length(folder, length) as changed:
                 model = expect_type(registry.load(str(changed)), EmbeddedModel)
+            workspaces = Workspaces(model, MixingNetwork.shipped(), files)
             table = Table(
-                *("language", "kind", "both sides", "above only", "canvas, nats a token", "first guess right")
+                *("language", "kind", "and related", "both sides", "above only", "canvas, nats a token", "first right")
             )
             table.title = f"{folder}, context of {model.card.shape.context_tokens}"
             for language in _LANGUAGES:
                 for kind in _KINDS:
-                    found = _measured(model, _holes(files, language, kind, count))
+                    found = _measured(workspaces, _holes(files, language, kind, count))
                     values = (f"{value:.3f}" for value in attrs.astuple(found))
                     table.add_row(language, kind, *values)
             console.print(table)
@@ -101,19 +107,22 @@ def _whole_line(hole: TrainingHole) -> TrainingHole:
     return attrs.evolve(hole, prefix=prefix, middle=start + hole.middle, kind="whole line")
 
 
-def _measured(model: EmbeddedModel, holes: list[TrainingHole]) -> Nats:
+def _measured(workspaces: Workspaces, holes: list[TrainingHole]) -> Nats:
+    model, memories = workspaces.model, workspaces.memories
     sums = []
     for hole in holes:
-        both, canvas, first = _nats(model, hole)
-        above = _nats(model, attrs.evolve(hole, suffix=""))[0]
-        sums.append(np.array((both, above, canvas, first, len(hole.middle) + 1, 1)))
-    both, above, canvas, first, characters, count = np.sum(sums, axis=0)
-    return Nats(both / characters, above / characters, canvas / count, first / count)
+        fill = Task(hole, 0, "lines", workspace=workspaces.name_of(hole.path)).fill(TWIN)
+        related = _nats(model, hole, attrs.evolve(fill, snippets=memories.related(fill)))[0]
+        both, canvas, first = _nats(model, hole, fill)
+        above = _nats(model, hole, attrs.evolve(fill, suffix=""))[0]
+        sums.append(np.array((related, both, above, canvas, first, len(hole.middle) + 1, 1)))
+    related, both, above, canvas, first, characters, count = np.sum(sums, axis=0)
+    return Nats(related / characters, both / characters, above / characters, canvas / count, first / count)
 
 
-def _nats(model: EmbeddedModel, hole: TrainingHole) -> tuple[float, float, float]:
+def _nats(model: EmbeddedModel, hole: TrainingHole, fill: Fill) -> tuple[float, float, float]:
     """Return nats of the middle with its end; nats a token of a canvas, and whether its first guess is right (0, 1)."""
-    layout = model.lay_out(Task(hole, 0, "lines").fill(TWIN))
+    layout = model.lay_out(fill)
     middle = model.tokenizer.encode(layout.typed + hole.middle, add_special_tokens=False).ids
     targets = [*middle, model.end]
     compatible = model.compatible_tokens(layout.typed.encode()) if layout.typed else []

@@ -197,8 +197,15 @@ class HoleSampler:
     def draw(self) -> TrainingHole:
         """Return the next hole."""
         while True:
-            language = self._rng.choices(self._languages, self._shares)[0]
-            file = self._rng.choices(self._files[language], cum_weights=self._lengths[language])[0]
-            hole = cut(file, self._rng.choices(self._kinds, self._odds)[0], self._rng)
+            hole = self.hole_of(self.file())
             if hole is not None:
                 return hole
+
+    def file(self) -> File:
+        """Return a random file."""
+        language = self._rng.choices(self._languages, self._shares)[0]
+        return self._rng.choices(self._files[language], cum_weights=self._lengths[language])[0]
+
+    def hole_of(self, file: File) -> TrainingHole | None:
+        """Cut a hole of a random kind at a random position; None if there is no such hole at that position."""
+        return cut(file, self._rng.choices(self._kinds, self._odds)[0], self._rng)

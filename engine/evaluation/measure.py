@@ -80,7 +80,7 @@ class Workspaces:
 
     def __init__(self, model: EmbeddedModel, mixing: MixingNetwork, files: Sequence[File]) -> None:
         self.model = model
-        self.memories = EngineMemories(model, model.tokenizer, mixing, _MOST_BYTES)
+        self.memories = EngineMemories(model, model.tokenizer, mixing, _MOST_BYTES, model.memory_use)
         self._package_of = {file.path: package for package in packages(files) for file in package}
         self._learned: set[str] = set()
 

@@ -45,7 +45,9 @@ LINES_ABOVE = 8
 """Lines above the cursor that are part of the query, the cursor's own line included."""
 LINES_BELOW = 3
 HELD_LINES = 12
-"""Windows are held until the cursor has moved down by about as many lines."""
+"""Windows are held until the cursor has moved up or down by about as many lines."""
+_ANCHOR = 2
+"""Lines that say where the cursor is: the last ones above it."""
 HELD_FILES = 64
 GROWTH = 1.125
 """Windows are chosen again once the workspace has so many times the tokens."""
@@ -186,11 +188,15 @@ def _overlap(first: range, second: range) -> bool:
 
 @attrs.frozen
 class _Held:
-    """The windows of a file. `anchor`: the lines above the cursor when they were chosen. `tokens`: of the workspace."""
+    """The windows of a file. `lines`: those above the cursor when they were chosen. `tokens`: of the workspace."""
 
-    anchor: list[str]
+    lines: list[str]
     tokens: int
     windows: list[Window]
+
+    def is_near(self, lines: list[str]) -> bool:
+        """Return whether the cursor is near the place of the choice; now it has these lines above it."""
+        return _contains(lines, self.lines[-_ANCHOR:]) or _contains(self.lines, lines[-_ANCHOR:])
 
 
 class RelatedWindows:
@@ -221,9 +227,10 @@ class RelatedWindows:
         ]
 
     def drop(self, workspace: str, paths: Sequence[str] | None) -> None:
-        """Drop choices that have windows of these files of a workspace, by default of any of its files."""
+        """Drop choices that have windows of these files of a workspace, or none at all; by default all."""
         for key, held in list(self._held.items()):
-            if key[0] == workspace and (paths is None or any(window.path in paths for window in held.windows)):
+            has_these = paths is None or not held.windows or any(window.path in paths for window in held.windows)
+            if key[0] == workspace and has_these:
                 del self._held[key]
 
     def _windows(self, fill: Fill) -> list[Window]:
@@ -232,10 +239,9 @@ class RelatedWindows:
         if known is None:
             return []
         tokens = known.index.tokens
-        if held is None or not _contains(lines, held.anchor) or tokens > GROWTH * held.tokens:
-            held = _Held(lines[-2:], tokens, self._choose(known, fill))
-        if held.windows:
-            self._held[key] = held
+        if held is None or not held.is_near(lines) or tokens > GROWTH * held.tokens:
+            held = _Held(lines, tokens, self._choose(known, fill))
+        self._held[key] = held
         while len(self._held) > HELD_FILES:
             self._held.popitem(last=False)
         return held.windows

@@ -17,10 +17,14 @@ class ConfigError(MidspanError):
 
 @attrs.frozen
 class Model:
-    """How many of the parent's tokens are kept, and the model's sizes in tokens. The parent gives the rest."""
+    """How many of the parent's tokens are kept, and the model's sizes in tokens. The parent gives the rest.
+
+    related_tokens: of the context, those for code of other files.
+    """
 
     vocabulary: int
     context_tokens: int
+    related_tokens: int
     canvas_tokens: int
 
 
@@ -43,6 +47,7 @@ class Holes:
     no_suffix: float
     no_path: float
     unfinished: float
+    related: float
 
 
 @attrs.frozen

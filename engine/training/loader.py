@@ -14,9 +14,11 @@ from engine.corpus import corpus
 from engine.corpus.holes import HoleSampler, TrainingHole, as_edited
 from engine.models.embedded.layout import CompatibleTokens, Limits, LineEncoder, SpecialTokens, lay_out, unfinished
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
+from engine.protocol.messages import Snippet
 from engine.training.batch import Batch
 from engine.training.config import Config
 from engine.training.convert import SPECIALS
+from engine.training.related import RelatedHoles
 
 Numbers = NDArray[np.int64]
 LINE_BYTES = 300_000_000
@@ -43,9 +45,9 @@ class Collator:
 
     def __init__(self, config: Config, tokenizer: Tokenizer, special_tokens: SpecialTokens, seed: int) -> None:
         self._config, self._special_tokens = config, special_tokens
-        token_bytes = TokenBytes(tokenizer)
-        self._tokenizer, self.encode = tokenizer, LineEncoder(tokenizer, token_bytes, LINE_BYTES)
-        self._compatible = CompatibleTokens(token_bytes.bytes)
+        self.token_bytes = TokenBytes(tokenizer)
+        self._tokenizer, self.encode = tokenizer, LineEncoder(tokenizer, self.token_bytes, LINE_BYTES)
+        self._compatible = CompatibleTokens(self.token_bytes.bytes)
         self._rng, self._draws = random.Random(seed), np.random.default_rng(seed)
         self._vocabulary = tokenizer.get_vocab_size()
 
@@ -72,8 +74,8 @@ class Collator:
         arrays = tokens, positions, targets, weights, owners, anchors, masked, middles, agreeing
         return Batch(*(torch.from_numpy(array) for array in arrays))
 
-    def lay_out(self, hole: TrainingHole, most: int) -> Stream:
-        """Return the stream of a hole, at most `most` tokens.
+    def lay_out(self, hole: TrainingHole, most: int, snippets: Sequence[Snippet] = ()) -> Stream:
+        """Return the stream of a hole, at most `most` tokens, after code of other files.
 
         Its middle starts with the typed end of the prefix (token healing).
         """
@@ -87,7 +89,10 @@ class Collator:
         start = hole.prefix.find("\n", start) + 1 if start else 0
         above = hole.prefix[start : len(hole.prefix) - len(typed)]
         limits = self._limits(most - len(middle) - 2)
-        laid = lay_out(self.encode, self._special_tokens, limits, above, suffix, path, [])
+        if snippets:
+            most_related = self._config.model.related_tokens
+            limits = attrs.evolve(limits, related=rng.randint(most_related // 3, most_related))
+        laid = lay_out(self.encode, self._special_tokens, limits, above, suffix, path, list(snippets))
         tokens = [*laid.tokens, self._special_tokens.middle, *middle, self._special_tokens.end]
         weight = np.zeros(len(tokens), np.float32)
         weight[laid.near.start + 1 : laid.near.stop] = self._config.objective.above_weight
@@ -162,14 +167,16 @@ def batches(config: Config, work: Path, split: corpus.Split, seed: int) -> Itera
     files = corpus.load(work / "corpus", split)
     sampler = HoleSampler(files, config.corpus.shares, config.holes.weights, seed)
     collator = Collator(config, tokenizer, special_tokens_of(tokenizer), seed)
+    related = RelatedHoles(sampler, files, collator.encode, collator.token_bytes, seed)
     rng, lengths = random.Random(seed), config.holes.stream_tokens
     canvas, rows = config.objective.canvas_rows, config.optimizer.rows
     while True:
         # Sequences of about the same length together, so that little of a batch is padding.
-        drawn = [
-            collator.lay_out(sampler.draw(), int(rng.choices(list(lengths), list(lengths.values()))[0]))
-            for _ in range(POOL)
-        ]
+        drawn = []
+        for _ in range(POOL):
+            most = int(rng.choices(list(lengths), list(lengths.values()))[0])
+            hole, snippets = related.draw() if rng.random() < config.holes.related else (sampler.draw(), [])
+            drawn.append(collator.lay_out(hole, most, snippets))
         drawn.sort(key=len)
         parts: list[list[Stream]] = []
         while drawn:

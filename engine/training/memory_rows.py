@@ -15,7 +15,6 @@ from engine.corpus.languages import MARKUP, File
 from engine.fill.sampler import NEVER, keep_only
 from engine.fill.stream import StreamPass
 from engine.memory.followers import GROUPS_A_ROW, RUN_LENGTHS
-from engine.memory.index import RunIndex
 from engine.memory.mixing_network import Statistics, counts_of
 from engine.memory.row_memory import (
     FILE_SCOPE,
@@ -23,12 +22,14 @@ from engine.memory.row_memory import (
     SCOPES,
     WORD_SCOPE,
     FileScan,
+    KnownFiles,
     RowFollowers,
     followers_of_rows,
 )
-from engine.models.embedded.layout import Limits, LineEncoder, lay_out, unfinished
+from engine.models.embedded.layout import LineEncoder, lay_out, unfinished
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.stock.token_bytes import TokenBytes
+from engine.training.related import Related, line_texts_of
 
 HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
@@ -103,26 +104,28 @@ class HoleReader:
 
     def __init__(self, model: EmbeddedModel, seed: int) -> None:
         self._model, self._rng = model, random.Random(seed)
-        self._encode = LineEncoder(model.tokenizer, TokenBytes(model.tokenizer))
+        token_bytes = TokenBytes(model.tokenizer)
+        self._encode, self._lines = LineEncoder(model.tokenizer, token_bytes), line_texts_of(token_bytes)
         self._never = [token for token in attrs.astuple(model.card.marks) if token != model.end]
 
     def read(self, files: Sequence[File], most_files: int = FILES_A_PACKAGE) -> Iterator[HoleRows]:
         """Yield holes of random files of a workspace."""
-        index, room = RunIndex(), MOST_CHARACTERS
-        known: list[tuple[int, File]] = []
-        for number, file in enumerate(files):
+        known, room = KnownFiles(), MOST_CHARACTERS
+        fit: list[File] = []
+        for file in files:
             room -= len(file.text)
             if room < 0:
                 break
             tokens = self._encode(file.text)
-            index.add(number, np.array(tokens, np.int32))
+            known.add(file.path, np.array(tokens, np.int32))
             if len(tokens) >= FEWEST_TOKENS and file.language not in MARKUP:
-                known.append((number, file))
-        for number, file in self._rng.sample(known, min(most_files, len(known))):
+                fit.append(file)
+        related = Related(known, self._encode, self._lines)
+        for file in self._rng.sample(fit, min(most_files, len(fit))):
             for _ in range(HOLES_A_FILE):
-                yield self._hole(index, number, file)
+                yield self._hole(known, related, file)
 
-    def _hole(self, index: RunIndex, number: int, file: File) -> HoleRows:
+    def _hole(self, known: KnownFiles, related: Related, file: File) -> HoleRows:
         """Cut the rest of a line, or up to three lines."""
         rng, marks, card = self._rng, self._model.card.marks, self._model.card
         start = rng.randrange(len(file.text) // 8, len(file.text))
@@ -135,8 +138,8 @@ class HoleReader:
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
-        limits = Limits.of(card.shape.context_tokens - MIDDLE_TOKENS - 1, card.below_tokens)
-        layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, [])
+        snippets = related.of(prefix, suffix, file.path) if card.related_tokens else []
+        layout = lay_out(self._encode, marks, card.limits(MIDDLE_TOKENS, snippets), prefix, suffix, file.path, snippets)
         stream = [*layout.tokens, marks.middle, *middle[:-1]]
         # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.
         rows = min(PREFIX_ROWS, max(0, layout.near.stop - layout.near.start - 1))
@@ -148,7 +151,7 @@ class HoleReader:
         targets = [*above[len(above) - rows :], *middle]
         compatible = self._compatible(targets, rows, typed)
         scan = FileScan(above, self._encode(suffix))
-        followers = followers_of_rows(scan, index, number, histories, compatible, ends)
+        followers = followers_of_rows(scan, known.index, known.numbers[file.path], histories, compatible, ends)
         wanted = [*prefix_rows, *middle_rows]
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER

@@ -31,7 +31,7 @@ def small_config() -> Config:
     full = load_config(TRAINING / "cpu.toml")
     return attrs.evolve(
         full,
-        model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary),
+        model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary, context_tokens=LENGTH + 96, related_tokens=96),
         holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
         objective=attrs.evolve(full.objective, canvas_rows=32),
         optimizer=attrs.evolve(full.optimizer, rows=512, batches=1, rate=2e-3, checkpoint_minutes=0.02),

@@ -1,12 +1,13 @@
 """How a hole is laid out for the embedded model: one token stream, the same in training and in the editor.
 
-    <file> path, code far above <suffix> code far below <suffix> lines below <prefix> code above <tail> rest of the line
-    <middle> | canvas
+    <file> path, related code ... <file> path, code far above <suffix> code far below <suffix> lines below
+    <prefix> code above <tail> rest of the line <middle> | canvas
 
 Reading a token costs a third of a millisecond, and what is read stays cached up to the first token that changes. So
-what changes least comes first. What is far above and far below begins and ends at places that stay where they are while
-the cursor moves some lines; what is near the cursor is read again then. The rest of the cursor's line comes last: an
-editor that closes brackets changes it with every other key.
+what changes least comes first. Related code of other files is held for some twelve lines (engine/memory/windows.py).
+What is far above and far below begins and ends at places that stay where they are while the cursor moves some lines;
+what is near the cursor is read again then. The rest of the cursor's line comes last: an editor that closes brackets
+changes it with every other key.
 """
 
 from bisect import bisect_left, bisect_right
@@ -112,7 +113,8 @@ class SpecialTokens:
 class Limits:
     """The most tokens of the stream up to <middle>, and of its parts; where near and far part.
 
-    below: of the code far below. lines_below: of the lines between the cursor and it. tail: of the rest of the line.
+    stream: of all but related code. related: of that, with its paths. below: of the code far below. lines_below: of the
+    lines between the cursor and it. tail: of the rest of the line.
     near: of the code near above; its first token moves by strides of `near_stride`.
     line_stride: the lines below that are near are fewer than this; their number counts from the end of the file.
     """
@@ -125,12 +127,14 @@ class Limits:
     near: int
     near_stride: int
     line_stride: int = 8
+    related: int = 0
 
     @classmethod
-    def of(cls, stream: int, below: int) -> "Limits":
+    def of(cls, stream: int, below: int, related: int = 0) -> "Limits":
         """Return limits that leave at least half of the stream for the code above, if `below` is a quarter of it."""
-        part = stream // 12
-        return cls(stream, below, min(64, part), min(32, part), min(24, part), min(128, 2 * part), min(64, part))
+        part = (stream + related) // 12
+        near = min(128, 2 * part), min(64, part)
+        return cls(stream, below, min(64, part), min(32, part), min(24, part), *near, related=related)
 
 
 @attrs.frozen
@@ -143,6 +147,10 @@ class StreamLayout:
     tokens: list[int]
     near: slice
     all_above: list[int]
+
+
+LEAST_RELATED = 48
+"""Tokens of room that a snippet needs: a few lines alone say nothing."""
 
 
 def short_path(path: str) -> str:
@@ -161,6 +169,8 @@ def lay_out(
 ) -> StreamLayout:
     """Return the stream of a hole, within `limits`.
 
+    snippets: related code of other files, the best first. The best comes last, next to the code of the hole's own file.
+
     If the code above is too long, its left edge moves in strides of a quarter of the room. So most keystrokes leave the
     edge where it is, and with it the cached context.
     """
@@ -172,15 +182,7 @@ def lay_out(
     named = [special.file, *encode(short_path(path))[: limits.path], *encode("\n")] if path else []
     # Room for the longest lines and tail, not for these: they change with the cursor, and the edge shall not.
     room = limits.stream - len(below) - limits.lines_below - limits.tail - len(named) - 4
-    related: list[int] = []
-    for snippet in snippets:
-        if len(snippet.text) > room // 4 * _TOKEN_CHARACTERS:
-            break  # without tokenizing it, which takes seconds for megabytes
-        block = [special.file, *encode(short_path(snippet.path))[: limits.path], *encode(snippet.text)]
-        if len(related) + len(block) > room // 4:
-            break
-        related += block
-    room -= len(related)
+    related = _related(encode, special, limits, snippets)
     all_above = encode(prefix)
     edge = _line_edge(encode, all_above, left_edge(len(all_above), room, room // 4))
     split = max(edge, _line_edge(encode, all_above, left_edge(len(all_above), limits.near, limits.near_stride)))
@@ -192,6 +194,25 @@ def lay_out(
         near=slice(len(head), len(head) + len(near)),
         all_above=all_above,
     )
+
+
+def _related(encode: Encoder, special: SpecialTokens, limits: Limits, snippets: list[Snippet]) -> list[int]:
+    """Return as many snippets as there is room for, the last one cut to whole lines."""
+    related: list[int] = []
+    for snippet in snippets:
+        named = [special.file, *encode(short_path(snippet.path))[: limits.path]]
+        room = limits.related - len(related) - len(named)
+        if room < LEAST_RELATED:
+            break
+        text = snippet.text if snippet.text.startswith("\n") else "\n" + snippet.text
+        # Without tokenizing megabytes, which takes seconds.
+        tokens = encode(text[: (room + 1) * _TOKEN_CHARACTERS])
+        if len(tokens) > room:
+            stop = next((at for at in range(room, 0, -1) if encode.starts_line(tokens[at])), 0)
+            tokens = tokens[:stop]
+        if tokens:
+            related = [*named, *tokens, *related]
+    return related
 
 
 def _line_edge(encode: Encoder, tokens: list[int], edge: int) -> int:

@@ -59,5 +59,6 @@ def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:
     last = max((*attrs.astuple(card.marks), *tokenizer.get_vocab().values()))
     if last >= card.shape.vocabulary or min(attrs.astuple(card.marks)) < 0:
         raise ValueError(f"token {last} is not one of {card.shape.vocabulary}")
-    if not 0 <= card.below_tokens <= card.shape.context_tokens // 2:
+    own = card.shape.context_tokens - card.related_tokens
+    if card.related_tokens < 0 or not 0 <= card.below_tokens <= own // 2:
         raise ValueError("no room is left for the code above the cursor")

@@ -17,7 +17,7 @@ from engine.models.embedded.layout import CompatibleTokens, Limits, LineEncoder,
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.shape import Floats, Shape
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
-from engine.protocol.messages import Fill, ModelInfo, left_edge
+from engine.protocol.messages import Fill, ModelInfo, Snippet, left_edge
 
 CANVAS_RIGHT = 0.25
 """draft_planner.RIGHT of the shipped network. With a higher one its short fills take longer than left to right."""
@@ -31,7 +31,7 @@ FAMILY = "midspan"
 
 @attrs.frozen
 class Card:
-    """The fields of config.json."""
+    """The fields of config.json. `related_tokens`: of the context, those for code of other files where there is any."""
 
     family: str
     name: str
@@ -39,6 +39,13 @@ class Card:
     shape: Shape
     marks: SpecialTokens
     below_tokens: int
+    related_tokens: int = 0
+
+    def limits(self, fill_tokens: int, snippets: Sequence[Snippet]) -> Limits:
+        """Return the limits of a layout that leaves room for so many tokens of a fill."""
+        related = self.related_tokens if snippets else 0
+        own = self.shape.context_tokens - related
+        return Limits.of(own - min(fill_tokens, own // 4) - 1, self.below_tokens, related)
 
 
 def config_of(card: Card) -> str:
@@ -67,7 +74,7 @@ class EmbeddedModel(OfTokenBytes):
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
         self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens, right=CANVAS_RIGHT)
         self.canvas_use = CanvasUse()
-        self.memory_use: MemoryUse = "mixture"
+        self.memory_use: MemoryUse = "both" if card.related_tokens else "mixture"
         self.info = ModelInfo(
             name=card.name,
             family=FAMILY,
@@ -84,9 +91,7 @@ class EmbeddedModel(OfTokenBytes):
         self._encode = LineEncoder(tokenizer, self._token_bytes)
 
     def lay_out(self, fill: Fill) -> Layout:
-        shape = self.card.shape
-        room = shape.context_tokens - min(fill.max_tokens, shape.context_tokens // 4) - 1
-        limits = Limits.of(room, self.card.below_tokens)
+        limits = self.card.limits(fill.max_tokens, fill.snippets)
         prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]

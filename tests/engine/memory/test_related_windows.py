@@ -1,6 +1,9 @@
 """Models that read related code get windows of the workspace in their prompt, the same while the cursor is near."""
 
+import json
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import attrs
 import numpy as np
@@ -13,6 +16,7 @@ from engine.fill.interface import Layout, Model
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
 from engine.memory.workspace import EngineMemories
+from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.scheduler import Scheduler
 
@@ -119,11 +123,13 @@ def test_a_file_that_is_learned_again_gives_its_new_lines(memories: EngineMemori
     assert memories.related(HOLE) == [Snippet("area.py", changed)]
 
 
-def test_windows_stay_while_the_cursor_moves_down_some_lines(memories: EngineMemories) -> None:
+def test_windows_stay_while_the_cursor_moves_some_lines(memories: EngineMemories) -> None:
     chosen = memories.related(HOLE)
     typed = "width * height\n" + OTHER
     near = attrs.evolve(HOLE, prefix=HOLE.prefix + typed)
     assert memories.related(near) == chosen
+    *above, _ = HOLE.prefix.splitlines(keepends=True)
+    assert memories.related(attrs.evolve(HOLE, prefix="".join(above) + "4711, 815, 2317")) == chosen
     far = attrs.evolve(HOLE, prefix=HOLE.prefix + typed + "pass\n" * 20 + "4711, 815, 2317")
     assert memories.related(far) == [Snippet("numbers.csv", OTHER)]
 
@@ -147,11 +153,24 @@ def test_code_that_an_open_file_shows_already_is_not_repeated(memories: EngineMe
     assert memories.related(attrs.evolve(HOLE, snippets=[Snippet("area.py", OTHER)]))
 
 
-def test_the_embedded_model_gets_no_windows(embedded: Model) -> None:
-    memories = memories_of(embedded)
+@pytest.mark.parametrize("room", [0, 64])
+async def test_the_embedded_model_gets_windows_beside_the_memory_if_it_has_room_for_them(
+    tiny_model: Path, tmp_path: Path, room: int
+) -> None:
+    folder = shutil.copytree(tiny_model, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"related_tokens": room}))
+    model = load(str(folder), threads=1, device="cpu")
+    memories = memories_of(model)
     learn(memories, "area.py", KNOWN)
-    assert memories.related(HOLE) == []
-    assert memories.for_fill(HOLE, embedded.lay_out(HOLE)) is not None
+    found = memories.related(HOLE)
+    assert found == ([Snippet("area.py", KNOWN)] if room else [])
+    alone, layout = model.lay_out(HOLE), model.lay_out(attrs.evolve(HOLE, snippets=found))
+    read = prompt(model, layout)
+    assert read.endswith(prompt(model, alone)), "the hole's own code keeps its room"
+    assert ("def area(width, height):" in read[: -len(prompt(model, alone))]) == bool(room)
+    assert len(layout.context) - len(alone.context) <= room
+    assert memories.for_fill(HOLE, layout) is not None
 
 
 def test_the_memory_is_mixed_into_no_other_model_unless_it_says_so(model: Model, memories: EngineMemories) -> None:

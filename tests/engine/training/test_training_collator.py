@@ -1,16 +1,22 @@
 """Holes become batches with the same rows that the engine computes for them."""
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 
+import attrs
 import pytest
 import torch
-from small_run import LENGTH, drawn_batch, small_config, source_files
+from small_run import LENGTH, drawn_batch, drawn_holes, small_config, source_files
 
+from engine.corpus.corpus import File
+from engine.corpus.holes import HoleSampler
 from engine.models.embedded.layout import LineEncoder
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
-from engine.training.loader import batches, special_tokens_of
+from engine.protocol.messages import Snippet
+from engine.training.loader import Collator, batches, special_tokens_of
 from engine.training.objective import visible
+from engine.training.related import RelatedHoles
 
 
 def test_tokenizing_line_by_line_gives_the_tokens_of_the_whole_text(tiny_model: Path) -> None:
@@ -87,3 +93,45 @@ def test_a_canvas_sees_the_stream_up_to_its_anchor_and_itself_and_no_stream_sees
             own = length + torch.nonzero(batch.owners[row] == owner)[:, 0]
             above = range(int(batch.anchors[row, at]) + 1)
             assert torch.nonzero(seen[row, length + at])[:, 0].tolist() == [*above, *own.tolist()]
+
+
+def test_holes_come_with_code_of_their_package_that_resembles_them(tiny_model: Path) -> None:
+    tokenizer, config = load_tokenizer(tiny_model / "tokenizer.json"), small_config()
+    token_bytes = TokenBytes(tokenizer)
+    encode = LineEncoder(tokenizer, token_bytes)
+    known = [attrs.evolve(file, path=f"one/{file.path}.py") for file in source_files()[:8]]
+    twins = [attrs.evolve(file, path=f"one/again/{file.path.removeprefix('one/')}") for file in known]
+    package = sorted([*known, *twins], key=lambda file: hashlib.sha1(file.path.encode()).digest())
+    alone = File("two/alone.py", "python", known[0].text)
+    files = [*package, alone]
+    sampler = HoleSampler(files, config.corpus.shares, config.holes.weights, 0)
+    related = RelatedHoles(sampler, files, encode, token_bytes, 0)
+    drawn = [related.draw() for _ in range(200)]
+    texts = {file.path: file.text for file in files}
+    found = 0
+    for hole, snippets in drawn:
+        assert hole.prefix + hole.middle + hole.suffix == texts[hole.path]
+        assert all(snippet.path != hole.path and snippet.text in texts[snippet.path] for snippet in snippets)
+        assert not (hole.path == alone.path and snippets)
+        found += any(hole.path.rpartition("/")[2] in snippet.path for snippet in snippets)
+    assert found > len(drawn) / 2, "the same code in the other folder"
+    assert len({hole.path for hole, _ in drawn}) > len(files) / 2
+
+
+def test_related_code_comes_before_the_stream_and_takes_nothing_of_its_room(tiny_model: Path) -> None:
+    config, tokenizer = small_config(), load_tokenizer(tiny_model / "tokenizer.json")
+    config = attrs.evolve(config, holes=attrs.evolve(config.holes, no_path=0.0, unfinished=0.0, no_suffix=0.0))
+    special_tokens = special_tokens_of(tokenizer)
+    text = "def area(width, height):\n" * 90
+    (hole,) = drawn_holes(config, 1)
+    collator = Collator(config, tokenizer, special_tokens, 0)
+    lengths = []
+    for _ in range(20):
+        stream = collator.lay_out(hole, LENGTH, [Snippet("area.py", text)])
+        first = stream.tokens.index(special_tokens.file, 1)
+        lengths.append(first)
+        assert tokenizer.decode(stream.tokens[:first]).startswith("area.py\ndef area(width, height):\ndef")
+        assert stream.weight[:first].sum() == 0, "nothing of it is learned"
+        assert len(stream) - first <= LENGTH
+    assert max(lengths) <= config.model.related_tokens
+    assert len(set(lengths)) > 5

@@ -52,8 +52,8 @@ class Characters:
 ENCODE = Characters()
 
 
-def limits(stream: int, below: int) -> Limits:
-    return Limits(stream, below, lines_below=10, tail=10, path=24, near=20, near_stride=10, line_stride=2)
+def limits(stream: int, below: int, related: int = 0) -> Limits:
+    return Limits(stream, below, 10, 10, path=24, near=20, near_stride=10, line_stride=2, related=related)
 
 
 def test_the_lines_below_come_first_and_the_rest_of_the_line_last() -> None:
@@ -63,19 +63,26 @@ def test_the_lines_below_come_first_and_the_rest_of_the_line_last() -> None:
     assert stream.tokens[stream.near] == ENCODE("a = f(")
 
 
-def test_path_and_snippets_come_before_the_code() -> None:
-    stream = lay_out(ENCODE, MARKS, limits(250, 20), "x", "", "home/me/p/q.py", [Snippet("r.py", "S")])
-    named = [7, *ENCODE("r.pyS"), 7, *ENCODE("me/p/q.py\n")]
+def test_path_and_snippets_come_before_the_code_the_best_next_to_it() -> None:
+    snippets = [Snippet("r.py", "S"), Snippet("t.py", "U")]
+    stream = lay_out(ENCODE, MARKS, limits(250, 20, related=120), "x", "", "home/me/p/q.py", snippets)
+    named = [7, *ENCODE("t.py\nU"), 7, *ENCODE("r.py\nS"), 7, *ENCODE("me/p/q.py\n")]
     assert stream.tokens == [*named, 1, 1, 2, *ENCODE("x"), 3]
     assert short_path("C:\\a\\b\\c\\d.py") == "b/c/d.py"
 
 
-def test_a_snippet_that_cannot_fit_is_not_tokenized() -> None:
+def test_a_snippet_that_is_too_long_is_cut_to_whole_lines_without_tokenizing_it() -> None:
     encode = Characters()
-    snippets = [Snippet("small.py", "S"), Snippet("large.py", "y" * 4_000_000)]
-    stream = lay_out(encode, MARKS, limits(250, 20), "x", "", "q.py", snippets)
-    assert ENCODE("S")[0] in stream.tokens
-    assert max(map(len, encode.read)) < 100
+    snippets = [Snippet("large.py", "one\ntwo\n" + "y" * 4_000_000), Snippet("small.py", "S" * 40)]
+    stream = lay_out(encode, MARKS, limits(250, 20, related=130), "x", "", "q.py", snippets)
+    related = [7, *ENCODE("small.py\n" + "S" * 40), 7, *ENCODE("large.py\none\ntwo")]
+    assert stream.tokens[: len(related)] == related
+    assert max(map(len, encode.read)) < 2000
+
+
+def test_without_room_for_related_code_snippets_are_left_out() -> None:
+    stream = lay_out(ENCODE, MARKS, limits(250, 20), "x", "", "", [Snippet("r.py", "S")])
+    assert stream.tokens == [1, 1, 2, *ENCODE("x"), 3]
 
 
 def test_typing_in_a_long_file_leaves_the_left_edge_where_it_is() -> None:
