@@ -184,8 +184,8 @@ class Settings:
         default="workspace",
         metadata=_advanced(
             choice(*get_args(MemoryName)),
-            "What a suggestion may look up and read: the files of the workspace, the open file alone (file), or nothing "
-            "(off).",
+            "What a suggestion may look up and read: the files of the workspace, the open file alone (file), or "
+            "nothing (off).",
         ),
     )
     related_files: str = attrs.field(
