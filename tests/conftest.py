@@ -52,7 +52,12 @@ def _save_random(folder: Path, shape: Shape) -> Path:
     torch.manual_seed(1)
     network = Network(shape)
     randomize(network, 0.3)
-    config = attrs.evolve(cpu, name="tiny", holes=attrs.evolve(cpu.holes, suffix_tokens=96))
+    config = attrs.evolve(
+        cpu,
+        name="tiny",
+        model=attrs.evolve(cpu.model, related_tokens=0),
+        holes=attrs.evolve(cpu.holes, suffix_tokens=96),
+    )
     export(config, network, folder / "tokenizer.json", folder)
     return folder
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 import cattrs
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,8 @@ Changed here, by `midspan train` (docs/training.md):
 
 - The vocabulary was trimmed to {vocabulary:,} tokens: those that source code needs, and marks for the suffix, the
   prefix, the rest of the line, the middle, the end, a mask and a file.
-- The network was trained to fill holes, and to denoise canvases of masks after random places of the code.
+- The network was trained to fill holes, also after code of other files that resembles them, and to denoise canvases of
+  masks after random places of the code.
 - The trained weights were rounded to 4-bit numbers with a scale and a centre for each 32 of them, as the parent's are.
   The embedding was rounded to int8.
 
@@ -259,7 +259,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
         family=FAMILY,
         name=config.name,
         licence=licence,
-        shape=attrs.evolve(network.shape, context_tokens=config.model.context_tokens),
+        shape=network.shape,
         marks=special_tokens_of(load_tokenizer(tokenizer_path)),
         below_tokens=config.holes.suffix_tokens,
         related_tokens=config.model.related_tokens,

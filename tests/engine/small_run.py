@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "engine" / "training"
 LENGTH = 96
 """Tokens of a sequence."""
-SHAPE = attrs.evolve(TINY, context_tokens=LENGTH)
+RELATED = 192
+"""Tokens of other files' code before it, at most."""
+SHAPE = attrs.evolve(TINY, context_tokens=LENGTH + RELATED)
 
 
 def source_files() -> list[corpus.File]:
@@ -31,7 +33,7 @@ def small_config() -> Config:
     full = load_config(TRAINING / "cpu.toml")
     return attrs.evolve(
         full,
-        model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary, context_tokens=LENGTH + 96, related_tokens=96),
+        model=attrs.evolve(full.model, vocabulary=SHAPE.vocabulary, related_tokens=RELATED),
         holes=attrs.evolve(full.holes, suffix_tokens=24, middle_tokens=16, stream_tokens={str(LENGTH): 1.0}),
         objective=attrs.evolve(full.objective, canvas_rows=32),
         optimizer=attrs.evolve(full.optimizer, rows=512, batches=1, rate=2e-3, checkpoint_minutes=0.02),

@@ -159,6 +159,7 @@ async def test_the_embedded_model_gets_windows_beside_the_memory_if_it_has_room_
 ) -> None:
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
+    config["shape"]["context_tokens"] += room
     (folder / "config.json").write_text(json.dumps(config | {"related_tokens": room}))
     model = load(str(folder), threads=1, device="cpu")
     memories = memories_of(model)

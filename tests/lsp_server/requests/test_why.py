@@ -14,10 +14,10 @@ from support.lsp_editor import Editor, engine_home, eventually
 
 from engine.usage_file import StatisticsFile, Tally, by_language, statistics_path
 
-ODD = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
+ODD = "destination_of_everything = unlikely_name(someone, 4711)\n"
 KNOWN = "first = 1\n" + ODD * 3
 TYPED = "destination_of_everything = unlik"
-REST = "ely_name(other_thing, 4711)"
+REST = "ely_name(someone, 4711)"
 
 
 @pytest.fixture(scope="module")
