@@ -45,7 +45,9 @@ def test_a_ghost_is_taken_by_word_and_by_line_and_dismissed(page: Browser) -> No
     eventually(lambda: HOLE + word + ghost[len(word) :] in page.value(TEXT), "its first word")
     assert page.text(".ghost") == ghost[len(word) :]
     page.ask("press", key="Control+ArrowDown")
-    eventually(lambda: HOLE + ghost in page.value(TEXT), "the rest of its line")
+    # Another line may be suggested after it.
+    eventually(lambda: not page.count(".ghost") or page.text(".ghost") != ghost[len(word) :], "the rest of its line")
+    assert HOLE + ghost in page.value(TEXT)
 
 
 def test_a_token_says_how_likely_it_is_and_opens_the_place_that_it_came_from(page: Browser) -> None:
