@@ -130,8 +130,11 @@ class ContextBudget:
         return self.prefix // 3
 
 
-NEAR = ContextBudget(6000, 3000)
-"""The budget for models with a short context, which read even less than this."""
+NEAR = ContextBudget(48_000, 24_000)
+"""The budget for models with a short context. They read less than this, but the memory looks up all of it: so it knows
+most files whole."""
+_SHORT_CHARACTERS = 9_000
+"""What a model with a short context reads, at most."""
 
 
 def context_budget_of(model: ModelInfo, tokens: int = 0) -> ContextBudget:
@@ -141,7 +144,7 @@ def context_budget_of(model: ModelInfo, tokens: int = 0) -> ContextBudget:
     """
     readable = model.reading_tokens or model.context_tokens
     characters = _CHARACTERS_A_TOKEN * (min(tokens, readable) if tokens else readable)
-    if characters <= NEAR.prefix + NEAR.suffix:
+    if characters <= _SHORT_CHARACTERS:
         return NEAR
     related = min(characters // 4, _MAX_RELATED_CHARACTERS)
     own_file = characters - related

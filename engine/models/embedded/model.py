@@ -21,8 +21,8 @@ from engine.protocol.messages import Fill, ModelInfo, Snippet, left_edge
 
 CANVAS_RIGHT = 0.25
 """draft_planner.RIGHT of the shipped network. With a higher one its short fills take longer than left to right."""
-CLIP = 16_384
-"""Characters of a prefix or suffix that are read at most. No context of this model reaches further."""
+CLIP = 24_000
+"""Characters of a suffix, and half of those of a prefix, at most. The memory knows all of it; the context has less."""
 
 
 FAMILY = "midspan"
@@ -74,7 +74,7 @@ class EmbeddedModel(OfTokenBytes):
         self.mask, self.end, self.middle = special.mask, special.end, special.middle
         self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens, right=CANVAS_RIGHT)
         self.canvas_use = CanvasUse()
-        self.memory_use: MemoryUse = "both" if card.related_tokens else "mixture"
+        self.memory_use: MemoryUse = "all" if card.related_tokens else "mixture"
         self.info = ModelInfo(
             name=card.name,
             family=FAMILY,

@@ -110,7 +110,7 @@ LINE = "value = compute(1234567890)\n"
 
 
 def test_prefix_and_suffix_are_bounded() -> None:
-    hole = hole_at(LINE * 1000 + "¦\n" + LINE * 1000)
+    hole = hole_at(LINE * 3000 + "¦\n" + LINE * 3000)
     assert NEAR.prefix - NEAR.stride - len(LINE) <= len(hole.prefix) <= NEAR.prefix
     assert NEAR.suffix - len(LINE) <= len(hole.suffix) <= NEAR.suffix + 1
     assert hole.prefix.startswith("value")
@@ -118,13 +118,13 @@ def test_prefix_and_suffix_are_bounded() -> None:
 
 
 def test_prefix_and_suffix_of_one_long_line_are_bounded_too() -> None:
-    hole = hole_at("x" * 50_000 + "¦" + "y" * 50_000)
+    hole = hole_at("x" * 100_000 + "¦" + "y" * 50_000)
     assert len(hole.prefix) <= NEAR.prefix
     assert len(hole.suffix) <= NEAR.suffix
 
 
 def test_typing_does_not_move_the_edges_of_prefix_and_suffix() -> None:
-    snapshot, offset = at_cursor(LINE * 300 + "¦\n" + LINE * 200)
+    snapshot, offset = at_cursor(LINE * 2400 + "¦\n" + LINE * 1200)
     prefixes, suffixes = [], []
     for typed in range(0, len(LINE) * 4, 2):
         hole = cut_hole(snapshot.replaced(offset, offset, (LINE * 4)[:typed]), offset + typed)

@@ -72,14 +72,14 @@ def test_snippets_and_candidates_are_passed_on() -> None:
 
 @pytest.mark.parametrize(("model", "whole"), [(SMALL, False), (LARGE, True)])
 def test_a_model_gets_as_much_text_as_its_context_has_room_for(model: ModelInfo, whole: bool) -> None:
-    lines = "value = compute(1234567890)\n" * 1000
+    lines = "value = compute(1234567890)\n" * 3000
     fill = planned(lines + "¦\n" + lines, model=model).fill
     assert (fill.prefix == lines) == whole
     assert whole or len(fill.prefix) <= NEAR.prefix
 
 
 def test_the_users_limit_shortens_the_context() -> None:
-    lines = "value = compute(1234567890)\n" * 1000
+    lines = "value = compute(1234567890)\n" * 3000
     fill = planned(lines + "¦\n", Settings(context_tokens=100), LARGE).fill
     assert len(fill.prefix) <= NEAR.prefix
 
