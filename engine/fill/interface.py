@@ -16,9 +16,9 @@ from engine.protocol.messages import Candidate, Cell, Extent, Fill, Finish, Mode
 
 Kind = TypeVar("Kind")
 
-MemoryUse = Literal["mixture", "windows", "both"]
+MemoryUse = Literal["mixture", "windows", "both", "all"]
 """How a model uses what is known of the workspace: mixed with its predictions, as related code in its prompt, or both
-ways."""
+ways. "all": both, with related code of the edited file too, for a model that reads only what is near the cursor."""
 HISTORY = 12
 """Tokens before a row that a memory looks at."""
 

@@ -5,7 +5,8 @@ information of the rarest run that ends there. A window scores the sum over the 
 with its best place in the window, and at most the sum over its places. So a long common run scores high, because all
 its tokens end rare runs, and what the query repeats scores no higher than what the window repeats.
 
-RelatedWindows chooses windows for a model that reads related code in its prompt.
+RelatedWindows chooses windows for a model that reads related code in its prompt: of the other files, and of the edited
+file where it lies too far from the cursor to be read anyway.
 """
 
 from collections import OrderedDict
@@ -52,6 +53,10 @@ HELD_FILES = 64
 GROWTH = 1.125
 """Windows are chosen again once the workspace has so many times the tokens."""
 _QUERY_CHARACTERS = 4000
+READ_ABOVE, READ_BELOW = 1_400, 500
+"""Characters of the edited file around the cursor that the model reads anyway, so no window is of them."""
+_FARTHEST = 24_000
+"""Characters above the cursor, and half as many below, that windows of the edited file are looked for in."""
 
 
 @attrs.frozen
@@ -188,11 +193,15 @@ def _overlap(first: range, second: range) -> bool:
 
 @attrs.frozen
 class _Held:
-    """The windows of a file. `lines`: those above the cursor when they were chosen. `tokens`: of the workspace."""
+    """The windows for a file. `lines`: those above the cursor when they were chosen. `tokens`: of the workspace.
+
+    windows: of other files. own: of the file itself.
+    """
 
     lines: list[str]
     tokens: int
     windows: list[Window]
+    own: list[Window]
 
     def is_near(self, lines: list[str]) -> bool:
         """Return whether the cursor is near the place of the choice; now it has these lines above it."""
@@ -211,20 +220,24 @@ class RelatedWindows:
         files_of: Callable[[str], KnownFiles | None],
         tokenize: Callable[[str], Sequence[int]],
         lines: LineTexts,
+        most_own: int = 0,
     ) -> None:
-        """`files_of` returns what is known of a workspace; None without any file."""
-        self._files_of, self._tokenize, self._lines = files_of, tokenize, lines
+        """files_of: returns what is known of a workspace, None without any file. most_own: windows of the edited file."""
+        self._files_of, self._tokenize, self._lines, self._most_own = files_of, tokenize, lines, most_own
         self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
 
     def snippets(self, fill: Fill) -> list[Snippet]:
         """Return windows as snippets, the best first. The fill's own snippets are not repeated."""
-        if fill.memory != "workspace" or not fill.workspace:
+        if fill.memory == "off":
             return []
-        return [
-            Snippet(window.path, window.text)
-            for window in self._windows(fill)
+        held = self._hold(fill)
+        others = [
+            window
+            for window in held.windows
             if not any(window.path == given.path and window.text in given.text for given in fill.snippets)
         ]
+        ordered = [*held.own[:1], *others, *held.own[1:]]
+        return [Snippet(window.path, window.text) for window in ordered]
 
     def drop(self, workspace: str, paths: Sequence[str] | None) -> None:
         """Drop choices that have windows of these files of a workspace, or none at all; by default all."""
@@ -233,25 +246,40 @@ class RelatedWindows:
             if key[0] == workspace and has_these:
                 del self._held[key]
 
-    def _windows(self, fill: Fill) -> list[Window]:
-        key, lines = (fill.workspace, fill.path), _lines_above(fill.prefix)
-        known, held = self._files_of(fill.workspace), self._held.pop(key, None)
-        if known is None:
-            return []
-        tokens = known.index.tokens
+    def _hold(self, fill: Fill) -> _Held:
+        """Return the windows that are held for the file, or a new choice."""
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        known = self._files_of(workspace) if workspace else None
+        key, lines = (workspace, fill.path), _lines_above(fill.prefix)
+        held, tokens = self._held.pop(key, None), 0 if known is None else known.index.tokens
         if held is None or not held.is_near(lines) or tokens > GROWTH * held.tokens:
-            held = _Held(lines, tokens, self._choose(known, fill))
+            query = self._query(fill)
+            windows = [] if known is None else best_windows(known, fill.path, query, self._lines)
+            held = _Held(lines, tokens, windows, self._own_windows(fill, query))
         self._held[key] = held
         while len(self._held) > HELD_FILES:
             self._held.popitem(last=False)
-        return held.windows
+        return held
 
-    def _choose(self, known: KnownFiles, fill: Fill) -> list[Window]:
+    def _query(self, fill: Fill) -> list[Sequence[int]]:
+        """Return the tokens of the lines around the cursor: those above, and those below."""
         above = "".join(fill.prefix[-_QUERY_CHARACTERS:].splitlines(keepends=True)[-LINES_ABOVE:])
         below = "".join(fill.suffix[:_QUERY_CHARACTERS].splitlines(keepends=True)[:LINES_BELOW])
         after = self._tokenize(below)[: MOST_QUERY_TOKENS // 4]
-        before = self._tokenize(above)[len(after) - MOST_QUERY_TOKENS :]
-        return best_windows(known, fill.path, [before, after], self._lines)
+        return [self._tokenize(above)[len(after) - MOST_QUERY_TOKENS :], after]
+
+    def _own_windows(self, fill: Fill, query: Sequence[Sequence[int]]) -> list[Window]:
+        """Return windows of the edited file, as it is now, that the model would not read anyway."""
+        if not self._most_own:
+            return []
+        above = fill.prefix[-_FARTHEST:-READ_ABOVE].rpartition("\n")[0]
+        below = fill.suffix[READ_BELOW : _FARTHEST // 2].partition("\n")[2]
+        known = KnownFiles()
+        for part, text in (("above", above), ("below", below)):
+            if text.strip():
+                known.add(part, np.array(self._tokenize(text), np.int32))
+        found = best_windows(known, "", query, self._lines, self._most_own) if known.numbers else []
+        return [attrs.evolve(window, path=fill.path) for window in found]
 
 
 def _lines_above(prefix: str) -> list[str]:

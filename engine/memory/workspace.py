@@ -15,7 +15,7 @@ from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.mixture import MixedMemory
 from engine.memory.row_memory import FileScan, KnownFiles, Origins, RowMemory
-from engine.memory.windows import LineTexts, RelatedWindows
+from engine.memory.windows import MOST_WINDOWS, LineTexts, RelatedWindows
 from engine.protocol.memory_messages import MemoryCount, MemoryStatus
 from engine.protocol.messages import Fill, Origin, Snippet
 
@@ -178,7 +178,7 @@ class EngineMemories:
 
     Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
 
-    use: whether fills get a mixture, windows of other files, or both.
+    use: whether fills get a mixture, windows, or both.
     """
 
     def __init__(
@@ -205,7 +205,8 @@ class EngineMemories:
         self._related: RelatedWindows | None = None
         if use != "mixture":
             lines = LineTexts(self._line_breaks, vocabulary.bytes_of)
-            self._related = RelatedWindows(self._workspaces.files, self.tokenize, lines)
+            most_own = MOST_WINDOWS if use == "all" else 0
+            self._related = RelatedWindows(self._workspaces.files, self.tokenize, lines, most_own)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a file, whatever its line ends."""

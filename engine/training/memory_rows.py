@@ -35,8 +35,10 @@ HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
 MOST_CHARACTERS = 2_000_000
 """Of a package; the files after these are left out."""
-PREFIX_ROWS = 40
-"""Rows above the cursor that are learned from, the last ones."""
+PREFIX_ROWS = 100
+"""Rows above the cursor that are learned from, the last ones: they cost little beside reading the context."""
+RELATED_SHARE = 0.7
+"""Of the holes have related code. A first file of a new workspace has none."""
 BEGUN_SHARE = 0.4
 """The share of these rows whose token counts as begun."""
 FEWEST_TOKENS = 300
@@ -138,7 +140,8 @@ class HoleReader:
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
-        snippets = related.of(prefix, suffix, file.path) if card.related_tokens else []
+        reads_others = card.related_tokens > 0 and rng.random() < RELATED_SHARE
+        snippets = related.of(prefix, suffix, file.path) if reads_others else []
         layout = lay_out(self._encode, marks, card.limits(MIDDLE_TOKENS, snippets), prefix, suffix, file.path, snippets)
         stream = [*layout.tokens, marks.middle, *middle[:-1]]
         # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.

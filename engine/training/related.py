@@ -1,4 +1,4 @@
-"""Holes of the corpus with related code of their package, chosen as the engine chooses it for the edited file."""
+"""Holes of the corpus with related code of their package and their own file, chosen as the engine chooses it."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from engine.corpus.corpus import packages
 from engine.corpus.holes import HoleSampler, TrainingHole
 from engine.corpus.languages import File
 from engine.memory.row_memory import KnownFiles
-from engine.memory.windows import LineTexts, RelatedWindows
+from engine.memory.windows import MOST_WINDOWS, LineTexts, RelatedWindows
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, Snippet
 
@@ -26,7 +26,7 @@ class Related:
     """Chooses snippets of known files for holes, as the engine does."""
 
     def __init__(self, known: KnownFiles, encode: Callable[[str], Sequence[int]], lines: LineTexts) -> None:
-        self._windows = RelatedWindows(lambda _: known, encode, lines)
+        self._windows = RelatedWindows(lambda _: known, encode, lines, MOST_WINDOWS)
 
     def of(self, prefix: str, suffix: str, path: str) -> list[Snippet]:
         """Return the snippets for a hole in the file of this path, the best first."""

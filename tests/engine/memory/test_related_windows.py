@@ -17,7 +17,7 @@ from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
 from engine.memory.workspace import EngineMemories
 from engine.models.load import load
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import Fill, MemoryName, Snippet
 from engine.schedule.scheduler import Scheduler
 
 KNOWN = "def area(width, height):\n    unlikely = width * height\n    return unlikely\n"
@@ -153,15 +153,20 @@ def test_code_that_an_open_file_shows_already_is_not_repeated(memories: EngineMe
     assert memories.related(attrs.evolve(HOLE, snippets=[Snippet("area.py", OTHER)]))
 
 
+def with_room(tiny_model: Path, folder: Path, room: int) -> Model:
+    """The tiny model with room for so many tokens of related code."""
+    shutil.copytree(tiny_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["shape"]["context_tokens"] += room
+    (folder / "config.json").write_text(json.dumps(config | {"related_tokens": room}))
+    return load(str(folder), threads=1, device="cpu")
+
+
 @pytest.mark.parametrize("room", [0, 64])
 async def test_the_embedded_model_gets_windows_beside_the_memory_if_it_has_room_for_them(
     tiny_model: Path, tmp_path: Path, room: int
 ) -> None:
-    folder = shutil.copytree(tiny_model, tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    config["shape"]["context_tokens"] += room
-    (folder / "config.json").write_text(json.dumps(config | {"related_tokens": room}))
-    model = load(str(folder), threads=1, device="cpu")
+    model = with_room(tiny_model, tmp_path / "model", room)
     memories = memories_of(model)
     learn(memories, "area.py", KNOWN)
     found = memories.related(HOLE)
@@ -172,6 +177,44 @@ async def test_the_embedded_model_gets_windows_beside_the_memory_if_it_has_room_
     assert ("def area(width, height):" in read[: -len(prompt(model, alone))]) == bool(room)
     assert len(layout.context) - len(alone.context) <= room
     assert memories.for_fill(HOLE, layout) is not None
+
+
+FAR = [f"step_{number} = {number} * scale\n" for number in range(200)]
+
+
+@pytest.fixture
+def near(tiny_model: Path, tmp_path: Path) -> EngineMemories:
+    """The memories of an embedded model that has room for related code."""
+    found = memories_of(with_room(tiny_model, tmp_path / "near", 64))
+    learn(found, "area.py", KNOWN)
+    return found
+
+
+@pytest.mark.parametrize("memory", ["workspace", "file"])
+@pytest.mark.parametrize("part", ["above", "below"])
+def test_a_model_that_reads_little_gets_windows_of_its_own_file_from_far_above_and_below(
+    near: EngineMemories, memory: MemoryName, part: str
+) -> None:
+    filler = "".join(FAR)
+    above, below = (KNOWN + filler, "") if part == "above" else ("", filler + KNOWN)
+    hole = attrs.evolve(HOLE, prefix=above + HOLE.prefix, suffix="\n" + below, memory=memory)
+    own = [snippet.text for snippet in near.related(hole) if snippet.path == HOLE.path]
+    assert KNOWN in own[0] + "\n"
+    assert [snippet.path for snippet in near.related(hole)].count("area.py") == (memory == "workspace")
+    assert near.related(attrs.evolve(hole, memory="off")) == []
+
+
+def test_no_window_is_of_code_that_is_read_anyway(near: EngineMemories) -> None:
+    hole = attrs.evolve(HOLE, prefix=KNOWN + "".join(FAR[:20]) + HOLE.prefix, suffix="\n" + KNOWN, workspace="")
+    assert near.related(hole) == []
+
+
+def test_a_window_of_the_own_file_is_held_while_that_file_is_learned_again(near: EngineMemories) -> None:
+    hole = attrs.evolve(HOLE, prefix=KNOWN + "".join(FAR) + HOLE.prefix)
+    learn(near, HOLE.path, hole.prefix)
+    chosen = near.related(hole)
+    learn(near, HOLE.path, hole.prefix)
+    assert near.related(attrs.evolve(hole, prefix="x = 1\n" + hole.prefix)) == chosen
 
 
 def test_the_memory_is_mixed_into_no_other_model_unless_it_says_so(model: Model, memories: EngineMemories) -> None:
