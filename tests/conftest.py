@@ -55,7 +55,7 @@ def _save_random(folder: Path, shape: Shape) -> Path:
     config = attrs.evolve(
         cpu,
         name="tiny",
-        model=attrs.evolve(cpu.model, related_tokens=0),
+        model=attrs.evolve(cpu.model, related_tokens=0, anchor="mark"),
         holes=attrs.evolve(cpu.holes, suffix_tokens=96),
     )
     export(config, network, folder / "tokenizer.json", folder)

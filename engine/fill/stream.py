@@ -1,4 +1,4 @@
-"""A hole read as one causal stream: context, <middle>, the committed tokens, and a canvas after them."""
+"""A hole read as one causal stream: context, anchor, the committed tokens, and a canvas after them."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -58,7 +58,7 @@ class StreamModel(Model, Protocol):
     mask: int
     """The token that a canvas holds where nothing is committed."""
     middle: int
-    """The last token of every context, the first anchor."""
+    """The mark after a context, the first anchor, where the layout has no other one."""
     drafts: DraftPlanner
     """What draft and verify drafts. All fills of the model teach it."""
     canvas_use: CanvasUse
@@ -78,10 +78,10 @@ class _MixedRows:
 
 
 class Stream:
-    """One hole's stream: the tokens of its context, <middle>, then the tokens that a fill has committed.
+    """One hole's stream: the tokens of its context, its first anchor, then the tokens that a fill has committed.
 
-    The anchor is the last token of the stream: <middle> at first, later the last committed token. The context never
-    holds it, so the anchor's row is part of every pass.
+    The anchor is the last token of the stream: <middle> or that of the layout at first, later the last committed token.
+    The context never holds it, so the anchor's row is part of every pass.
     """
 
     def __init__(self, model: StreamModel, task: FillTask) -> None:
@@ -91,7 +91,9 @@ class Stream:
 
     def tokens(self, committed: Sequence[int]) -> list[int]:
         """Return all tokens up to the anchor, which is the last one."""
-        return [*self._task.layout.context, self._model.middle, *committed]
+        layout = self._task.layout
+        first = self._model.middle if layout.anchor is None else layout.anchor
+        return [*layout.context, first, *committed]
 
     def unread(self, committed: Sequence[int]) -> list[int]:
         """Return the tokens up to the anchor that the context does not hold yet."""

@@ -222,7 +222,7 @@ class RelatedWindows:
         lines: LineTexts,
         most_own: int = 0,
     ) -> None:
-        """files_of: returns what is known of a workspace, None without any file. most_own: windows of the edited file."""
+        """files_of: returns what is known of a workspace, if anything. most_own: windows of the edited file."""
         self._files_of, self._tokenize, self._lines, self._most_own = files_of, tokenize, lines, most_own
         self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
 

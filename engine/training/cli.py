@@ -105,7 +105,9 @@ def convert(
     numbers = load_config(config)
     _prepare(numbers, config, work, parent, evaluation or [])
     export_checkpoint(numbers, work, target, work / PARENT)
-    what = "it fills badly until it is trained" if parent is None or card_of(parent) is None else "it is as its parent"
+    card = card_of(parent) if parent is not None else None
+    is_trained = card is not None and card.anchor == numbers.model.anchor
+    what = "it is as its parent" if is_trained else "it fills badly until it is trained"
     typer.echo(f"converted model written to {target}; {what}")
 
 
@@ -223,7 +225,7 @@ def train_memory(
     model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder.')] = "embedded",
     work: WorkOption = Path("runs/small"),
     target: Annotated[Path, typer.Option(help="Where to write the mixing network.")] = Path(MIXING_FILE),
-    minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus.")] = 8,
+    minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus; 8 are too few.")] = 60,
 ) -> None:
     """Train the network that mixes the model's predictions with what is known of the workspace."""
     report = train_mixing(model_name, work / "corpus", target, minutes)

@@ -7,6 +7,7 @@ import attrs
 import cattrs
 
 from engine.errors import MidspanError
+from engine.models.embedded.layout import Anchor
 
 
 class ConfigError(MidspanError):
@@ -19,13 +20,14 @@ class ConfigError(MidspanError):
 class Model:
     """How many of the parent's tokens are kept, and the model's sizes in tokens. The parent gives the rest.
 
-    related_tokens: of the context, those for code of other files.
+    related_tokens: of the context, those for related code. anchor: what comes right before the middle.
     """
 
     vocabulary: int
     context_tokens: int
     related_tokens: int
     canvas_tokens: int
+    anchor: Anchor
 
 
 @attrs.frozen

@@ -263,6 +263,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
         marks=special_tokens_of(load_tokenizer(tokenizer_path)),
         below_tokens=config.holes.suffix_tokens,
         related_tokens=config.model.related_tokens,
+        anchor=config.model.anchor,
     )
     (folder / "config.json").write_text(config_of(card))
 

@@ -28,7 +28,7 @@ LINE_BYTES = 300_000_000
 @attrs.frozen
 class Stream:
     """A hole's stream of T tokens. `weight` float32 [T] is above 0 for each target that counts. `anchors` are the
-    positions that a canvas may follow outside the middle, `middle` is that of <middle>. `agreeing`: see Batch."""
+    positions that a canvas may follow outside the middle, `middle` is the first anchor's. `agreeing`: see Batch."""
 
     tokens: list[int]
     weight: NDArray[np.float32]
@@ -92,8 +92,9 @@ class Collator:
         if snippets:
             most_related = self._config.model.related_tokens
             limits = attrs.evolve(limits, related=rng.randint(most_related // 3, most_related))
-        laid = lay_out(self.encode, self._special_tokens, limits, above, suffix, path, list(snippets))
-        tokens = [*laid.tokens, self._special_tokens.middle, *middle, self._special_tokens.end]
+        anchor = self._config.model.anchor
+        laid = lay_out(self.encode, self._special_tokens, limits, above, suffix, path, list(snippets), anchor)
+        tokens = [*laid.tokens, laid.anchor, *middle, self._special_tokens.end]
         weight = np.zeros(len(tokens), np.float32)
         weight[laid.near.start + 1 : laid.near.stop] = self._config.objective.above_weight
         weight[len(laid.tokens) + 1 :] = 1

@@ -142,8 +142,9 @@ class HoleReader:
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
         reads_others = card.related_tokens > 0 and rng.random() < RELATED_SHARE
         snippets = related.of(prefix, suffix, file.path) if reads_others else []
-        layout = lay_out(self._encode, marks, card.limits(MIDDLE_TOKENS, snippets), prefix, suffix, file.path, snippets)
-        stream = [*layout.tokens, marks.middle, *middle[:-1]]
+        limits = card.limits(MIDDLE_TOKENS, snippets)
+        layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, snippets, card.anchor)
+        stream = [*layout.tokens, layout.anchor, *middle[:-1]]
         # A row of the prefix predicts the next token of the prefix; the last row of it predicts none.
         rows = min(PREFIX_ROWS, max(0, layout.near.stop - layout.near.start - 1))
         prefix_rows = range(layout.near.stop - 1 - rows, layout.near.stop - 1)

@@ -1,18 +1,21 @@
 """How a hole is laid out for the embedded model: one token stream, the same in training and in the editor.
 
     <file> path, related code ... <file> path, code far above <suffix> code far below <suffix> lines below
-    <prefix> code above <tail> rest of the line <middle> | canvas
+    <prefix> code above <tail> rest of the line <middle> | canvas            anchor "mark"
+    <tail> rest of the line <prefix> code above | canvas                     anchor "text", from the lines below on
+
+With a mark before the middle, an editor that closes brackets has only the rest of the line read again, which it changes
+with every other key. Without one the middle goes on where the code above ends, as a left-to-right parent expects.
 
 Reading a token costs a third of a millisecond, and what is read stays cached up to the first token that changes. So
 what changes least comes first. Related code of other files is held for some twelve lines (engine/memory/windows.py).
 What is far above and far below begins and ends at places that stay where they are while the cursor moves some lines;
-what is near the cursor is read again then. The rest of the cursor's line comes last: an editor that closes brackets
-changes it with every other key.
+what is near the cursor is read again then.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import attrs
 from tokenizers import Tokenizer
@@ -59,6 +62,8 @@ class CompatibleTokens:
         return [*(self._token_of[start] for start in starts), *self._tokens[first:stop]]
 
 
+Anchor = Literal["mark", "text"]
+"""What comes right before the middle: the mark <middle>, or the code above."""
 PATH_PARTS = 3
 _TOKEN_CHARACTERS = 8
 """Tokens are shorter on average, so this many characters a token are always enough text."""
@@ -139,12 +144,14 @@ class Limits:
 
 @attrs.frozen
 class StreamLayout:
-    """A laid-out hole. `tokens` ends before <middle>; `near` is the span of the code near above.
+    """A laid-out hole. `tokens` ends before `anchor`, the first anchor. `near` is the span of the code near above; it
+    ends with the anchor if that is no mark.
 
     all_above: the tokens of the code above without any limit, for the memory.
     """
 
     tokens: list[int]
+    anchor: int
     near: slice
     all_above: list[int]
 
@@ -166,6 +173,7 @@ def lay_out(
     suffix: str,
     path: str,
     snippets: list[Snippet],
+    anchor: Anchor = "mark",
 ) -> StreamLayout:
     """Return the stream of a hole, within `limits`.
 
@@ -187,13 +195,15 @@ def lay_out(
     edge = _line_edge(encode, all_above, left_edge(len(all_above), room, room // 4))
     split = max(edge, _line_edge(encode, all_above, left_edge(len(all_above), limits.near, limits.near_stride)))
     head = [*related, *named, *all_above[edge:split]]
-    head += [special.suffix, *below, special.suffix, *lines, special.prefix]
-    near = all_above[split:]
-    return StreamLayout(
-        tokens=[*head, *near, special.tail, *tail],
-        near=slice(len(head), len(head) + len(near)),
-        all_above=all_above,
-    )
+    head += [special.suffix, *below, special.suffix, *lines]
+    near, last = all_above[split:], [special.tail, *tail]
+    if anchor == "text":
+        head += [*last, special.prefix]
+        tokens = [*head, *near]
+    else:
+        head += [special.prefix]
+        tokens = [*head, *near, *last, special.middle]
+    return StreamLayout(tokens[:-1], tokens[-1], slice(len(head), len(head) + len(near)), all_above)
 
 
 def _related(encode: Encoder, special: SpecialTokens, limits: Limits, snippets: list[Snippet]) -> list[int]:

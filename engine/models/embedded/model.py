@@ -13,7 +13,15 @@ from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse,
 from engine.fill.sampler import PassResult
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
-from engine.models.embedded.layout import CompatibleTokens, Limits, LineEncoder, SpecialTokens, lay_out, unfinished
+from engine.models.embedded.layout import (
+    Anchor,
+    CompatibleTokens,
+    Limits,
+    LineEncoder,
+    SpecialTokens,
+    lay_out,
+    unfinished,
+)
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.shape import Floats, Shape
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
@@ -31,7 +39,10 @@ FAMILY = "midspan"
 
 @attrs.frozen
 class Card:
-    """The fields of config.json. `related_tokens`: of the context, those for code of other files where there is any."""
+    """The fields of config.json.
+
+    related_tokens: of the context, those for related code where there is any. anchor: see layout.Anchor.
+    """
 
     family: str
     name: str
@@ -40,6 +51,7 @@ class Card:
     marks: SpecialTokens
     below_tokens: int
     related_tokens: int = 0
+    anchor: Anchor = "mark"
 
     def limits(self, fill_tokens: int, snippets: Sequence[Snippet]) -> Limits:
         """Return the limits of a layout that leaves room for so many tokens of a fill."""
@@ -95,9 +107,16 @@ class EmbeddedModel(OfTokenBytes):
         prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
-        stream = lay_out(self._encode, self.card.marks, limits, above, suffix, fill.path, fill.snippets)
+        card = self.card
+        stream = lay_out(self._encode, card.marks, limits, above, suffix, fill.path, fill.snippets, card.anchor)
         _, newline, below = suffix.partition("\n")
-        return Layout(stream.tokens, typed=typed, above=stream.all_above, below=self._encode(newline + below))
+        return Layout(
+            context=stream.tokens,
+            typed=typed,
+            above=stream.all_above,
+            below=self._encode(newline + below),
+            anchor=stream.anchor,
+        )
 
     def new_context(self) -> Context:
         return self.runner.new_context()

@@ -1,6 +1,5 @@
 """A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
 
-import copy
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -40,13 +39,6 @@ _TOKEN_CHARACTERS = 8
 _LEAST = np.float32(1e-30)
 
 
-@attrs.frozen(kw_only=True)
-class TextLayout(Layout):
-    """A laid-out hole; `anchor` is the token after the context, which every pass reads."""
-
-    anchor: int
-
-
 class LeftToRightModel(LeftToRightBase):
     """Implements fill.stream.StreamModel, but for canvases: it has no mask.
 
@@ -83,7 +75,7 @@ class LeftToRightModel(LeftToRightBase):
             else FimPrompt(self._encode, token_bytes.breaks_line, specials.fim, info.reading_tokens)
         )
 
-    def lay_out(self, fill: Fill) -> TextLayout:
+    def lay_out(self, fill: Fill) -> Layout:
         self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
         prefix = fill.prefix.replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
@@ -91,7 +83,7 @@ class LeftToRightModel(LeftToRightBase):
         if self._prompt is not None:
             laid = self._prompt.lay_out(attrs.evolve(fill, prefix=above))
             begin = [] if self.specials.begin is None else [self.specials.begin]
-            return TextLayout(
+            return Layout(
                 context=[*begin, *laid.context], typed=typed, above=laid.above, below=laid.below, anchor=self.middle
             )
         room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
@@ -101,18 +93,16 @@ class LeftToRightModel(LeftToRightBase):
         below = self._encode(fill.suffix[:reach].replace("\r\n", "\n"))
         first = [self.end if self.specials.begin is None else self.specials.begin]
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
-        return TextLayout(context=context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1])
+        return Layout(context=context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1])
 
     def new_context(self) -> Context:
         return self.runner.new_context()
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
-        own = copy.copy(self)
-        own.middle = expect_type(task.layout, TextLayout).anchor
         memory = task.memory if task.memory is None or self.mixes else DraftingMemory(task.memory)
         task = task.within(self._capacity - len(task.layout.context) - 1)
-        return start_stream_fill(own, attrs.evolve(task, memory=memory))
+        return start_stream_fill(self, attrs.evolve(task, memory=memory))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
         own = [expect_type(item, StreamPass) for item in passes]

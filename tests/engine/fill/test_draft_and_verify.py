@@ -34,9 +34,11 @@ class FixedWidth(DraftPlanner):
         return DraftPlan(draft, min(self._fixed, room - len(draft.tokens)))
 
 
-@pytest.fixture(scope="module")
-def model(tiny_model: Path) -> EmbeddedModel:
-    return load_embedded(tiny_model, "numpy")
+@pytest.fixture(scope="module", params=["mark", "text"])
+def model(request: pytest.FixtureRequest, tiny_model: Path) -> EmbeddedModel:
+    found = load_embedded(tiny_model, "numpy")
+    found.card = attrs.evolve(found.card, anchor=request.param)
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,6 @@ def test_midspan_json_says_how_the_memory_is_used(tmp_path: Path) -> None:
     masked = save_checkpoint("dream", tmp_path / "dream").folder
     (masked / "midspan.json").write_text('{"memory": "mixture"}')
     assert load(str(masked), threads=1, device="cpu").memory_use == "mixture"
-    (masked / "midspan.json").write_text('{"memory": "all"}')
-    with pytest.raises(ModelError, match="says memory 'all'; it can be mixture, windows, both"):
+    (masked / "midspan.json").write_text('{"memory": "everything"}')
+    with pytest.raises(ModelError, match="says memory 'everything'; it can be mixture, windows, both"):
         load(str(masked), threads=1, device="cpu")

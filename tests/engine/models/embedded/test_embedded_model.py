@@ -61,6 +61,17 @@ def test_the_lines_below_come_first_and_the_rest_of_the_line_last() -> None:
     far, near = ENCODE("\nc\nd"), ENCODE("\nb")
     assert stream.tokens == [1, *far, 1, *near, 2, *ENCODE("a = f("), 3, *ENCODE(")")]
     assert stream.tokens[stream.near] == ENCODE("a = f(")
+    assert stream.anchor == MARKS.middle
+
+
+def test_without_a_mark_the_middle_goes_on_where_the_code_above_ends() -> None:
+    stream = lay_out(ENCODE, MARKS, limits(100, 20), "a = f(", ")\nb\nc\nd", "", [], "text")
+    far, near, *above = ENCODE("\nc\nd"), ENCODE("\nb"), *ENCODE("a = f(")
+    tokens = [1, *far, 1, *near, 3, *ENCODE(")"), 2, *above]
+    assert [*stream.tokens, stream.anchor] == tokens
+    assert tokens[stream.near] == above
+    empty = lay_out(ENCODE, MARKS, limits(100, 20), "", "", "", [], "text")
+    assert (empty.anchor, empty.near.start) == (MARKS.prefix, empty.near.stop)
 
 
 def test_path_and_snippets_come_before_the_code_the_best_next_to_it() -> None:

@@ -11,7 +11,7 @@ from support.gguf_files import SHAPES, SPECIALS, TinyNetwork, tiny_network
 from support.kernel_passes import skip_without
 
 from engine.errors import ModelError
-from engine.fill.interface import Bounds, FillMemory, FillStrategy, FillTask, RowMixture
+from engine.fill.interface import Bounds, FillMemory, FillStrategy, FillTask, Layout, RowMixture
 from engine.fill.sampler import Sampler
 from engine.models.llama.load import load_gguf
 from engine.models.llama.model import LeftToRightModel
@@ -66,6 +66,12 @@ def filled(
     return list(filling.committed().tokens), filling.steps
 
 
+def read_of(layout: Layout) -> list[int]:
+    """All that is read before the first token of the fill."""
+    assert layout.anchor is not None
+    return [*layout.context, layout.anchor]
+
+
 @pytest.mark.parametrize("specials", [SPECIALS, SPECIALS[:1]], ids=["fim", "no fim"])
 def test_a_fill_is_what_generate_writes_whatever_is_drafted(
     tiny: TinyNetwork, tmp_path: Path, specials: tuple[str, ...]
@@ -76,7 +82,7 @@ def test_a_fill_is_what_generate_writes_whatever_is_drafted(
     for fill in FILLS:
         layout = model.lay_out(fill)
         assert layout.typed == ""
-        expected = tiny.greedy([*layout.context, layout.anchor], fill.max_tokens, ends, never)
+        expected = tiny.greedy(read_of(layout), fill.max_tokens, ends, never)
         alone, steps = filled(model, fill, FillStrategy("left-to-right"))
         assert alone == expected
         assert steps >= len(expected)
@@ -91,13 +97,13 @@ def test_the_prompt_is_the_familys_own(tmp_path: Path) -> None:
     tiny, fill = tiny_network("qwen2"), attrs.evolve(FILLS[0], path="src/total.py")
     model = load(tiny, tmp_path / "tiny.gguf")
     layout = model.lay_out(fill)
-    text = model.tokenizer.decode([*layout.context, layout.anchor], skip_special_tokens=False)
+    text = model.tokenizer.decode(read_of(layout), skip_special_tokens=False)
     assert text == (
         f"<|repo_name|>src\n<|file_sep|>src/total.py\n<|fim_prefix|>{fill.prefix}<|fim_suffix|>{fill.suffix}<|fim_middle|>"
     )
     plain = load(tiny, tmp_path / "plain.gguf", SPECIALS[:1])
     layout = plain.lay_out(fill)
-    assert plain.tokenizer.decode([*layout.context, layout.anchor]) == fill.prefix
+    assert plain.tokenizer.decode(read_of(layout)) == fill.prefix
     assert plain.tokenizer.decode(layout.below) == fill.suffix
 
 
