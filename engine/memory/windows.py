@@ -203,9 +203,11 @@ class _Held:
     windows: list[Window]
     own: list[Window]
 
-    def is_near(self, lines: list[str]) -> bool:
-        """Return whether the cursor is near the place of the choice; now it has these lines above it."""
-        return _contains(lines, self.lines[-_ANCHOR:]) or _contains(self.lines, lines[-_ANCHOR:])
+    def holds(self, fill: Fill, lines: list[str]) -> bool:
+        """Return whether the cursor, with `lines` above it, is near the place of the choice, and its own windows are
+        still in the file."""
+        is_near = _contains(lines, self.lines[-_ANCHOR:]) or _contains(self.lines, lines[-_ANCHOR:])
+        return is_near and all(window.text in fill.prefix or window.text in fill.suffix for window in self.own)
 
 
 class RelatedWindows:
@@ -252,7 +254,7 @@ class RelatedWindows:
         known = self._files_of(workspace) if workspace else None
         key, lines = (workspace, fill.path), _lines_above(fill.prefix)
         held, tokens = self._held.pop(key, None), 0 if known is None else known.index.tokens
-        if held is None or not held.is_near(lines) or tokens > GROWTH * held.tokens:
+        if held is None or not held.holds(fill, lines) or tokens > GROWTH * held.tokens:
             query = self._query(fill)
             windows = [] if known is None else best_windows(known, fill.path, query, self._lines)
             held = _Held(lines, tokens, windows, self._own_windows(fill, query))

@@ -217,5 +217,13 @@ def test_a_window_of_the_own_file_is_held_while_that_file_is_learned_again(near:
     assert near.related(attrs.evolve(hole, prefix="x = 1\n" + hole.prefix)) == chosen
 
 
+def test_a_window_of_the_own_file_is_as_the_file_is_now(near: EngineMemories) -> None:
+    hole = attrs.evolve(HOLE, prefix=KNOWN + "".join(FAR) + HOLE.prefix)
+    near.related(hole)
+    changed = KNOWN.replace("return", "yield")
+    again = near.related(attrs.evolve(hole, prefix=changed + "".join(FAR) + HOLE.prefix))
+    assert changed in again[0].text + "\n"
+
+
 def test_the_memory_is_mixed_into_no_other_model_unless_it_says_so(model: Model, memories: EngineMemories) -> None:
     assert memories.for_fill(HOLE, model.lay_out(HOLE)) is None
