@@ -140,21 +140,27 @@ class Workbench(Driver):
 
     def saved(self, name: str) -> str:
         """Save the file and return what is on the disk."""
-        self.press("Control+S")
-        eventually(lambda: not self.texts(f'.tab.active.dirty[data-resource-name="{name}"]'), f"{name} saved")
+        dirty = f'.tab.active.dirty[data-resource-name="{name}"]'
+        self._again_until(lambda: self.press("Control+S"), lambda: not self.texts(dirty), f"{name} saved")
         return (self.server.folder / name).read_text("utf-8")
 
     def save_all(self) -> None:
-        """Save every open file. After an undo of several files VS Code may lose the command, so it is given again."""
+        """Save every open file."""
+        command = "File: Save All"
+        self._again_until(lambda: self.command(command), lambda: not self.texts(".tab.dirty"), "all files saved")
+
+    def _again_until(self, act: Callable[[], None], look: Callable[[], bool], what: str) -> None:
+        """Act until `look` is true, again every ten seconds: VS Code may lose a command after an undo of several files,
+        and a key while a preview closes."""
         deadline = time.monotonic() + PATIENCE_S
-        self.command("File: Save All")
-        asked = time.monotonic()
-        while self.texts(".tab.dirty"):
-            assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s in vain for all files saved"
-            if time.monotonic() > asked + 10:
-                self.command("File: Save All")
-                asked = time.monotonic()
-            time.sleep(0.03)
+        while True:
+            act()
+            asked = time.monotonic()
+            while time.monotonic() < asked + 10:
+                if look():
+                    return
+                time.sleep(0.03)
+            assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s in vain for {what}"
 
     def close_all(self) -> None:
         """Save and close every open file."""
