@@ -242,11 +242,14 @@ class RelatedWindows:
         return [Snippet(window.path, window.text) for window in ordered]
 
     def drop(self, workspace: str, paths: Sequence[str] | None) -> None:
-        """Drop choices that have windows of these files of a workspace, or none at all; by default all."""
+        """Drop choices that have windows of these files of a workspace, or none at all; by default all.
+
+        Windows of the edited file itself stay: that file is learned again after every key.
+        """
         for key, held in list(self._held.items()):
             has_these = paths is None or not held.windows or any(window.path in paths for window in held.windows)
             if key[0] == workspace and has_these:
-                del self._held[key]
+                self._held[key] = attrs.evolve(held, windows=[], tokens=0)
 
     def _hold(self, fill: Fill) -> _Held:
         """Return the windows that are held for the file, or a new choice."""
@@ -254,10 +257,12 @@ class RelatedWindows:
         known = self._files_of(workspace) if workspace else None
         key, lines = (workspace, fill.path), _lines_above(fill.prefix)
         held, tokens = self._held.pop(key, None), 0 if known is None else known.index.tokens
-        if held is None or not held.holds(fill, lines) or tokens > GROWTH * held.tokens:
+        is_near = held is not None and held.holds(fill, lines)
+        if held is None or not is_near or tokens > GROWTH * held.tokens:
             query = self._query(fill)
+            own = held.own if held is not None and is_near else self._own_windows(fill, query)
             windows = [] if known is None else best_windows(known, fill.path, query, self._lines)
-            held = _Held(lines, tokens, windows, self._own_windows(fill, query))
+            held = _Held(lines, tokens, windows, own)
         self._held[key] = held
         while len(self._held) > HELD_FILES:
             self._held.popitem(last=False)
