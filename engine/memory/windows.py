@@ -230,9 +230,11 @@ class RelatedWindows:
 
     def snippets(self, fill: Fill) -> list[Snippet]:
         """Return windows as snippets, the best first. The fill's own snippets are not repeated."""
-        if fill.memory == "off":
+        workspace = fill.workspace if fill.memory == "workspace" else ""
+        known = self._files_of(workspace) if workspace else None
+        if fill.memory == "off" or (known is None and not self._most_own):
             return []
-        held = self._hold(fill)
+        held = self._hold(fill, workspace, known)
         others = [
             window
             for window in held.windows
@@ -251,18 +253,18 @@ class RelatedWindows:
             if key[0] == workspace and has_these:
                 self._held[key] = attrs.evolve(held, windows=[], tokens=0)
 
-    def _hold(self, fill: Fill) -> _Held:
-        """Return the windows that are held for the file, or a new choice."""
-        workspace = fill.workspace if fill.memory == "workspace" else ""
-        known = self._files_of(workspace) if workspace else None
+    def _hold(self, fill: Fill, workspace: str, known: KnownFiles | None) -> _Held:
+        """Return the windows that are held for the file, or a new choice; only of the other files if those changed."""
         key, lines = (workspace, fill.path), _lines_above(fill.prefix)
         held, tokens = self._held.pop(key, None), 0 if known is None else known.index.tokens
-        is_near = held is not None and held.holds(fill, lines)
-        if held is None or not is_near or tokens > GROWTH * held.tokens:
+        if held is not None and not held.holds(fill, lines):
+            held = None
+        if held is None or tokens > GROWTH * held.tokens:
             query = self._query(fill)
-            own = held.own if held is not None and is_near else self._own_windows(fill, query)
             windows = [] if known is None else best_windows(known, fill.path, query, self._lines)
-            held = _Held(lines, tokens, windows, own)
+            # Another choice of the other files does not make the own windows or their place any newer.
+            first = held or _Held(lines, tokens, windows, self._own_windows(fill, query))
+            held = attrs.evolve(first, tokens=tokens, windows=windows)
         self._held[key] = held
         while len(self._held) > HELD_FILES:
             self._held.popitem(last=False)

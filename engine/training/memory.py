@@ -23,7 +23,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.training.memory_rows import HoleReader, Rows, collect
 
-STEPS = 12000
+STEPS = 12_000
 BATCH = 4096
 RATE = 3e-3
 LEAST = 1e-7

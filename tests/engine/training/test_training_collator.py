@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from small_run import LENGTH, drawn_batch, drawn_holes, small_config, source_files
+from small_run import LENGTH, RELATED, drawn_batch, drawn_holes, small_config, source_files
 
 from engine.corpus.corpus import File
 from engine.corpus.holes import HoleSampler
@@ -35,7 +35,8 @@ def test_canvas_rows_follow_their_anchor_and_mask_every_token_that_they_predict(
     for row in range(12):
         tokens = batch.tokens[row, :length]
         stream: list[int] = tokens[tokens != special_tokens.pad].tolist()
-        assert int(batch.anchors[row, 0]) == int(batch.middles[row]) >= stream.index(special_tokens.prefix)
+        first = int(torch.nonzero(batch.weights[row, :length] == 1)[0])
+        assert int(batch.anchors[row, 0]) == int(batch.middles[row]) == first
         for owner in batch.owners[row].unique():  # type: ignore[no-untyped-call]
             own = length + torch.nonzero(batch.owners[row] == owner)[:, 0]
             anchor = int(batch.anchors[row, own[0] - length])
@@ -69,15 +70,19 @@ def test_canvases_are_drawn_with_the_odds_of_the_config(tiny_model: Path) -> Non
     assert float(shown.mean()) == pytest.approx(0.5, abs=0.03)
 
 
-def test_the_batches_of_a_run_have_as_many_rows_as_the_config_says_and_little_padding(run_folder: Path) -> None:
+@pytest.mark.parametrize(("related", "most"), [(0.0, LENGTH), (1.0, LENGTH + RELATED)])
+def test_the_batches_of_a_run_have_as_many_rows_as_the_config_says_and_little_padding(
+    run_folder: Path, related: float, most: int
+) -> None:
     config = small_config()
+    config = attrs.evolve(config, holes=attrs.evolve(config.holes, related=related))
     drawn = batches(config, run_folder, "train", 0)
     pad = special_tokens_of(load_tokenizer(run_folder / "tokenizer.json")).pad
     used = rows = 0
     for _ in range(40):
         batch = next(drawn)
         assert batch.tokens.numel() <= config.optimizer.rows
-        assert batch.stream_rows <= LENGTH + config.model.related_tokens
+        assert batch.stream_rows <= most
         stream = batch.tokens[:, : batch.stream_rows]
         used, rows = used + int((stream != pad).sum()), rows + stream.numel()
     assert used / rows > 0.9
