@@ -130,8 +130,7 @@ def _nats(model: EmbeddedModel, hole: TrainingHole, fill: Fill) -> tuple[float, 
         compatible = []
     context = model.new_context()
     model.run([model.read(context, layout.context)])
-    anchor = model.middle if layout.anchor is None else layout.anchor
-    known = [anchor, *middle]
+    known = [layout.anchor, *middle]
     named = np.array(targets)[:, None]
     run = StreamPass(context, known, [], range(len(known)), Query(compatible_tokens=compatible, named=named))
     nats = -np.log(np.maximum(model.run([run])[0].predictions.named[:, 0], 1e-30)).sum()
@@ -139,7 +138,7 @@ def _nats(model: EmbeddedModel, hole: TrainingHole, fill: Fill) -> tuple[float, 
     guessed = targets[1 : 1 + _CANVAS]
     named = np.array([targets[0], *guessed, *[model.end] * (_CANVAS - len(guessed))])[:, None]
     query = Query(compatible_tokens=compatible, named=named)
-    canvas = StreamPass(context, [anchor], [model.mask] * _CANVAS, range(_CANVAS + 1), query)
+    canvas = StreamPass(context, [layout.anchor], [model.mask] * _CANVAS, range(_CANVAS + 1), query)
     predicted = model.run([canvas])[0].predictions
     of_canvas = -np.log(np.maximum(predicted.named[1 : 1 + len(guessed), 0], 1e-30)).mean()
     return float(nats), float(of_canvas), float(predicted.tokens[1, 0] == guessed[0])

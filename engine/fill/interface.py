@@ -56,8 +56,8 @@ class Layout:
     context: read causally, once, and cached for the next keystroke. before, after: placed on both sides of the middle
     and never cached; empty for models that read all causally. typed: the end of the prefix, left out of the context
     because the first tokens of the fill write it again (models/embedded/layout.py). above, below: the tokens of
-    the prefix without `typed` and of the suffix, as far as the client sent them; for the memory. anchor: the token
-    after the context, which every pass reads; None for the model's own mark."""
+    the prefix without `typed` and of the suffix, as far as the client sent them; for the memory. anchor: of a
+    StreamModel, the token after the context, which every pass reads."""
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
@@ -65,7 +65,7 @@ class Layout:
     typed: str = ""
     above: list[int] = attrs.field(factory=list)
     below: list[int] = attrs.field(factory=list)
-    anchor: int | None = None
+    anchor: int = 0
 
 
 @attrs.frozen

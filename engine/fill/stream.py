@@ -57,8 +57,6 @@ class StreamModel(Model, Protocol):
 
     mask: int
     """The token that a canvas holds where nothing is committed."""
-    middle: int
-    """The mark after a context, the first anchor, where the layout has no other one."""
     drafts: DraftPlanner
     """What draft and verify drafts. All fills of the model teach it."""
     canvas_use: CanvasUse
@@ -92,8 +90,7 @@ class Stream:
     def tokens(self, committed: Sequence[int]) -> list[int]:
         """Return all tokens up to the anchor, which is the last one."""
         layout = self._task.layout
-        first = self._model.middle if layout.anchor is None else layout.anchor
-        return [*layout.context, first, *committed]
+        return [*layout.context, layout.anchor, *committed]
 
     def unread(self, committed: Sequence[int]) -> list[int]:
         """Return the tokens up to the anchor that the context does not hold yet."""

@@ -59,7 +59,7 @@ def time_passes(model: StreamModel) -> dict[int, float]:
         for rows in TIMED_ROWS:
             context.truncate(len(read))
             begun = time.perf_counter()
-            model.run([StreamPass(context, [model.middle] * rows, [], range(rows))])
+            model.run([StreamPass(context, [model.mask] * rows, [], range(rows))])
             elapsed = (time.perf_counter() - begun) * 1000
             fastest[rows] = min(elapsed, fastest.get(rows, elapsed))
     return fastest

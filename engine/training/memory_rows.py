@@ -39,6 +39,10 @@ PREFIX_ROWS = 100
 """Rows above the cursor that are learned from, the last ones: they cost little beside reading the context."""
 RELATED_SHARE = 0.7
 """Of the holes have related code. A first file of a new workspace has none."""
+SHORT_SHARE = 0.2
+"""Of the holes are in short files without a workspace. There the model has read all that the memory knows."""
+SHORT_ABOVE, SHORT_BELOW = 2_400, 800
+"""Characters of a short file above and below its hole, at most."""
 BEGUN_SHARE = 0.4
 """The share of these rows whose token counts as begun."""
 FEWEST_TOKENS = 300
@@ -104,8 +108,8 @@ class HoleRows:
 class HoleReader:
     """Cuts holes into the files of a workspace and runs the model over them, laid out as the engine does."""
 
-    def __init__(self, model: EmbeddedModel, seed: int) -> None:
-        self._model, self._rng = model, random.Random(seed)
+    def __init__(self, model: EmbeddedModel, seed: int, short_share: float = SHORT_SHARE) -> None:
+        self._model, self._rng, self._short_share = model, random.Random(seed), short_share
         token_bytes = TokenBytes(model.tokenizer)
         self._encode, self._lines = LineEncoder(model.tokenizer, token_bytes), line_texts_of(token_bytes)
         self._never = [token for token in attrs.astuple(model.card.marks) if token != model.end]
@@ -131,6 +135,10 @@ class HoleReader:
         """Cut the rest of a line, or up to three lines."""
         rng, marks, card = self._rng, self._model.card.marks, self._model.card
         start = rng.randrange(len(file.text) // 8, len(file.text))
+        is_short = rng.random() < self._short_share
+        if is_short:
+            file, start = self._shortened(file, start)
+            known = KnownFiles()
         stop = start
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             stop = file.text.find("\n", stop + 1)
@@ -140,7 +148,7 @@ class HoleReader:
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
-        reads_others = card.related_tokens > 0 and rng.random() < RELATED_SHARE
+        reads_others = card.related_tokens > 0 and not is_short and rng.random() < RELATED_SHARE
         snippets = related.of(prefix, suffix, file.path) if reads_others else []
         limits = card.limits(MIDDLE_TOKENS, snippets)
         layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, snippets, card.anchor)
@@ -155,7 +163,7 @@ class HoleReader:
         targets = [*above[len(above) - rows :], *middle]
         compatible = self._compatible(targets, rows, typed)
         scan = FileScan(above, self._encode(suffix))
-        followers = followers_of_rows(scan, known.index, known.numbers[file.path], histories, compatible, ends)
+        followers = followers_of_rows(scan, known.index, known.numbers.get(file.path), histories, compatible, ends)
         wanted = [*prefix_rows, *middle_rows]
         logits = self._model.logits([StreamPass(self._model.new_context(), stream, [], wanted)])[0]
         logits[:, self._never] = NEVER
@@ -163,6 +171,12 @@ class HoleReader:
             keep_only(logits[row], tokens)
         shares = np.exp(logits - logits.max(-1, keepdims=True))
         return HoleRows(followers, shares / shares.sum(-1, keepdims=True), np.array(targets))
+
+    def _shortened(self, file: File, start: int) -> tuple[File, int]:
+        """Return whole lines around `start` as a file of their own, and where `start` is in it."""
+        first = file.text.rfind("\n", 0, max(0, start - self._rng.randrange(SHORT_ABOVE))) + 1
+        stop = file.text.find("\n", start + self._rng.randrange(SHORT_BELOW)) + 1
+        return attrs.evolve(file, text=file.text[first : stop or None]), start - first
 
     def _compatible(self, targets: list[int], prefix_rows: int, typed: str) -> dict[int, list[int]]:
         """Return the tokens that begun rows may have: those of the typed text, and some of the prefix.

@@ -40,7 +40,7 @@ class RecitingModel:
     tokenizer = Tokenizer(WordLevel({"": 0}, ""))
     memory_use: MemoryUse = "mixture"
     default = DEFAULT
-    mask, middle, end = MASK, MIDDLE, END
+    mask, end = MASK, END
     info = ModelInfo(
         name="reciting",
         family="test",
@@ -59,7 +59,7 @@ class RecitingModel:
         self.drafts, self.canvas_use = DraftPlanner(), CanvasUse()
 
     def lay_out(self, fill: Fill) -> Layout:
-        return Layout([*fill.prefix.encode()], above=[*fill.prefix.encode()])
+        return Layout([*fill.prefix.encode()], above=[*fill.prefix.encode()], anchor=MIDDLE)
 
     def new_context(self) -> ListContext:
         return ListContext()
@@ -106,5 +106,7 @@ class RecitingModel:
 
 def begun(model: RecitingModel, rule: RuleName, most: int = 100) -> Filling:
     """Return the fill of a hole without anything around it."""
-    task = FillTask(model.new_context(), Layout([65]), Bounds("lines", most), Sampler(), FillStrategy(rule))
+    task = FillTask(
+        model.new_context(), Layout([65], anchor=MIDDLE), Bounds("lines", most), Sampler(), FillStrategy(rule)
+    )
     return model.start_fill(task)

@@ -83,7 +83,7 @@ class EmbeddedModel(OfTokenBytes):
         self.card, self.threads, self.runner = card, threads, runner
         self.tokenizer = tokenizer
         special = card.marks
-        self.mask, self.end, self.middle = special.mask, special.end, special.middle
+        self.mask, self.end = special.mask, special.end
         self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens, right=CANVAS_RIGHT)
         self.canvas_use = CanvasUse()
         self.memory_use: MemoryUse = "all" if card.related_tokens else "mixture"

@@ -64,7 +64,6 @@ class LeftToRightModel(LeftToRightBase):
         self.runner = runner
         self.specials, self._capacity, self.mixes = specials, capacity, mixes
         self.end = self.mask = specials.ends[0]
-        self.middle = self.end if specials.fim is None else specials.fim.middle
         self.default, self.drafts, self.canvas_use = FillStrategy("verify"), DraftPlanner(0), CanvasUse()
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
@@ -80,11 +79,16 @@ class LeftToRightModel(LeftToRightBase):
         prefix = fill.prefix.replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
-        if self._prompt is not None:
+        fim = self.specials.fim
+        if self._prompt is not None and fim is not None:
             laid = self._prompt.lay_out(attrs.evolve(fill, prefix=above))
             begin = [] if self.specials.begin is None else [self.specials.begin]
             return Layout(
-                context=[*begin, *laid.context], typed=typed, above=laid.above, below=laid.below, anchor=self.middle
+                context=[*begin, *laid.context],
+                typed=typed,
+                above=laid.above,
+                below=laid.below,
+                anchor=fim.middle,
             )
         room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
         reach = room * _TOKEN_CHARACTERS

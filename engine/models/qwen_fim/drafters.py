@@ -62,7 +62,7 @@ class StreamDrafter:
             if len(tokens) + hole.length <= self._model.info.context_tokens:
                 return tokens
         layout = self._model.lay_out(hole.moved)
-        tokens = [*layout.context, self._model.middle, *self._encode(layout.typed)]
+        tokens = [*layout.context, layout.anchor, *self._encode(layout.typed)]
         self._streams[hole] = _Stream(tokens, len(hole.text))
         return tokens
 

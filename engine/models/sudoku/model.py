@@ -125,7 +125,7 @@ class SudokuModel:
 
     def __init__(self, network: SudokuNetwork, *, doubts: bool = False, loops: int = LOOPS) -> None:
         self._network, self._loops = network, loops
-        self.threads, self.mask, self.end, self.middle = 1, MASK, END, MIDDLE
+        self.threads, self.mask, self.end = 1, MASK, END
         self.default, self.drafts = FillStrategy("threshold", STEPS), DraftPlanner(CELLS)
         self.canvas_use = CanvasUse(CELLS + 1, CELLS + 1, follows_stream=False, threshold=0.99)
         self.memory_use: MemoryUse = "mixture"
@@ -148,7 +148,7 @@ class SudokuModel:
         All else is skipped, and cells that are missing at the end are empty.
         """
         cells = [int(each) if each != "." else MASK for each in fill.prefix + fill.suffix if each in ".0123456789"]
-        return Layout([*cells[:CELLS], *[MASK] * (CELLS - len(cells))])
+        return Layout([*cells[:CELLS], *[MASK] * (CELLS - len(cells))], anchor=MIDDLE)
 
     def new_context(self) -> GridContext:
         return GridContext()

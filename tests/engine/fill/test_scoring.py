@@ -38,7 +38,7 @@ async def test_each_token_gets_the_probability_of_a_mask_in_its_place(
     for at in range(typed, len(tokens)):
         shown = [family.mask if other % APART == at % APART else token for other, token in enumerate(tokens)]
         context = family.new_context()
-        append = [*layout.context, family.middle]
+        append = [*layout.context, layout.anchor]
         query = Query(named=np.array([[tokens[at]]], np.int64))
         (alone,) = family.run([StreamPass(context, append, shown[:-1], [len(append) - 1 + at], query)])
         assert candidate.confidence[at - typed] == pytest.approx(float(alone.predictions.named[0, 0]), abs=2e-3)

@@ -41,9 +41,13 @@ def package(name: str, files: int) -> list[File]:
 
 @pytest.fixture(scope="module")
 def rows() -> Rows:
+    return rows_of_package(short_share=0.0)
+
+
+def rows_of_package(short_share: float) -> Rows:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)
-    return Rows.joined([rows_of(hole) for hole in HoleReader(model, 0).read(package("a", 6), 3)])
+    return Rows.joined([rows_of(hole) for hole in HoleReader(model, 0, short_share).read(package("a", 6), 3)])
 
 
 def test_the_packages_of_a_corpus_are_separated() -> None:
@@ -61,6 +65,13 @@ def test_code_that_the_workspace_repeats_is_expected(rows: Rows) -> None:
     assert rows.statistics.present[:, 1].mean() > 0.9
     assert np.isfinite(rows.features()).all()
     assert ((rows.target >= 0) & (rows.target <= 1)).all()
+
+
+def test_a_short_file_has_no_workspace(rows: Rows) -> None:
+    short = rows_of_package(short_share=1.0)
+    assert not short.statistics.present[:, 1].any()
+    assert short.statistics.present[:, 0].any()
+    assert short.statistics.totals[:, 0].mean() < rows.statistics.totals[:, 0].mean(), "the file has less to count"
 
 
 def test_a_scope_that_is_left_out_counts_nothing(rows: Rows) -> None:

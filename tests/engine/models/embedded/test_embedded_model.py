@@ -117,7 +117,8 @@ def test_a_cursor_that_moves_down_a_line_changes_only_what_is_near() -> None:
 
 def test_the_context_grows_and_falls_back_exactly(family: EmbeddedModel) -> None:
     fill = Fill(id=1, prefix="def f(a, b):\n    return a", suffix="\n")
-    tokens = [*family.lay_out(fill).context, family.middle]
+    layout = family.lay_out(fill)
+    tokens = [*layout.context, layout.anchor]
     whole = family.new_context()
     (expected,) = family.logits([StreamPass(whole, tokens, [], [len(tokens) - 1])])
     pieces = family.new_context()

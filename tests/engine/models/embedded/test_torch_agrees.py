@@ -28,8 +28,9 @@ def passes_of_a_file(model: EmbeddedModel) -> list[StreamPass]:
     for source in source_paths()[:3]:
         fill = Fill(id=1, prefix=source.read_text()[:1500], suffix="\n    return total\n", path=source.stem)
         context = model.new_context()
-        model.logits([StreamPass(context, model.lay_out(fill).context, [], [])])
-        passes.append(StreamPass(context, [model.middle, 300, 301], [model.mask] * 8, range(11)))
+        layout = model.lay_out(fill)
+        model.logits([StreamPass(context, layout.context, [], [])])
+        passes.append(StreamPass(context, [layout.anchor, 300, 301], [model.mask] * 8, range(11)))
     return passes
 
 

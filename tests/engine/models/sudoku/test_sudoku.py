@@ -17,6 +17,7 @@ from engine.fill.stream import StreamModel, StreamPass
 from engine.models.sudoku.model import (
     CELLS,
     END,
+    MIDDLE,
     PUZZLES,
     WEIGHTS,
     Digits,
@@ -172,7 +173,7 @@ def test_the_model_is_one_of_the_same_interface_and_refuses_rows_beyond_the_grid
     model = load_sudoku()
     assert isinstance(model, StreamModel)
     context = model.new_context()
-    context.tokens = [*[0] * CELLS, model.middle, *[1] * CELLS]
+    context.tokens = [*[0] * CELLS, MIDDLE, *[1] * CELLS]
     with pytest.raises(ModelError, match="81 cells"):
         model.run([StreamPass(context, [END], [], [0])])
 
