@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
 import cattrs
 import numpy as np
 from numpy.typing import NDArray
@@ -260,8 +259,7 @@ def export(config: Config, network: Network, tokenizer_path: Path, folder: Path,
         family=FAMILY,
         name=config.name,
         licence=licence,
-        # What the config says now: the network may have been converted when it said less.
-        shape=attrs.evolve(network.shape, context_tokens=config.model.context_tokens),
+        shape=network.shape,
         marks=special_tokens_of(load_tokenizer(tokenizer_path)),
         below_tokens=config.holes.suffix_tokens,
         related_tokens=config.model.related_tokens,

@@ -29,6 +29,7 @@ from engine.memory.row_memory import (
 from engine.models.embedded.layout import LineEncoder, lay_out, unfinished
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.stock.token_bytes import TokenBytes
+from engine.protocol.messages import Snippet
 from engine.training.related import Related, line_texts_of
 
 HOLES_A_FILE = 4
@@ -129,16 +130,15 @@ class HoleReader:
         related = Related(known, self._encode, self._lines)
         for file in self._rng.sample(fit, min(most_files, len(fit))):
             for _ in range(HOLES_A_FILE):
-                yield self._hole(known, related, file)
+                start = self._rng.randrange(len(file.text) // 8, len(file.text))
+                if self._rng.random() < self._short_share:
+                    yield self._hole(KnownFiles(), None, *self._shortened(file, start))
+                else:
+                    yield self._hole(known, related, file, start)
 
-    def _hole(self, known: KnownFiles, related: Related, file: File) -> HoleRows:
-        """Cut the rest of a line, or up to three lines."""
+    def _hole(self, known: KnownFiles, related: Related | None, file: File, start: int) -> HoleRows:
+        """Cut the rest of a line, or up to three lines. Without `related` no related code is read."""
         rng, marks, card = self._rng, self._model.card.marks, self._model.card
-        start = rng.randrange(len(file.text) // 8, len(file.text))
-        is_short = rng.random() < self._short_share
-        if is_short:
-            file, start = self._shortened(file, start)
-            known = KnownFiles()
         stop = start
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             stop = file.text.find("\n", stop + 1)
@@ -148,8 +148,9 @@ class HoleReader:
         prefix, suffix = file.text[:start], file.text[stop:]
         above, middle = self._encode(prefix), self._encode(file.text[start:stop])
         middle = [*middle, marks.end][:MIDDLE_TOKENS]
-        reads_others = card.related_tokens > 0 and not is_short and rng.random() < RELATED_SHARE
-        snippets = related.of(prefix, suffix, file.path) if reads_others else []
+        snippets = list[Snippet]()
+        if related is not None and card.related_tokens > 0 and rng.random() < RELATED_SHARE:
+            snippets = related.of(prefix, suffix, file.path)
         limits = card.limits(MIDDLE_TOKENS, snippets)
         layout = lay_out(self._encode, marks, limits, prefix, suffix, file.path, snippets, card.anchor)
         stream = [*layout.tokens, layout.anchor, *middle[:-1]]

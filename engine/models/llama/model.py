@@ -79,17 +79,10 @@ class LeftToRightModel(LeftToRightBase):
         prefix = fill.prefix.replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
-        fim = self.specials.fim
-        if self._prompt is not None and fim is not None:
+        if self._prompt is not None:
             laid = self._prompt.lay_out(attrs.evolve(fill, prefix=above))
             begin = [] if self.specials.begin is None else [self.specials.begin]
-            return Layout(
-                context=[*begin, *laid.context],
-                typed=typed,
-                above=laid.above,
-                below=laid.below,
-                anchor=fim.middle,
-            )
+            return Layout([*begin, *laid.context], typed=typed, above=laid.above, below=laid.below, anchor=laid.anchor)
         room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
         reach = room * _TOKEN_CHARACTERS
         tokens = self._encode(above[left_edge(len(above), 2 * reach, reach) :])

@@ -174,7 +174,7 @@ class DraftedFilling(BaseFilling):
 
     def next_pass(self) -> DraftedPass:
         task = self.task
-        stream = [*task.layout.context, self._special.middle, *self.tokens]
+        stream = [*task.layout.context, task.layout.anchor, *self.tokens]
         unread = stream[len(task.context.tokens) :]
         room = task.bounds.max_tokens - len(self.tokens) - 1
         self._unfinished.text = text = "".join(self.vocabulary.texts_of(self.tokens))

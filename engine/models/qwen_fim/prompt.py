@@ -54,7 +54,7 @@ class FimPrompt:
         head = self._head(fill.path, fill.snippets, (room - len(below)) // 3)
         above = self._above(fill.prefix, room - len(below) - len(head))
         context = [*head, self._special_tokens.prefix, *above, self._special_tokens.suffix, *below]
-        return PromptLayout(context=context, fill=fill, above=above, below=below)
+        return PromptLayout(context=context, fill=fill, above=above, below=below, anchor=self._special_tokens.middle)
 
     def _below(self, suffix: str, room: int) -> list[int]:
         """Return the first lines of the suffix that fit; if the first line is too long, its start."""

@@ -117,7 +117,7 @@ def test_the_shipped_gate_lowers_the_loss_on_a_workspace_it_never_saw() -> None:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)
     files = [File(f"midspan/{path.stem}", "python", path.read_text("utf-8")) for path in source_paths()]
-    rows = Rows.joined([rows_of(hole) for hole in HoleReader(model, 0).read(files, 10)])
+    rows = Rows.joined([rows_of(hole) for hole in HoleReader(model, 0, short_share=0.0).read(files, 10)])
     mixing = MixingNetwork.load(ENGINE / "weights" / MIXING_FILE)
     weights = mixing.weights(rows.features(), rows.statistics.present)
     shares = mixing.run_weights(rows.statistics) * rows.target_counts / np.maximum(rows.statistics.totals, 1)
