@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
+import attrs
 import typer
 from rich.console import Console
 
@@ -128,7 +129,8 @@ def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | 
     if parent_path is not None and (card is None or card.licence != LICENCE):
         (work / ORIGIN).write_text(f"{parent_path.resolve().name}\n")
     if parent_path is not None and card is not None:
-        save(work / PARENT, rounded_network(card.shape, Weights.load(parent_path / "model.safetensors")))
+        shape = attrs.evolve(card.shape, context_tokens=model.context_tokens, canvas_tokens=model.canvas_tokens)
+        save(work / PARENT, rounded_network(shape, Weights.load(parent_path / "model.safetensors")))
         (work / TOKENIZER).write_bytes((parent_path / TOKENIZER).read_bytes())
         return
     if parent is None:
@@ -226,9 +228,13 @@ def train_memory(
     work: WorkOption = Path("runs/small"),
     target: Annotated[Path, typer.Option(help="Where to write the mixing network.")] = Path(MIXING_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus; 8 are too few.")] = 60,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="One of similar weights to go on from, in 20 minutes.", show_default=False),
+    ] = None,
 ) -> None:
     """Train the network that mixes the model's predictions with what is known of the workspace."""
-    report = train_mixing(model_name, work / "corpus", target, minutes)
+    report = train_mixing(model_name, work / "corpus", target, minutes, start)
     for name, nats in (("train", report.train), ("held out", report.held_out)):
         typer.echo(
             f"{name}, {nats.rows} rows, nats a token: {nats.model:.3f} model alone, {nats.file:.3f} with this file, "

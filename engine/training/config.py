@@ -20,7 +20,7 @@ class ConfigError(MidspanError):
 class Model:
     """How many of the parent's tokens are kept, and the model's sizes in tokens. The parent gives the rest.
 
-    related_tokens: of the context, those for related code. anchor: what comes right before the middle.
+    related_tokens: of the context, those for related code. anchor: what comes before the middle at the end of a line.
     """
 
     vocabulary: int
@@ -57,7 +57,8 @@ class Objective:
     """Canvas rows of a sequence, their lengths, and the loss weights.
 
     `canvas_lengths` are the odds of each length in tokens. `distilled`: see objective.losses. A row of the middle
-    weighs 1, one of the code above `above_weight`. `late_from`: canvases count in full from this share of the run on.
+    weighs 1, that of its <end> `end_weight`, one of the code above `above_weight`. `late_from`: canvases count in full
+    from this share of the run on.
     """
 
     canvas_rows: int
@@ -69,6 +70,7 @@ class Objective:
     distilled: float
     padding_weight: float
     above_weight: float
+    end_weight: float
 
 
 @attrs.frozen

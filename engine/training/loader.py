@@ -82,7 +82,8 @@ class Collator:
         rng, numbers = self._rng, self._config.holes
         typed = unfinished(self._tokenizer, hole.prefix)
         hole = as_edited(hole, rng, numbers.unfinished)
-        middle = self.encode(typed + hole.middle)[: numbers.middle_tokens]
+        whole = self.encode(typed + hole.middle)
+        middle = whole[: numbers.middle_tokens]
         suffix = "" if rng.random() < numbers.no_suffix else hole.suffix
         path = "" if rng.random() < numbers.no_path else hole.path
         start = max(0, len(hole.prefix) - 6 * most)
@@ -98,6 +99,7 @@ class Collator:
         weight = np.zeros(len(tokens), np.float32)
         weight[laid.near.start + 1 : laid.near.stop] = self._config.objective.above_weight
         weight[len(laid.tokens) + 1 :] = 1
+        weight[-1] = self._config.objective.end_weight if len(middle) == len(whole) else 0
         agreeing = self._compatible.of(typed.encode()) if typed else []
         if middle and middle[0] not in agreeing:
             agreeing = []

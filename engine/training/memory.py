@@ -26,6 +26,8 @@ from engine.training.memory_rows import HoleReader, Rows, collect
 STEPS = 12_000
 BATCH = 4096
 RATE = 3e-3
+AGAIN_RATE, AGAIN_STEPS = 3e-4, 4000
+"""Of training that goes on from another mixing network: what that knows shall stay where the rows do not speak."""
 LEAST = 1e-7
 """Probabilities below count as this one, in the loss and in what is reported."""
 JUDGED_FILES = 3
@@ -63,6 +65,16 @@ class TorchMixing(nn.Module):
         self.hidden, self.output = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, 1 + SCOPES)
         self.back_off = nn.Parameter(torch.zeros(SCOPES, len(RUN_LENGTHS), 2))
 
+    @torch.no_grad()
+    def go_on_from(self, mixing: MixingNetwork) -> None:
+        """Take over what another mixing network has learned; the reverse of `export`."""
+        hidden = torch.from_numpy(mixing.hidden).T
+        self.hidden.weight.copy_(hidden * self.spread)
+        self.hidden.bias.copy_(torch.from_numpy(mixing.hidden_bias) + hidden @ self.mean)
+        self.output.weight.copy_(torch.from_numpy(mixing.output).T)
+        self.output.bias.copy_(torch.from_numpy(mixing.output_bias))
+        self.back_off.copy_(torch.from_numpy(mixing.back_off).log())
+
     def forward(self, batch: TrainingBatch) -> Tensor:
         """Return the probability [n] that the mixture gives to the targets."""
         scores = self.output(torch.relu(self.hidden((batch.features - self.mean) / self.spread)))
@@ -91,13 +103,20 @@ class TorchMixing(nn.Module):
         )
 
 
-def fit(rows: Rows, seed: int, steps: int = STEPS) -> TorchMixing:
-    """Train a mixing network on rows, so that it works with both scopes known and with one."""
+def fit(rows: Rows, seed: int, steps: int | None = None, start: MixingNetwork | None = None) -> TorchMixing:
+    """Train a mixing network on rows, so that it works with both scopes known and with one.
+
+    start: the one to go on from, of other weights; None for a new one.
+    """
     torch.manual_seed(seed)
     batch = TrainingBatch.of(Rows.joined([rows, rows.only(0), rows.only(1)]))
     mixing = TorchMixing(batch.features)
-    optimizer = torch.optim.AdamW(mixing.parameters(), RATE, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
+    rate, usual = (RATE, STEPS) if start is None else (AGAIN_RATE, AGAIN_STEPS)
+    if start is not None:
+        mixing.go_on_from(start)
+    steps = steps or usual
+    optimizer = torch.optim.AdamW(mixing.parameters(), rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     for _ in range(steps):
         loss = -mixing(batch.part(torch.randint(len(batch.target), (BATCH,)))).clamp_min(LEAST).log().mean()
         optimizer.zero_grad()
@@ -158,15 +177,18 @@ class Report:
     right: float
 
 
-def train_mixing(model_name: str, corpus_folder: Path, target: Path, minutes: float, seed: int = 0) -> Report:
-    """Train a mixing network for a model's weights and write it to `target`.
+def train_mixing(
+    model_name: str, corpus_folder: Path, target: Path, minutes: float, start: Path | None = None, seed: int = 0
+) -> Report:
+    """Train a mixing network for a model's weights, from `start` if that is given, and write it to `target`.
 
-    Raises ModelError for a model that is not embedded, and CorpusError where there is no corpus.
+    Raises ModelError for a model that is not embedded or an unfit `start`, and CorpusError where there is no corpus.
     """
     model = _embedded(model_name)
+    known = MixingNetwork.load(start) if start is not None else None
     held_out = list(packages(corpus.load(corpus_folder, "held-out")))
     rows = _train_rows(model, corpus_folder, minutes * TRAIN_SHARE, seed)
-    torch_mixing = fit(rows, seed)
+    torch_mixing = fit(rows, seed, start=known)
     mixing = torch_mixing.export()
     mixing.save(target)
     unseen = collect(HoleReader(model, seed + 1), held_out, minutes * (1 - TRAIN_SHARE))

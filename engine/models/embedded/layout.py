@@ -1,11 +1,12 @@
 """How a hole is laid out for the embedded model: one token stream, the same in training and in the editor.
 
     <file> path, related code ... <file> path, code far above <suffix> code far below <suffix> lines below
-    <prefix> code above <tail> rest of the line <middle> | canvas            anchor "mark"
-    <tail> rest of the line <prefix> code above | canvas                     anchor "text", from the lines below on
+    <prefix> code above <tail> rest of the line <middle> | canvas
+    <prefix> code above | canvas                                at the end of a line, if the anchor is "text"
 
-With a mark before the middle, an editor that closes brackets has only the rest of the line read again, which it changes
-with every other key. Without one the middle goes on where the code above ends, as a left-to-right parent expects.
+At the end of a line the middle goes on where the code above ends, as a left-to-right parent expects. Elsewhere the rest
+of the line comes right before the middle, because that is what the middle has to fit. An editor that closes brackets
+changes it with every other key, and only that is read again.
 
 Reading a token costs a third of a millisecond, and what is read stays cached up to the first token that changes. So
 what changes least comes first. Related code of other files is held for some twelve lines (engine/memory/windows.py).
@@ -63,7 +64,7 @@ class CompatibleTokens:
 
 
 Anchor = Literal["mark", "text"]
-"""What comes right before the middle: the mark <middle>, or the code above."""
+"""What comes right before the middle at the end of a line: the mark <middle>, or the code above."""
 PATH_PARTS = 3
 _TOKEN_CHARACTERS = 8
 """Tokens are shorter on average, so this many characters a token are always enough text."""
@@ -195,14 +196,10 @@ def lay_out(
     edge = _line_edge(encode, all_above, left_edge(len(all_above), room, room // 4))
     split = max(edge, _line_edge(encode, all_above, left_edge(len(all_above), limits.near, limits.near_stride)))
     head = [*related, *named, *all_above[edge:split]]
-    head += [special.suffix, *below, special.suffix, *lines]
-    near, last = all_above[split:], [special.tail, *tail]
-    if anchor == "text":
-        head += [*last, special.prefix]
-        tokens = [*head, *near]
-    else:
-        head += [special.prefix]
-        tokens = [*head, *near, *last, special.middle]
+    head += [special.suffix, *below, special.suffix, *lines, special.prefix]
+    near = all_above[split:]
+    ends_line = anchor == "text" and not line.strip()
+    tokens = [*head, *near] if ends_line else [*head, *near, special.tail, *tail, special.middle]
     return StreamLayout(tokens[:-1], tokens[-1], slice(len(head), len(head) + len(near)), all_above)
 
 

@@ -104,6 +104,15 @@ def test_the_exported_gate_mixes_as_the_trained_one(rows: Rows) -> None:
     assert weights[:, 0] * rows.target + (weights[:, 1:] * shares).sum(-1) == pytest.approx(expected, abs=1e-4)
 
 
+def test_training_goes_on_from_what_another_gate_has_learned(rows: Rows) -> None:
+    torch.manual_seed(0)
+    batch = TrainingBatch.of(rows)
+    trained, again = TorchMixing(batch.features), TorchMixing(TrainingBatch.of(rows.only(0)).features)
+    again.go_on_from(trained.export())
+    with torch.no_grad():
+        torch.testing.assert_close(again(batch), trained(batch), atol=1e-5, rtol=1e-4)
+
+
 def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)

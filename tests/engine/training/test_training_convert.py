@@ -168,6 +168,14 @@ def test_midspan_train_convert_makes_a_model_that_the_engine_loads(gguf_file: Pa
     model = load(str(target), threads=1)
     assert model.info.parameters == sum(weight.numel() for weight in load_network(work / "parent.pt").parameters())
 
+    # What was exported is a parent too; the config says how much it reads from then on.
+    config.write_text(config.read_text().replace("context_tokens = 896", "context_tokens = 640"))
+    (work / "parent.pt").unlink()
+    arguments[1], arguments[3] = str(tmp_path / "again"), str(target)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert load(str(tmp_path / "again"), threads=1).info.context_tokens == 640
+
 
 def broken_gguf(path: Path, how: str, whole: bytes) -> None:
     """Write a damaged copy of a GGUF."""

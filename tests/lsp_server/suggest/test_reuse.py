@@ -198,8 +198,10 @@ def test_what_the_user_types_along_or_takes_in_parts_never_vanishes_or_changes(
     screen = _Screen()
     shown = {"": screen.show(first)}
     for key, answer in keys:
-        before = shown[screen.typed]
+        start, before = screen.typed, shown[screen.typed]
         taken = press(screen, key, before)
+        if key != "delete":  # What was shown further on may belong to another answer.
+            shown = {typed: text for typed, text in shown.items() if len(typed) <= len(start)}
         now = screen.show(answer)
         if taken:
             assert now.startswith(before[len(taken) :]), "it may only grow"

@@ -5,6 +5,7 @@ import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import attrs
 import numpy as np
@@ -15,7 +16,7 @@ from support.sources import source_paths
 
 from engine.errors import ModelError
 from engine.fill.stream import StreamPass
-from engine.models.embedded.layout import Limits, SpecialTokens, lay_out, short_path
+from engine.models.embedded.layout import Anchor, Limits, SpecialTokens, lay_out, short_path
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
@@ -64,14 +65,21 @@ def test_the_lines_below_come_first_and_the_rest_of_the_line_last() -> None:
     assert stream.anchor == MARKS.middle
 
 
-def test_without_a_mark_the_middle_goes_on_where_the_code_above_ends() -> None:
-    stream = lay_out(ENCODE, MARKS, limits(100, 20), "a = f(", ")\nb\nc\nd", "", [], "text")
+@pytest.mark.parametrize("suffix", ["\nb\nc\nd", "  \nb\nc\nd"])
+def test_at_the_end_of_a_line_the_middle_goes_on_where_the_code_above_ends(suffix: str) -> None:
+    stream = lay_out(ENCODE, MARKS, limits(100, 20), "a = f(", suffix, "", [], "text")
     far, near, *above = ENCODE("\nc\nd"), ENCODE("\nb"), *ENCODE("a = f(")
-    tokens = [1, *far, 1, *near, 3, *ENCODE(")"), 2, *above]
+    tokens = [1, *far, 1, *near, 2, *above]
     assert [*stream.tokens, stream.anchor] == tokens
     assert tokens[stream.near] == above
     empty = lay_out(ENCODE, MARKS, limits(100, 20), "", "", "", [], "text")
     assert (empty.anchor, empty.near.start) == (MARKS.prefix, empty.near.stop)
+
+
+def test_before_code_of_its_line_a_middle_follows_that_code_and_a_mark() -> None:
+    text, mark = (lay_out(ENCODE, MARKS, limits(100, 20), "a = f(", ")\nb", "", [], each) for each in get_args(Anchor))
+    assert text == mark
+    assert text.anchor == MARKS.middle
 
 
 def test_path_and_snippets_come_before_the_code_the_best_next_to_it() -> None:
