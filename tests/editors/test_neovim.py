@@ -208,6 +208,7 @@ def test_on_a_screen_the_ghost_has_its_colour(neovim_settings: dict[str, Any], t
     file.write_text(NOTES)
     extra = """
     vim.api.nvim_set_hl(0, 'ComplHint', { fg = '#123456' })
+    vim.g.loaded_matchparen = 1  -- a suggestion may end with a bracket
     vim.o.statusline = "%{v:lua.require'midspan'.statusline()}|"
     """
     setup = Setup({"settings": neovim_settings, "keymaps": {"accept": "<Tab>"}}, extra)
