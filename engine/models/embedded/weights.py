@@ -19,6 +19,8 @@ HALF = 32
 """Weights of 4 bits of an output that share a scale and an offset."""
 MIDDLE = 7.5
 """The mean of the numbers from 0 to 15."""
+_SHARED = 8
+"""Outputs whose centres count in one step."""
 _LARGEST = np.float32(np.finfo(np.float16).max)
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
 
@@ -76,11 +78,14 @@ class Weights:
         for name in [name.removesuffix(STEPS) for name in stored if name.endswith(STEPS)]:
             parts = [stored.pop(name + part, np.zeros(0)) for part in (SCALE, CENTRE, STEPS)]
             scale, centre, steps = parts
-            fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (len(scale) + 1,)
+            outputs = len(scale)
+            count = outputs + -(-outputs // _SHARED)
+            fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (count,)
             if not fits or [part.dtype for part in parts] != [np.uint8, np.int8, np.float16]:
                 raise ValueError(f"the scales, centres and steps of {name} do not fit each other")
-            wide = steps.astype(np.float32)
-            scales, centres = scale.astype(np.float32) * wide[:-1, None], centre.astype(np.float32) * wide[-1]
+            wide = steps.astype(np.float32)[:, None]
+            scales, centres = scale.astype(np.float32) * wide[:outputs], centre.astype(np.float32)
+            centres *= np.repeat(wide[outputs:], _SHARED, 0)[:outputs]
             stored[name + SCALE], stored[name + OFFSET] = _to_half(scales), _to_half(centres - MIDDLE * scales)
         return cls(stored)
 
@@ -183,16 +188,19 @@ def quantize_int8(dense: Floats) -> tuple[NDArray[np.int8], Scales]:
 
 
 def in_steps(scales: Floats, centres: Floats) -> tuple[NDArray[np.uint8], NDArray[np.int8], Scales]:
-    """Return scales and centres in 8 bits [outputs, inputs / 32], and the steps fp16 [outputs + 1] that they count in.
+    """Return scales and centres in 8 bits [outputs, inputs / 32], and the steps fp16 that they count in.
 
-    The scales of each output have a step of their own, and all centres the last one. A centre is what the mean of the
+    The scales of each output have a step of their own, and the centres of each 8 outputs one, after these. With one
+    step for all centres of a matrix the embedded model lost 1.1 nats at each <end>. A centre is what the mean of the
     numbers, 7.5, stands for. Scales are not negative.
     """
     least, largest = np.finfo(np.float16).smallest_subnormal, _LARGEST
-    exact = np.append(scales.max(-1) / 255, np.abs(centres).max() / 127)
-    steps = exact.clip(least, largest).astype(np.float16)
-    wide = steps.astype(np.float32)
-    codes = np.rint(scales / wide[:-1, None]).clip(0, 255), np.rint(centres / wide[-1]).clip(-127, 127)
+    outputs = len(scales)
+    of_centres = np.maximum.reduceat(np.abs(centres).max(-1), np.arange(0, outputs, _SHARED)) / 127
+    steps = np.append(scales.max(-1) / 255, of_centres).clip(least, largest).astype(np.float16)
+    wide = steps.astype(np.float32)[:, None]
+    centre_steps = np.repeat(wide[outputs:], _SHARED, 0)[:outputs]
+    codes = np.rint(scales / wide[:outputs]).clip(0, 255), np.rint(centres / centre_steps).clip(-127, 127)
     return codes[0].astype(np.uint8), codes[1].astype(np.int8), steps
 
 

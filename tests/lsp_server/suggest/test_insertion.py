@@ -102,8 +102,8 @@ def test_the_gate_decides(gate: str) -> None:
 
 def test_only_whole_lines_means_no_start_here_either() -> None:
     start = candidate("first, ", "second", sure=0.97, finish="unsure")
-    assert texts(planned(ARGUMENT), start) == ["first, "]
-    assert texts(planned(ARGUMENT, Settings(whole_lines=True)), start) == []
+    assert texts(planned(ARGUMENT, Settings(gate="eager")), start) == ["first, "]
+    assert texts(planned(ARGUMENT, Settings(gate="eager", whole_lines=True)), start) == []
 
 
 def test_a_gate_of_zero_shows_what_fits_however_unlikely_or_the_whole_fill() -> None:
@@ -115,9 +115,9 @@ def test_a_gate_of_zero_shows_what_fits_however_unlikely_or_the_whole_fill() -> 
 
 
 def test_what_breaks_the_syntax_is_not_shown() -> None:
-    broken = candidate("def ", "x", sure=0.99)
-    assert weigh(broken, planned("y = f(¦x)\n")).shown is None
-    assert texts(planned("y = f(¦x)\n"), attrs.evolve(broken, text="a, ", tokens=["a, "])) == ["a, "]
+    broken, eager = candidate("def ", "x", sure=0.99), planned("y = f(¦x)\n", Settings(gate="eager"))
+    assert weigh(broken, eager).shown is None
+    assert texts(eager, attrs.evolve(broken, text="a, ", tokens=["a, "])) == ["a, "]
 
 
 def test_the_odds_of_an_insertion_that_is_not_shown_are_its_own_not_the_models() -> None:

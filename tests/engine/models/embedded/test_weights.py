@@ -131,6 +131,15 @@ def test_scales_and_centres_in_8_bits_are_nearly_those_in_fp16(tmp_path: Path) -
         assert difference <= 0.01 * np.abs(exact.dense(name)).max(), name
 
 
+def test_large_centres_of_some_outputs_leave_those_of_the_others_as_they_are() -> None:
+    centres = np.tile(np.array([0.002, -0.001, 0.0005], np.float32), (12, 1))
+    centres[:8] *= 2000
+    _, codes, steps = in_steps(np.full_like(centres, 0.01), centres)
+    found = codes[8:] * steps[13].astype(np.float32)
+    assert len(steps) == 12 + 2
+    assert (np.abs(found - centres[8:]) <= 0.002 / 100).all()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
