@@ -83,9 +83,8 @@ class Weights:
             fits = scale.ndim == 2 and scale.shape == centre.shape and steps.shape == (count,)
             if not fits or [part.dtype for part in parts] != [np.uint8, np.int8, np.float16]:
                 raise ValueError(f"the scales, centres and steps of {name} do not fit each other")
-            wide = steps.astype(np.float32)[:, None]
-            scales, centres = scale.astype(np.float32) * wide[:outputs], centre.astype(np.float32)
-            centres *= np.repeat(wide[outputs:], _SHARED, 0)[:outputs]
+            of_scales, of_centres = _of_outputs(steps, outputs)
+            scales, centres = scale.astype(np.float32) * of_scales, centre.astype(np.float32) * of_centres
             stored[name + SCALE], stored[name + OFFSET] = _to_half(scales), _to_half(centres - MIDDLE * scales)
         return cls(stored)
 
@@ -196,12 +195,17 @@ def in_steps(scales: Floats, centres: Floats) -> tuple[NDArray[np.uint8], NDArra
     """
     least, largest = np.finfo(np.float16).smallest_subnormal, _LARGEST
     outputs = len(scales)
-    of_centres = np.maximum.reduceat(np.abs(centres).max(-1), np.arange(0, outputs, _SHARED)) / 127
-    steps = np.append(scales.max(-1) / 255, of_centres).clip(least, largest).astype(np.float16)
-    wide = steps.astype(np.float32)[:, None]
-    centre_steps = np.repeat(wide[outputs:], _SHARED, 0)[:outputs]
-    codes = np.rint(scales / wide[:outputs]).clip(0, 255), np.rint(centres / centre_steps).clip(-127, 127)
+    largest_centres = np.maximum.reduceat(np.abs(centres).max(-1), np.arange(0, outputs, _SHARED))
+    steps = np.append(scales.max(-1) / 255, largest_centres / 127).clip(least, largest).astype(np.float16)
+    of_scales, of_centres = _of_outputs(steps, outputs)
+    codes = np.rint(scales / of_scales).clip(0, 255), np.rint(centres / of_centres).clip(-127, 127)
     return codes[0].astype(np.uint8), codes[1].astype(np.int8), steps
+
+
+def _of_outputs(steps: NDArray[np.generic], outputs: int) -> tuple[Floats, Floats]:
+    """Return the steps [outputs, 1] of each output's scales, and of its centres, from those of `in_steps`."""
+    wide = steps.astype(np.float32)[:, None]
+    return wide[:outputs], np.repeat(wide[outputs:], _SHARED, 0)[:outputs]
 
 
 def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
