@@ -177,7 +177,7 @@ def test_emacs_gets_a_file_and_the_line_that_loads_it_is_said(home: Home) -> Non
 
 def test_without_a_built_extension_one_line_says_how_to_build_it(home: Home) -> None:
     if (ROOT / "dist" / "midspan.vsix").exists():
-        pytest.skip("dist has an extension")
+        pytest.skip("dist has an extension: rm dist/midspan.vsix")
     home.has("code", "#!/bin/sh\n")
     said = home.run("vscode", status=1)
     assert "not done: midspan.vsix is missing" in said
