@@ -142,16 +142,15 @@ async def test_a_fill_is_no_longer_than_the_model_has_positions(scheduler: Sched
 
 
 async def test_while_many_wait_a_fill_is_shorter(scheduler: Scheduler) -> None:
-    fill = attrs.evolve(HOLE, rule="left-to-right", max_tokens=24, extent="lines", budget_ms=600_000.0)
+    hole = prefixes(8)[2]  # Its crowded fill does not end inside a character, whose text would be another one.
+    fill = attrs.evolve(hole, rule="left-to-right", max_tokens=24, extent="lines", budget_ms=600_000.0)
     tickets = [scheduler.submit(fill, None, owner=number) for number in range(2 * MAX_BATCH + 2)]
     filled = [await ticket.result for ticket in tickets]
     assert min(len(one.candidates[0].tokens) for one in filled) <= CROWDED_TOKENS
     whole = (await answer(scheduler, fill)).candidates[0].tokens
     for one in filled:
         tokens = one.candidates[0].tokens
-        alone = (await answer(scheduler, attrs.evolve(fill, max_tokens=len(tokens)))).candidates[0].tokens
-        assert tokens == alone
-        assert tokens[:-1] == whole[: len(tokens) - 1], "the last text differs if the fill ends inside a character"
+        assert tokens == whole[: len(tokens)]
 
 
 async def test_a_cancelled_fill_that_nobody_waits_for_is_no_lost_error(
