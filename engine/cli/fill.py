@@ -67,7 +67,7 @@ def summary(answer: FillResult) -> Text:
         f"{len(answer.tokens)} tokens",
         f"{answer.steps} steps",
         f"{ms.total:.1f} ms (queue {ms.queue:.1f}, encode {ms.encode:.1f}, denoise {ms.denoise:.1f})",
-        f"rule {answer.rule}",
+        f"rule {answer.rule}" + (f", best of {answer.chosen_from}" if answer.chosen_from > 1 else ""),
         f"confidence {answer.confidence:.2f}",
         answer.finish,
         f"model {answer.model}",

@@ -61,6 +61,7 @@ class Task:
             extent=self.extent,
             rule=strategy.rule,
             steps=strategy.steps,
+            choose_from=strategy.choose_from,
             max_tokens=self.max_tokens,
             budget_ms=60_000.0,
             workspace=self.workspace,

@@ -120,7 +120,7 @@ class BaseFilling(ABC):
             empty = len("".join(self.vocabulary.texts_of(self.tokens[:position]))) <= len(self.task.layout.typed)
             for token, probability in others:
                 if probability >= LEAST_BRANCH and not (empty and self.ends(token)):
-                    found.append((before * probability, Branch([*self.tokens[:position], token])))
+                    found.append((before * probability, Branch([*self.tokens[:position], token], before * probability)))
             before *= self.confidence[position] if position < len(self.confidence) else 0.0
         found.sort(key=lambda each: -each[0])
         return [branch for _, branch in found[:count]]

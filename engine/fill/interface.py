@@ -57,7 +57,8 @@ class Layout:
     and never cached; empty for models that read all causally. typed: the end of the prefix, left out of the context
     because the first tokens of the fill write it again (models/embedded/layout.py). above, below: the tokens of
     the prefix without `typed` and of the suffix, as far as the client sent them; for the memory. anchor: of a
-    StreamModel, the token after the context, which every pass reads."""
+    StreamModel, the token after the context, which every pass reads. follows: the first tokens of the code after the
+    hole, none at the end of a file; None if the stream has other tokens between the middle and that code."""
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
@@ -66,6 +67,7 @@ class Layout:
     above: list[int] = attrs.field(factory=list)
     below: list[int] = attrs.field(factory=list)
     anchor: int = 0
+    follows: Sequence[int] | None = None
 
 
 @attrs.frozen
@@ -121,16 +123,19 @@ class FillMemory(Protocol):
 
 @attrs.frozen
 class FillStrategy:
-    """Which rule commits tokens, in how many steps. 0 steps takes as many as the budget allows."""
+    """Which rule commits tokens, in how many steps, and of how many texts the best is the answer (follows.py).
+
+    0 steps takes as many as the budget allows.
+    """
 
     rule: RuleName
     steps: int = 0
+    choose_from: int = 1
 
     @property
     def name(self) -> str:
-        if not self.steps:
-            return self.rule
-        return f"{self.rule}, {self.steps} step{'s' if self.steps > 1 else ''}"
+        steps = f", {self.steps} step{'s' if self.steps > 1 else ''}" if self.steps else ""
+        return f"{self.rule}{steps}{f', best of {self.choose_from}' if self.choose_from > 1 else ''}"
 
 
 @attrs.frozen

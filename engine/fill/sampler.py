@@ -184,9 +184,13 @@ class Proposal:
 
 @attrs.frozen
 class Branch:
-    """Another text than the most likely one: the same tokens up to the last of `tokens`, which is a less likely one."""
+    """Another text than the most likely one: the same tokens up to the last of `tokens`, which is a less likely one.
+
+    probability: that a text begins so.
+    """
 
     tokens: Sequence[int]
+    probability: float
 
 
 @attrs.frozen

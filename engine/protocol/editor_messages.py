@@ -116,7 +116,8 @@ class FillTrace:
 class FillResult:
     """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds.
 
-    `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for.
+    `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for. It is
+    the best of `chosen_from` texts, and `steps` are those of all.
     """
 
     text: str
@@ -133,6 +134,7 @@ class FillResult:
     source: SourceName = "model"
     origins: list[Origin] = attrs.field(factory=list)
     trace: FillTrace | None = None
+    chosen_from: int = 1
 
 
 @attrs.frozen

@@ -174,6 +174,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_tokens": (1, 2048),
     "steps": (0, 2048),
     "candidates": (1, 8),
+    "choose_from": (0, 8),
     "temperature": (0, 2),
     "top_p": (0.01, 1),
     "seed": (0, 2**63 - 1),

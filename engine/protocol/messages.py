@@ -120,6 +120,11 @@ class Fill:
     it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not
     fill left to right, they are drawn with `top_p` and `seed`.
 
+    `choose_from` says from how many such texts the candidates are chosen, if temperature is 0 and the model fills left
+    to right. From more than one the best are taken, the best first: those that are likely and make the code after the
+    hole likely (engine/fill/follows.py); the greedy one is a text like the others. 0 lets the engine choose: the
+    default rule takes the number that gives the best results, other rules and a fill with `progress` 1.
+
     `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
     `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
 
@@ -151,6 +156,7 @@ class Fill:
     rule: RuleName = "default"
     steps: int = 0
     candidates: int = 1
+    choose_from: int = 0
     temperature: float = 0.0
     top_p: float = 0.95
     seed: int = 0
@@ -236,7 +242,10 @@ class Timings:
 
 @attrs.frozen
 class Filled:
-    """The answer to Fill. `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached."""
+    """The answer to Fill. `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached.
+
+    `chosen_from`: see Fill.choose_from; 1 if the candidates were not chosen.
+    """
 
     id: int
     candidates: list[Candidate]
@@ -245,6 +254,7 @@ class Filled:
     context_tokens: int
     cached_tokens: int
     ms: Timings
+    chosen_from: int = 1
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.errors import ModelError
+from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_BRANCH, Following, is_whole, likelihood
 from engine.fill.interface import (
     Bounds,
     Context,
@@ -172,16 +173,17 @@ class Job:
         memories: EngineMemories | None = None,
         most_tokens: int | None = None,
     ) -> None:
-        """`most_tokens` bounds the fill further than its own max_tokens does, and leaves its layout as it is."""
+        """`most_tokens` bounds the fill further than its own max_tokens does, because many wait; the layout stays."""
         self._started = time.perf_counter()
         if memories is not None and (related := memories.related(fill)):
             # What resembles the hole matters more than other open files, so it comes first.
             fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
         self.fill, self._model, self._submitted = fill, model, submitted
         self._most_tokens = min(fill.max_tokens, fill.max_tokens if most_tokens is None else most_tokens)
-        self._strategy = FillStrategy(fill.rule, fill.steps)
-        if fill.rule == "default":
-            self._strategy = FillStrategy(model.default.rule, fill.steps or model.default.steps)
+        of_rule = model.default if fill.rule == "default" else FillStrategy(fill.rule)
+        crowded = self._most_tokens < fill.max_tokens
+        choose_from = fill.choose_from or (1 if fill.progress or crowded else of_rule.choose_from)
+        self._strategy = FillStrategy(of_rule.rule, fill.steps or of_rule.steps, choose_from)
         self._deadline = submitted + fill.budget_ms / 1000
         self._layout = model.lay_out(fill)
         self._scored: Sequence[int] = ()
@@ -200,10 +202,16 @@ class Job:
             # Nothing is read, or all of it: no canvas has a pass that could read the rest.
             self._joint_rows = 0 if len(self._layout.context) - self._cached > SPARED_ROWS else SPARED_ROWS
         self._fillings: list[Filling] = []
-        self._branches = 0
-        if self._strategy.rule in BRANCHING and not fill.temperature:
-            self._branches = fill.candidates - 1
-        self._running: list[Filling] = []
+        self._contexts: list[Context] = []
+        """Of each filling."""
+        self._branches, self._choose_from = 0, 1
+        if self._strategy.rule in BRANCHING and not fill.temperature and not self._scored:
+            if self._layout.follows is not None:
+                self._choose_from = self._strategy.choose_from
+            self._branches = max(fill.candidates, self._choose_from) - 1
+        self._followings: list[Following] = []
+        self._running: list[Filling | Following] = []
+        self._rounds = 0
         self._encode_ms = self._denoise_ms = 0.0
         self._ended = 0.0
         self._expected_ms: float | None = None
@@ -222,7 +230,7 @@ class Job:
             self._fillings = [self._start(Sampler(others=self._branches))]
             if not self._branches:
                 self._fillings += self._drawn()
-        self._running = [filling for filling in self._fillings if filling.finish is None]
+        self._running = self._unfinished()
         return [filling.next_pass() for filling in self._running]
 
     @property
@@ -245,6 +253,7 @@ class Job:
         self._expected_ms = expected_ms
         self.stepped = self.stepped or self._running[index] is self._fillings[0]
         if index == 0:  # Choosing tokens counts as well.
+            self._rounds += 1
             self._denoise_ms += elapsed_ms + (time.perf_counter() - begun) * 1000
 
     def done(self, timer: PassTimer) -> bool:
@@ -258,20 +267,28 @@ class Job:
         late = time.perf_counter() + expected > self._deadline
         if late and not self._fillings:
             self._fillings = [self._start(Sampler())]  # A hole that had no time at all is answered with an empty text.
-        unfinished = [filling for filling in self._fillings if filling.finish is None]
+        unfinished = self._unfinished()
         if self._branches and self._fillings and not unfinished and not late:
-            unfinished = self._branched(self._fillings[0])
-            self._fillings += unfinished
+            started = self._branched(self._fillings[0])
+            self._fillings += started
+            unfinished += started
             self._branches = 0
+        if self._choose_from > 1 and not (unfinished or self._followings or late):
+            self._followings = self._followed()
+            unfinished += self._followings
         if late:
-            for filling in unfinished:
-                filling.close("deadline")
+            for each in unfinished:
+                each.close("deadline")
         over = late or (bool(self._fillings) and not unfinished)
         if over:
             self._ended = time.perf_counter()
             if self.fill.explain:
                 self._explain()
         return over
+
+    def _unfinished(self) -> list[Filling | Following]:
+        running: list[Filling | Following] = [*self._fillings, *self._followings]
+        return [each for each in running if each.finish is None]
 
     def _explain(self) -> None:
         if self._memories is not None:
@@ -288,17 +305,32 @@ class Job:
         """Start the candidates that deviate from the greedy one, each by the token that is likeliest after the same
         ones, and go on greedily; drawn ones for a model that keeps no less likely tokens."""
         branches: list[Branch] = greedy.branches(self._branches)
+        least, asked = LEAST_BRANCH * math.exp(likelihood(greedy.answer())), self.fill.candidates - 1
+        if self.fill.extent == "line":
+            least = max(least, self.fill.min_line_probability)
+        branches = [branch for at, branch in enumerate(branches) if at < asked or branch.probability >= least]
         samplers = [Sampler(others=self._branches, branch=branch) for branch in branches]
         return [self._start(sampler, self._fork()) for sampler in samplers] or self._drawn()
+
+    def _followed(self) -> list[Following]:
+        """Return the passes that look at what follows each text; none where only one can be chosen."""
+        layout, followings = self._layout, dict[str, Following]()
+        for filling, context in zip(self._fillings, self._contexts, strict=True):
+            answer = filling.answer()
+            if layout.follows and is_whole(answer):
+                tokens = [*layout.context, layout.anchor, *filling.committed().tokens]
+                followings[answer.text] = Following(context, tokens, answer.text, list(layout.follows))
+        return list(followings.values()) if len(followings) > 1 else []
 
     def _fork(self) -> Context:
         """Return a copy of what is read of the hole's own tokens."""
         return self._context.fork(min(len(self._context.tokens), len(self._layout.context)))
 
     def _start(self, sampler: Sampler, context: Context | None = None) -> Filling:
-        fill = self.fill
+        fill, context = self.fill, context or self._context
+        self._contexts.append(context)
         task = FillTask(
-            context or self._context,
+            context,
             self._layout,
             Bounds(fill.extent, self._most_tokens, fill.min_line_probability),
             sampler,
@@ -318,20 +350,28 @@ class Job:
         return Progress(self.fill.id, first.steps, first.canvas(), first.cells() if self.fill.trace else [], ms)
 
     def filled(self) -> Filled:
-        """Return the answer: the greedy candidate, then the others, the likeliest first. Equal texts are given once."""
+        """Return the answer: the greedy candidate, then the others, the likeliest first. Equal texts are given once.
+
+        A fill that chooses from several has the best first.
+        """
         answers = [filling.answer() for filling in self._fillings]
         if self._origins:
             pairs = zip(answers, self._origins, strict=True)
             answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
         answers[1:] = sorted(answers[1:], key=lambda answer: -math.prod(answer.confidence) * answer.end_confidence)
+        if self._choose_from > 1:
+            looked = all(each.finish == "complete" for each in self._followings)
+            follows = {each.text: FOLLOWS_WEIGHT * each.likelihood for each in self._followings if looked}
+            answers.sort(key=lambda answer: likelihood(answer) + follows.get(answer.text, 0.0), reverse=True)
         distinct: dict[str, Candidate] = {}
         for answer in answers:
             distinct.setdefault(answer.text, answer)
         ended = self._ended or time.perf_counter()
         return Filled(
             id=self.fill.id,
-            candidates=list(distinct.values()),
-            steps=self._fillings[0].steps if self._fillings else 0,
+            candidates=list(distinct.values())[: self.fill.candidates],
+            steps=self._rounds if self._choose_from > 1 else self._fillings[0].steps if self._fillings else 0,
+            chosen_from=self._choose_from,
             rule=self._strategy.rule,
             context_tokens=len(self._layout.context) + len(self._layout.before) + len(self._layout.after),
             cached_tokens=self._cached,

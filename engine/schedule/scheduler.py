@@ -331,7 +331,11 @@ class Scheduler:
             self._cancelled += counted
             settle_cancelled(ticket)
             return
-        filled = job.filled()
+        try:
+            filled = job.filled()
+        except Exception as error:  # Else all others would wait forever.
+            ticket.result.set_exception(error)
+            return
         self._fills += counted
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)

@@ -68,5 +68,11 @@ def time_passes(model: StreamModel) -> dict[int, float]:
 def _fill(lines: int, budget_ms: float, candidates: int) -> Fill:
     line = "    value = compute(value, other)\n"
     return Fill(
-        id=0, prefix=line * lines, suffix="\n" + line * 20, budget_ms=budget_ms, max_tokens=16, candidates=candidates
+        id=0,
+        prefix=line * lines,
+        suffix="\n" + line * 20,
+        budget_ms=budget_ms,
+        max_tokens=16,
+        candidates=candidates,
+        choose_from=1,
     )

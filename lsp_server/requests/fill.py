@@ -68,7 +68,10 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     offset = offset_in(snapshot.source, params.position, session.encoding)
     # The user asked for this fill: a gate of 0 neither ends it early nor hides any of it.
     settings = attrs.evolve(session.configuration.settings, gate=FREE)
-    plan = _with_params(session.plan(snapshot, offset, client.welcome.model, settings), params, rule)
+    # A trace says what an editor would show while somebody types.
+    choose_from = 1 if params.trace else 0
+    planned = session.plan(snapshot, offset, client.welcome.model, settings, choose_from=choose_from)
+    plan = _with_params(planned, params, rule)
 
     if params.explain:
         await session.memory.wait_until_read(snapshot.path)
@@ -102,6 +105,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         source=candidate.source,
         origins=presented[0].origins if presented else [],
         trace=_trace(session, plan, filled) if params.trace else None,
+        chosen_from=filled.chosen_from,
     )
 
 

@@ -27,6 +27,8 @@ from lsp_server.suggest.reuse import Offer, Rest, Reuse, further, longer
 from lsp_server.wire import OfferTag
 
 MAX_SUGGESTIONS = 3
+ASKED_FROM = 6
+"""Texts from which the engine chooses what a user asked for, who waits."""
 _PLAUSIBLE = 0.02
 """A further guess must be at least this many times as likely as the best one: drawn tokens may not fit together."""
 _logger = logging.getLogger(__name__)
@@ -69,13 +71,17 @@ class SuggestionRequest:
 
 
 def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
-    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides, the
-    likeliest first: the tokens that are the likeliest one by one are not always the likeliest line.
+    """Return what a user who asks gets: first what would be shown anyway, then the guesses that the gate hides.
+
+    These are in the engine's order where it chose them from several (engine/fill/follows.py), else the likeliest first:
+    the tokens that are the likeliest one by one are not always the likeliest line.
 
     Of a guess there is the first line only: what is below it is hardly ever right.
     """
     sure = present(attrs.evolve(plan, settings=settings), filled)
-    ungated = sorted(present(plan, filled), key=lambda each: each.confidence, reverse=True)
+    ungated = present(plan, filled)
+    if filled.chosen_from == 1:
+        ungated.sort(key=lambda each: each.confidence, reverse=True)
     least = _PLAUSIBLE * max((each.confidence for each in ungated), default=0.0)
     guesses = [
         attrs.evolve(each, text=each.text.partition("\n")[0].rstrip()) for each in ungated if each.confidence >= least
@@ -261,7 +267,8 @@ class Suggestions:
         settings = session.configuration.settings
         price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
         settings = attrs.evolve(settings, gate=price)
-        plan = session.plan(*here, client.welcome.model, settings, request.candidates)
+        choose_from = 1 if request.automatic else ASKED_FROM
+        plan = session.plan(*here, client.welcome.model, settings, request.candidates, choose_from)
         fill = plan.fill
         if has_waited:
             # The first pass of an engine is its slowest, and another second is little to somebody who waits.

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
+from engine.fill.follows import FOLLOWS
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.sampler import PassResult
 from engine.fill.strategies import DEFAULT, start_stream_fill
@@ -109,13 +110,15 @@ class EmbeddedModel(OfTokenBytes):
         above = prefix[: len(prefix) - len(typed)]
         card = self.card
         stream = lay_out(self._encode, card.marks, limits, above, suffix, fill.path, fill.snippets, card.anchor)
-        _, newline, below = suffix.partition("\n")
+        _, newline, rest = suffix.partition("\n")
+        below = self._encode(newline + rest)
         return Layout(
             context=stream.tokens,
             typed=typed,
             above=stream.all_above,
-            below=self._encode(newline + below),
+            below=below,
             anchor=stream.anchor,
+            follows=None if stream.anchor == card.marks.middle else below[:FOLLOWS],
         )
 
     def new_context(self) -> Context:

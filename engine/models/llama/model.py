@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
+from engine.fill.follows import FOLLOWS
 from engine.fill.interface import (
     Context,
     Filling,
@@ -90,7 +91,8 @@ class LeftToRightModel(LeftToRightBase):
         below = self._encode(fill.suffix[:reach].replace("\r\n", "\n"))
         first = [self.end if self.specials.begin is None else self.specials.begin]
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
-        return Layout(context=context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1])
+        follows = None if fill.suffix.partition("\n")[0].strip() else below[:FOLLOWS]
+        return Layout(context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1], follows=follows)
 
     def new_context(self) -> Context:
         return self.runner.new_context()

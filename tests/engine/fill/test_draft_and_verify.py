@@ -13,7 +13,7 @@ from support.sources import source_paths
 
 from engine.fill.draft_planner import Draft, DraftPlan, DraftPlanner
 from engine.fill.interface import Bounds, Filling, FillMemory, FillStrategy, FillTask
-from engine.fill.sampler import Branch, Sampler
+from engine.fill.sampler import Sampler
 from engine.memory.workspace import EngineMemories
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill, RuleName
@@ -104,7 +104,7 @@ def test_a_branch_is_what_left_to_right_writes_after_the_other_token(
         assert branches == left.branches(3)
         assert len(branches) > 1
         for branch in branches:
-            sampler = Sampler(others=2, branch=Branch(branch.tokens))
+            sampler = Sampler(others=2, branch=branch)
             one = filled(model, hole, "verify", memory, sampler)
             other = filled(model, hole, "left-to-right", memory, sampler)
             assert one.committed().tokens == other.committed().tokens

@@ -21,6 +21,7 @@ from engine.protocol.messages import Progress, RuleName
 from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
+from engine.schedule.job import Job
 from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler, give_back
 
 
@@ -153,6 +154,17 @@ async def test_while_many_wait_a_fill_is_shorter(scheduler: Scheduler) -> None:
         assert tokens == whole[: len(tokens)]
 
 
+async def test_an_answer_that_fails_stops_no_other_fill(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(job: Job) -> None:
+        raise ValueError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "filled", fail)
+        with pytest.raises(ValueError, match="no answer"):
+            await answer(scheduler, HOLE)
+    assert (await answer(scheduler, HOLE)).candidates
+
+
 async def test_a_cancelled_fill_that_nobody_waits_for_is_no_lost_error(
     scheduler: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,7 +227,7 @@ async def test_a_fill_in_one_line_holds_no_newline(scheduler: Scheduler) -> None
 
 
 async def test_candidates_differ_and_the_first_is_the_greedy_one(scheduler: Scheduler) -> None:
-    greedy = (await answer(scheduler, HOLE)).candidates[0].text
+    greedy = (await answer(scheduler, attrs.evolve(HOLE, choose_from=1))).candidates[0].text
     several = (await answer(scheduler, attrs.evolve(HOLE, candidates=3, temperature=1.5))).candidates
     assert several[0].text == greedy
     assert len({one.text for one in several}) == len(several) > 1
