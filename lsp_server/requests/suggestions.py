@@ -35,8 +35,8 @@ _logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
-_STARTED_MS = 2000.0
-"""What a suggestion may take that has waited for the start of the engine."""
+_WAITING_MS = 2000.0
+"""What a suggestion may take that the user asked for, or that has waited for the start of the engine."""
 
 
 @attrs.frozen
@@ -270,9 +270,9 @@ class Suggestions:
         choose_from = 1 if request.automatic else ASKED_FROM
         plan = session.plan(*here, client.welcome.model, settings, request.candidates, choose_from)
         fill = plan.fill
-        if has_waited:
-            # The first pass of an engine is its slowest, and another second is little to somebody who waits.
-            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _STARTED_MS))
+        if has_waited or not request.automatic:
+            # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
+            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _WAITING_MS))
         filled = self._ahead.take(request.uri, client, fill) or await self._filled(request, client, fill)
         if filled is None or not session.documents.is_current(snapshot):
             return []

@@ -100,7 +100,7 @@ class LeftToRightModel(LeftToRightBase):
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
         memory = task.memory if task.memory is None or self.mixes else DraftingMemory(task.memory)
-        task = task.within(self._capacity - len(task.layout.context) - 1)
+        task = task.within(self._capacity - len(task.layout.context) - 1 - FOLLOWS)  # Which may be looked at then.
         return start_stream_fill(self, attrs.evolve(task, memory=memory))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
