@@ -33,6 +33,7 @@ def test_the_fill_is_the_hole_and_the_settings() -> None:
         max_tokens=20,
         min_line_probability=0.7,
         rule="entropy",
+        choose_from=1,
         line=2,
     )
     assert (result.hole.prefix, result.hole.suffix) == (result.fill.prefix, result.fill.suffix)
