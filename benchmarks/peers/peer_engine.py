@@ -91,7 +91,8 @@ class EnginePeer:
         return sum(path.stat().st_size for path in folder_of(self._model).glob("*.safetensors"))
 
     async def fill(self, question: Question) -> Took:
-        fill = attrs.evolve(question.fill, rule=self._way.rule, memory=self._way.memory)
+        # One text, as while somebody types.
+        fill = attrs.evolve(question.fill, rule=self._way.rule, choose_from=1, memory=self._way.memory)
         started = time.perf_counter()
         filled = await self._client.fill(fill)
         ms = (time.perf_counter() - started) * 1000
