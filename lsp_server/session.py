@@ -266,30 +266,16 @@ class Session:
         real = self._real_paths.get(document.uri, document.path)
         return why_secret(document.path, exclude) or why_secret(real, exclude) or why_data_unfit(document.source.data)
 
-    def plan(
-        self,
-        snapshot: Snapshot,
-        offset: int,
-        model: ModelInfo,
-        settings: Settings,
-        candidates: int = 1,
-        choose_from: int = 1,
-    ) -> Plan:
+    def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:
         """Return the plan for a hole, with what the session knows besides the document: its folders and other files.
 
         With the first plan for a document of a workspace folder the memory begins to learn that folder.
         """
         self.memory.begin(snapshot.path, model)
-        return self.plan_unasked(snapshot, offset, model, settings, candidates, choose_from)
+        return self.plan_unasked(snapshot, offset, model, settings, candidates)
 
     def plan_unasked(
-        self,
-        snapshot: Snapshot,
-        offset: int,
-        model: ModelInfo,
-        settings: Settings,
-        candidates: int = 1,
-        choose_from: int = 1,
+        self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1
     ) -> Plan:
         """Return what `plan` does, for a hole that nobody has asked for yet: the memory does not begin to learn."""
         return plan(
@@ -301,7 +287,6 @@ class Session:
             code_above=self._cells_above(snapshot),
             snippets=self._related_snippets(snapshot, model, settings),
             candidates=candidates,
-            choose_from=choose_from,
             workspace=self.memory.workspace_of(snapshot.path, model),
         )
 

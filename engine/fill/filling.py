@@ -114,16 +114,16 @@ class BaseFilling(ABC):
 
     def branches(self, count: int) -> list[Branch]:
         """Return the likeliest first deviations: the probability of the tokens before one, times its own."""
-        found: list[tuple[float, Branch]] = []
+        found: list[Branch] = []
         before = 1.0
         for position, others in enumerate(self._others):
             empty = len("".join(self.vocabulary.texts_of(self.tokens[:position]))) <= len(self.task.layout.typed)
             for token, probability in others:
                 if probability >= LEAST_BRANCH and not (empty and self.ends(token)):
-                    found.append((before * probability, Branch([*self.tokens[:position], token], before * probability)))
+                    found.append(Branch([*self.tokens[:position], token], before * probability))
             before *= self.confidence[position] if position < len(self.confidence) else 0.0
-        found.sort(key=lambda each: -each[0])
-        return [branch for _, branch in found[:count]]
+        found.sort(key=lambda branch: -branch.probability)
+        return found[:count]
 
     def committed(self) -> Committed:
         return Committed(self.tokens, self.sources)

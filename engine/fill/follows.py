@@ -19,7 +19,7 @@ FOLLOWS = 8
 """Tokens after the hole that are looked at. More of them choose no better."""
 FOLLOWS_WEIGHT = 0.5
 """The exponent of their probability. They stand in the context too, so the network knows them rather too well."""
-LEAST_BRANCH = 0.02
+LEAST_SHARE = 0.02
 """A text is not tried if its beginning is less likely than this share of the greedy text: it would hardly be chosen."""
 _NEVER = 1e-30
 
@@ -29,12 +29,14 @@ def is_whole(candidate: Candidate) -> bool:
     return candidate.finish in ("complete", "canvas full")
 
 
+def probability(candidate: Candidate) -> float:
+    """Return how likely a candidate is, with its end."""
+    return math.prod(candidate.confidence) * candidate.end_confidence
+
+
 def likelihood(candidate: Candidate) -> float:
-    """Return the logarithm of a candidate's probability, with its end; -inf where it is not whole."""
-    if not is_whole(candidate):
-        return -math.inf
-    probability = math.prod(candidate.confidence) * candidate.end_confidence
-    return math.log(max(probability, _NEVER))
+    """Return the logarithm of a candidate's probability; -inf where it is not whole."""
+    return math.log(max(probability(candidate), _NEVER)) if is_whole(candidate) else -math.inf
 
 
 class Following:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.errors import ModelError
-from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_BRANCH, Following, is_whole, likelihood
+from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_SHARE, Following, is_whole, likelihood, probability
 from engine.fill.interface import (
     Bounds,
     Context,
@@ -305,7 +305,7 @@ class Job:
         """Start the candidates that deviate from the greedy one, each by the token that is likeliest after the same
         ones, and go on greedily; drawn ones for a model that keeps no less likely tokens."""
         branches: list[Branch] = greedy.branches(self._branches)
-        least, asked = LEAST_BRANCH * math.exp(likelihood(greedy.answer())), self.fill.candidates - 1
+        least, asked = LEAST_SHARE * math.exp(likelihood(greedy.answer())), self.fill.candidates - 1
         if self.fill.extent == "line":
             least = max(least, self.fill.min_line_probability)
         branches = [branch for at, branch in enumerate(branches) if at < asked or branch.probability >= least]
@@ -358,7 +358,7 @@ class Job:
         if self._origins:
             pairs = zip(answers, self._origins, strict=True)
             answers = [attrs.evolve(answer, origins=origins) for answer, origins in pairs]
-        answers[1:] = sorted(answers[1:], key=lambda answer: -math.prod(answer.confidence) * answer.end_confidence)
+        answers[1:] = sorted(answers[1:], key=probability, reverse=True)
         if self._choose_from > 1:
             looked = all(each.finish == "complete" for each in self._followings)
             follows = {each.text: FOLLOWS_WEIGHT * each.likelihood for each in self._followings if looked}

@@ -68,10 +68,7 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
     offset = offset_in(snapshot.source, params.position, session.encoding)
     # The user asked for this fill: a gate of 0 neither ends it early nor hides any of it.
     settings = attrs.evolve(session.configuration.settings, gate=FREE)
-    # A trace says what an editor would show while somebody types.
-    choose_from = 1 if params.trace else 0
-    planned = session.plan(snapshot, offset, client.welcome.model, settings, choose_from=choose_from)
-    plan = _with_params(planned, params, rule)
+    plan = _with_params(session.plan(snapshot, offset, client.welcome.model, settings), params, rule)
 
     if params.explain:
         await session.memory.wait_until_read(snapshot.path)
@@ -155,6 +152,8 @@ def _with_params(plan: Plan, params: FillParams, rule: RuleName | None) -> Plan:
         plan.fill,
         rule=rule or plan.fill.rule,
         steps=plan.fill.steps if params.steps is None else params.steps,
+        # A trace says what an editor would show while somebody types, which is one text. Else the engine chooses.
+        choose_from=plan.fill.choose_from if params.trace else 0,
         budget_ms=params.budget_ms or plan.fill.budget_ms,
         progress=params.progress_token is not None,
         explain=params.explain or params.trace,

@@ -267,8 +267,9 @@ class Suggestions:
         settings = session.configuration.settings
         price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
         settings = attrs.evolve(settings, gate=price)
-        choose_from = 1 if request.automatic else ASKED_FROM
-        plan = session.plan(*here, client.welcome.model, settings, request.candidates, choose_from)
+        plan = session.plan(*here, client.welcome.model, settings, request.candidates)
+        if not request.automatic:
+            plan = attrs.evolve(plan, fill=attrs.evolve(plan.fill, choose_from=ASKED_FROM))
         fill = plan.fill
         if has_waited or not request.automatic:
             # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.

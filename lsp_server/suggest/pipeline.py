@@ -88,7 +88,6 @@ def plan(
     code_above: str = "",
     snippets: Sequence[Snippet] = (),
     candidates: int = 1,
-    choose_from: int = 1,
     workspace: str = "",
 ) -> Plan:
     """Cut the hole at `offset`, with as much text around it as the model reads, and return the plan to fill it.
@@ -96,8 +95,7 @@ def plan(
     `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
     a cell), and `snippets` come from other files. The fill may look up the memory of `workspace`. The engine may end
     the fill early, once its first line can hardly be worth the price any more; with a gate of 0 every fill runs to its
-    end and passes. choose_from: see protocol.messages.Fill. While somebody types 1 is enough: what is sure enough to be
-    shown is nearly always the greedy text (docs/suggestions.md).
+    end and passes.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
     least, count = settings.gate.least_probability(_LONGEST), candidates
@@ -118,7 +116,7 @@ def plan(
         min_line_probability=least,
         rule=settings.rule,
         candidates=count,
-        choose_from=choose_from,
+        choose_from=1,  # What is sure enough to be shown unasked is nearly always the greedy text.
         workspace=workspace,
         memory=settings.memory,
         line=1 + snapshot.source.lines.at(offset),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from support.lsp_editor import Editor, engine_home
+from support.recording_engine import RecordingEngine
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +23,13 @@ async def editor() -> AsyncIterator[Editor]:
     editor = Editor()
     yield editor
     await editor.stop()
+
+
+@pytest_asyncio.fixture
+async def engine(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingEngine]:
+    """An engine of the tiny model in the test's own process, which keeps the fills that it is asked for."""
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    engine = RecordingEngine(tiny_model)
+    await engine.start()
+    yield engine
+    await engine.stop()

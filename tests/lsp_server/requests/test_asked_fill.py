@@ -1,24 +1,13 @@
 """What the language server asks of the engine: more of it for somebody who asks than for somebody who types."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from support.lsp_editor import INVOKED, Editor
 from support.recording_engine import RecordingEngine
 
 from lsp_server.requests.suggestions import ASKED_FROM, MAX_SUGGESTIONS
-
-
-@pytest_asyncio.fixture
-async def engine(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingEngine]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    engine = RecordingEngine(tiny_model)
-    await engine.start()
-    yield engine
-    await engine.stop()
 
 
 @pytest_asyncio.fixture

@@ -1,6 +1,5 @@
 """What the tests of the workspace's memory share."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,6 @@ from support.workspace_editor import PROJECT, work_on
 @pytest.fixture
 def settings(tiny_model: Path) -> dict[str, Any]:
     return {"model": str(tiny_model), "threads": 1, "gate": 0, "maxTokens": 4, "budgetMs": 2000}
-
-
-@pytest_asyncio.fixture
-async def engine(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingEngine]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    engine = RecordingEngine(tiny_model)
-    await engine.start()
-    yield engine
-    await engine.stop()
 
 
 @pytest.fixture
