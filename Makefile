@@ -18,6 +18,7 @@ help:
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
 	@echo "make quality measure how good the embedded model is on packages younger than it (CORPUS=runs/small/corpus SPLIT=judge)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
+	@echo "make coder   fetch Qwen2.5-Coder 0.5B, 491 MB, into .editors for tests with real weights, which are skipped without it"
 	@echo "make llamacpp fetch llama.cpp's server into .editors for the test in tests/engine, which is skipped without it"
 	@echo "make neon    fetch an ARM Python, qemu and a compiler into .editors/neon for make test-neon, which is skipped without them"
 	@echo "make test-neon  build the kernel for ARM and run its tests in an emulator"
@@ -88,7 +89,7 @@ test-avx2: setup
 check: lint
 	$(PYTEST) $(PARALLEL) --no-loadscope-reorder --changed-first -m "not slow" tests --ignore=tests/e2e --ignore=tests/editors --ignore=tests/play
 
-include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
+include tests/editors/neovim.mk tests/editors/vscode.mk tests/play/play.mk tests/engine/coder.mk tests/engine/llamacpp.mk tests/engine/neon.mk cluster.mk
 
 editors: editors-neovim editors-vscode editors-play
 

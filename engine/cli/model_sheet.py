@@ -31,7 +31,7 @@ from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, OtherModel, folder_of, known_model
 from engine.library.store import EMBEDDED, ModelRecord, chosen_model
 from engine.library.weights_header import WeightsHeader, read_folder
-from engine.memory.mixing_network import own_mixing_of
+from engine.memory.mixing_network import MixingNetwork, own_mixing_of
 
 if TYPE_CHECKING:
     from engine.models.load import Runtime
@@ -275,6 +275,12 @@ def gguf_sheet(path: Path) -> GgufSheet:
     )
 
 
+def _memory_of(path: Path) -> str:
+    """Return how the memory of the workspace is used with a model."""
+    own = own_mixing_of(path)
+    return _NOT_TUNED if own is None else _OFF if MixingNetwork.load(own).is_off else _TUNED
+
+
 def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
     """Print the facts about a GGUF."""
     if as_json:
@@ -292,14 +298,17 @@ def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
         ("runs in", f"{KERNEL}, as int{sheet.bits}: it runs networks like a {sheet.architecture!r}"),
         ("needs", f"{gigabytes(sheet.bytes_needed)} of memory: {'fits' if sheet.fits else 'does not fit now'}"),
         ("reads", _reads(sheet.reads_suffix)),
-        ("memory", _TUNED if own_mixing_of(sheet.path) else _NOT_TUNED),
+        ("memory", _memory_of(sheet.path)),
     ):
         table.add_row(label, value)
     out.print(table)
 
 
 _TUNED = "mixed with the model's own predictions, as `midspan models tune` has fitted it"
-_NOT_TUNED = "drafts only; `midspan models tune` fits how to mix it with the model's own predictions"
+_NOT_TUNED = (
+    "mixed with the model's own predictions as for the embedded model; `midspan models tune` fits it to your code"
+)
+_OFF = "drafts only: `midspan models tune` found that mixing it in does not help this model"
 _READS_ABOVE = (
     "code above the cursor only: it has no tokens for filling in the middle. What is below helps through the memory"
 )

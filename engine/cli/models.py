@@ -266,8 +266,7 @@ def tune_model(
                 )
             tuned = tune(loaded, workspace, minutes)
         path = new_mixing_of(place)
-        if tuned.helps:
-            tuned.mixing.save(path)
+        tuned.mixing.save(path)
     except MidspanError as error:
         leave(error, FAILED)
     except OSError as error:
@@ -278,8 +277,7 @@ def tune_model(
         soft_wrap=True,
     )
     if not tuned.helps:
-        out.print("that is no gain, so nothing was kept")
-        return
+        out.print("the memory does not help this model here, so it only drafts from now on")
     out.print(f"kept in {path}; remove it to undo this", soft_wrap=True)
     _stop_engine(model)
 

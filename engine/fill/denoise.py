@@ -306,7 +306,7 @@ class Scoring(BaseFilling):
 
     def _typed_tokens(self) -> int:
         """Return how many of the tokens only repeat typed text."""
-        return len(self.tokens) - len(self._untyped())
+        return len(self.tokens) - len(self._untyped()[0])
 
     def cells(self) -> list[Cell]:
         """Return the likeliest tokens of each position that was masked once, the likeliest first."""

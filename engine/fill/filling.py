@@ -1,10 +1,11 @@
 """What all fills share: which tokens are committed, when a fill ends, and what it answers."""
 
 from abc import ABC, abstractmethod
+from itertools import accumulate
 
 from engine.fill.interface import Committed, FillTask, Pass, Vocabulary
+from engine.fill.lines import GrowingLine, Repeat, line_end
 from engine.fill.sampler import Branch, PassResult, Predictions, Proposal, TokenSource, main_source
-from engine.protocol.confidence import GrowingLine
 from engine.protocol.messages import Candidate, Cell, Finish
 
 LEAST_BRANCH = 1e-3
@@ -29,45 +30,65 @@ class BaseFilling(ABC):
         self._others: list[list[tuple[int, float]]] = []
         self._end_confidence, self._end_continues = 1.0, 0.0
         self._first_line = GrowingLine()
+        self._kept: int | None = None
+        """How many characters of the committed tokens' texts are kept; all of them if None."""
         self._verified: set[int] = set()
         """Which committed tokens a draft had too."""
 
     def ends(self, token: int) -> bool:
         """Return whether `token` ends the fill: the end token does, and a newline where the hole is in one line."""
-        one_line = self.task.bounds.extent == "line"
-        return token == self.vocabulary.end or (one_line and self.vocabulary.breaks_line(token))
+        return token == self.vocabulary.end or self.ends_line(token)
+
+    def ends_line(self, token: int) -> bool:
+        """Return whether the hole is in one line, and `token` holds a newline."""
+        return self.task.bounds.extent == "line" and self.vocabulary.breaks_line(token)
+
+    def keeps(self, token: int) -> bool:
+        """Return whether a token that ends the line has text before its newline, as ":\\n" does. That text is kept."""
+        return line_end(self.vocabulary.bytes_of(token)) > 0
 
     def count_to_end(self, tokens: list[int]) -> int:
         """Return how many of `tokens` there are up to the first that ends the fill, that one included."""
         return next((index + 1 for index, token in enumerate(tokens) if self.ends(token)), len(tokens))
 
     def commit(self, token: int, confidence: float, continues: float = 0.0) -> None:
-        """Append a token. A token that ends the fill is not part of it. continues: see Predictions."""
-        if self.unwritten:  # A typed newline is not the end of the line to fill.
-            self.unwritten = self.unwritten[len(self.vocabulary.bytes_of(token)) :]
-            self.append(token, confidence, continues)
+        """Append a token. Of one that ends the fill, only what is before its newline is part of it.
+
+        continues: see Predictions.
+        """
+        typed = len(self.unwritten)
+        if typed:  # A typed newline is not the end of the line to fill.
+            text = self.vocabulary.bytes_of(token)
+            self.unwritten = self.unwritten[len(text) :]
+            self._append(token, confidence, continues, self.ends_line(token) and b"\n" in text[typed:])
+        elif self.ends_line(token) and self.keeps(token):
+            self._append(token, confidence, continues, ends=True)
         elif self.ends(token):
             self.finish, self._end_confidence, self._end_continues = "complete", confidence, continues
+            if self.ends_line(token):
+                self._repeats_below("\n")
         else:
-            self.append(token, confidence, continues)
+            self._append(token, confidence, continues)
 
-    def append(self, token: int, confidence: float, continues: float = 0.0) -> None:
-        """Append a token that does not end the fill. A doubtful first line or the length may end it."""
+    def _append(self, token: int, confidence: float, continues: float, ends: bool = False) -> None:
+        """Append a token. A doubtful first line or the length may end the fill, and the token itself if it `ends`."""
         self.tokens.append(token)
         self.confidence.append(confidence)
         self._continues.append(continues)
         if self._doubtful(token, confidence):
             self.finish = "unsure"
+        elif (self.vocabulary.breaks_line(token) and self._repeats_below()) or ends:
+            self.finish = "complete"
         elif len(self.tokens) >= self.task.bounds.max_tokens:
             self.finish = "canvas full"
+            self.close("canvas full")
 
     def _doubtful(self, token: int, confidence: float) -> bool:
         """Return whether the first line with one more token is less likely right than the caller asks for."""
         least = self.task.bounds.min_line_probability
         if not least:
             return False
-        text, breaks_line = self.vocabulary.texts_of([token])[0], self.vocabulary.breaks_line(token)
-        return self._first_line.add(text, confidence, breaks_line) < least
+        return self._first_line.add(self.vocabulary.texts_of([token])[0], confidence) < least
 
     def commit_next(self, predictions: Predictions) -> None:
         """Commit the token that the first row of `predictions` proposes."""
@@ -91,20 +112,23 @@ class BaseFilling(ABC):
         self.commit(proposal.tokens[position], proposal.confidence[position], proposal.continues[position])
 
     def close(self, finish: Finish) -> None:
-        """End the fill with what is committed."""
+        """End the fill with what is committed, but for lines that the code below has already."""
+        if self.finish in (None, "canvas full") and (repeat := self._repeat()) is not None and repeat.lines:
+            self.cut(len(self.task.layout.typed) + repeat.at)
+            self.finish = "complete"
         self.finish = self.finish or finish
 
     def answer(self) -> Candidate:
         """Return what is committed. The text ends at the first gap."""
-        written = self._untyped()
+        written, typed = self._untyped()
         return Candidate(
             text="".join(text for text, _ in written),
             tokens=[text for text, _ in written],
             confidence=[round(confidence, 4) for _, confidence in written],
             finish=self.finish or "deadline",
-            end_confidence=round(self._end_confidence, 4),
+            end_confidence=round(typed * self._end_confidence, 4),
             continues=[round(each, 4) for each in (*self._word_goes_on(len(written)), self._end_continues)],
-            source=main_source(self.sources[len(self.tokens) - len(written) :]),
+            source=main_source(self.sources[len(self.tokens) - len(written) : len(self.tokens)]),
         )
 
     def _word_goes_on(self, count: int) -> list[float]:
@@ -129,12 +153,18 @@ class BaseFilling(ABC):
         return Committed(self.tokens, self.sources)
 
     def canvas(self) -> list[str | None]:
-        """Return the canvas for a viewer: one text a position, None where it is masked."""
-        return [text for text, _ in self._untyped()]
+        """Return the canvas for a viewer: one text a position, None where it is masked.
+
+        While the text may be repeating what is below, that part is not shown."""
+        texts = [text for text, _ in self._untyped()[0]]
+        if self.finish is None and (repeat := self._repeat()) is not None:
+            starts = accumulate(map(len, texts), initial=0)
+            texts = [text[: repeat.at - start] for start, text in zip(starts, texts, strict=False) if start < repeat.at]
+        return [*texts]
 
     def cells(self) -> list[Cell]:
         """Return what is committed, then what `canvas` has after it."""
-        written = self._untyped()
+        written, _ = self._untyped()
         first = len(self.tokens) - len(written)
         cells = [
             Cell(
@@ -152,21 +182,64 @@ class BaseFilling(ABC):
             cells.append(Cell(at, "mask") if text is None else Cell(at, "written", text))
         return cells
 
-    def _untyped(self) -> list[tuple[str, float]]:
+    def _texts(self) -> list[str]:
+        """Return the text of each committed token. That of the last one ends where the text was cut, or its line."""
+        texts = self.vocabulary.texts_of(self.tokens)
+        before = sum(map(len, texts[:-1]))
+        if self._kept is not None and texts:
+            texts[-1] = texts[-1][: self._kept - before]
+        elif self.tokens and self.ends_line(self.tokens[-1]):
+            typed = max(0, len(self.task.layout.typed) - before)
+            texts[-1] = texts[-1][: typed + line_end(texts[-1][typed:])]
+        return texts
+
+    def _repeat(self, after: str = "") -> Repeat | None:
+        """Return where the text repeats what is below, in characters after the typed ones. after: of an end token."""
+        below, typed = self.task.layout.resumes, len(self.task.layout.typed)
+        if below is None:
+            return None
+        return below.repeat("".join([*self.vocabulary.texts_of(self.tokens), after])[typed:])
+
+    def _repeats_below(self, after: str = "") -> bool:
+        """Return whether the text surely repeats what is below. Then it is cut there."""
+        repeat = self._repeat(after)
+        if repeat is None or not repeat.is_sure:
+            return False
+        self.cut(len(self.task.layout.typed) + repeat.at)
+        return True
+
+    def line_ends(self) -> list[int]:
+        if self.finish == "complete" and self._kept is None:
+            return []
+        text = "".join(self._texts())
+        ends, at = set[int](), text.find("\n", len(self.task.layout.typed))
+        while at >= 0:
+            ends.add(len(text[:at].rstrip()))
+            at = text.find("\n", at + 1)
+        return sorted(ends)
+
+    def cut(self, end: int) -> None:
+        starts = accumulate(map(len, self.vocabulary.texts_of(self.tokens)), initial=0)
+        kept = sum(start < end for start in starts) if end else 0
+        for each in (self.tokens, self.confidence, self._continues, self._others):
+            del each[kept:]
+        self._kept, self._end_confidence, self._end_continues = end, 1.0, 0.0
+
+    def _untyped(self) -> tuple[list[tuple[str, float]], float]:
         """Return the committed tokens' texts and confidences, minus the text that is already typed.
 
         If a token only repeats typed text, fold its confidence into the next token: that the typed word ends there was
-        a choice of the model, too."""
+        a choice of the model, too. Without a next token it is the second value, to be folded into the end's."""
         untyped: list[tuple[str, float]] = []
         typed, carried = len(self.task.layout.typed), 1.0
-        for text, confidence in zip(self.vocabulary.texts_of(self.tokens), self.confidence, strict=True):
+        for text, confidence in zip(self._texts(), self.confidence, strict=True):
             carried *= confidence
             if typed and typed >= len(text):
                 typed -= len(text)
                 continue
             untyped.append((text[typed:], carried))
             typed, carried = 0, 1.0
-        return untyped
+        return untyped, carried
 
     @abstractmethod
     def next_pass(self) -> Pass:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from engine.fill.lines import Below
 from engine.fill.sampler import Branch, PassResult, Predictions, RowSources, Sampler, TokenSource
 from engine.protocol.messages import Candidate, Cell, Extent, Fill, Finish, ModelInfo, RuleName
 
@@ -58,7 +59,8 @@ class Layout:
     because the first tokens of the fill write it again (models/embedded/layout.py). above, below: the tokens of
     the prefix without `typed` and of the suffix, as far as the client sent them; for the memory. anchor: of a
     StreamModel, the token after the context, which every pass reads. follows: the first tokens of the code after the
-    hole, none at the end of a file; None if the stream has other tokens between the middle and that code."""
+    hole, none at the end of a file; None if the stream has other tokens between the middle and that code. resumes: that
+    code for a model that may write it once more after the middle, where several lines end; else None."""
 
     context: list[int]
     before: list[int] = attrs.field(factory=list)
@@ -68,6 +70,7 @@ class Layout:
     below: list[int] = attrs.field(factory=list)
     anchor: int = 0
     follows: Sequence[int] | None = None
+    resumes: Below | None = None
 
 
 @attrs.frozen
@@ -209,6 +212,15 @@ class Filling(Protocol):
 
     def committed(self) -> Committed:
         """Return the committed tokens."""
+        ...
+
+    def line_ends(self) -> list[int]:
+        """Return where lines of the text end that more lines follow, in characters of the committed tokens' texts; none
+        where the model itself has ended the text."""
+        ...
+
+    def cut(self, end: int) -> None:
+        """Keep `end` characters of these texts, up to the end of a line."""
         ...
 
     def branches(self, count: int) -> list[Branch]:

@@ -210,6 +210,19 @@ class MixingNetwork:
         own = own_mixing_of(path)
         return cls.shipped() if own is None else cls.load(own)
 
+    @classmethod
+    def without(cls) -> "MixingNetwork":
+        """Return the network of a model that predicts better alone: it gives the model all the weight."""
+        bias = np.full(1 + SCOPES, _NEVER)
+        bias[0] = 0
+        nothing = np.zeros((FEATURES, HIDDEN), np.float32), np.zeros(HIDDEN, np.float32)
+        return cls(*nothing, np.zeros((HIDDEN, 1 + SCOPES), np.float32), bias, np.ones_like(cls.shipped().back_off))
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it gives the model all the weight."""
+        return bool((self.output_bias[1:] <= _NEVER).all())
+
     def save(self, path: Path) -> None:
         """Write the mixing network as safetensors."""
         save_file({name: np.ascontiguousarray(tensor) for name, tensor in attrs.asdict(self).items()}, path)

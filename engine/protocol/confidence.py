@@ -115,25 +115,3 @@ def first_line_confidence(candidate: Candidate, shown_text: str) -> float:
     if start < 0:
         start, line = 0, candidate.text
     return line_confidence(candidate, start, start + len(line))
-
-
-class GrowingLine:
-    """The confidence in the first line of a fill that is still being written, token by token."""
-
-    def __init__(self) -> None:
-        self.confidence = 1.0
-        self._begun = False
-        self._ended = False
-
-    def add(self, text: str, probability: float, breaks_line: bool) -> float:
-        """Count one more token and return the confidence so far.
-
-        `text` is the token's text, and `breaks_line` says that it contains a newline. White space before the line and
-        the tokens from its newline on do not count.
-        """
-        if self._begun and breaks_line:
-            self._ended = True
-        self._begun = self._begun or bool(text.strip())
-        if self._begun and not self._ended:
-            self.confidence *= probability
-        return self.confidence

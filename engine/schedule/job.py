@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.errors import ModelError
-from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_SHARE, Following, is_whole, likelihood, probability
+from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_SHARE, MOST_ENDS, Following, is_whole, likelihood, probability
 from engine.fill.interface import (
     Bounds,
     Context,
@@ -313,14 +313,19 @@ class Job:
         return [self._start(sampler, self._fork()) for sampler in samplers] or self._drawn()
 
     def _followed(self) -> list[Following]:
-        """Return the passes that look at what follows each text; none where only one can be chosen."""
+        """Return the passes that look at what follows each text; none where there is nothing to choose."""
         layout, followings = self._layout, dict[str, Following]()
         for filling, context in zip(self._fillings, self._contexts, strict=True):
             answer = filling.answer()
-            if layout.follows and is_whole(answer):
-                tokens = [*layout.context, layout.anchor, *filling.committed().tokens]
-                followings[answer.text] = Following(context, tokens, answer.text, list(layout.follows))
-        return list(followings.values()) if len(followings) > 1 else []
+            if not layout.follows or not is_whole(answer):
+                continue
+            ends = [len(layout.typed) + len(answer.text)]
+            if layout.resumes is not None and self.fill.extent == "lines":
+                lines = filling.line_ends()[:MOST_ENDS]
+                ends = lines + (ends if answer.finish == "complete" or not lines else [])
+            followings[answer.text] = Following(self._model, context, layout, filling, ends)
+        several = len(followings) > 1 or any(len(each.ends) > 1 for each in followings.values())
+        return list(followings.values()) if several else []
 
     def _fork(self) -> Context:
         """Return a copy of what is read of the hole's own tokens."""
@@ -361,7 +366,9 @@ class Job:
         answers[1:] = sorted(answers[1:], key=probability, reverse=True)
         if self._choose_from > 1:
             looked = all(each.finish == "complete" for each in self._followings)
-            follows = {each.text: FOLLOWS_WEIGHT * each.likelihood for each in self._followings if looked}
+            follows = {
+                each.filling.answer().text: FOLLOWS_WEIGHT * each.likelihood for each in self._followings if looked
+            }
             answers.sort(key=lambda answer: likelihood(answer) + follows.get(answer.text, 0.0), reverse=True)
         distinct: dict[str, Candidate] = {}
         for answer in answers:

@@ -37,7 +37,7 @@ _LEAST = 1e-7
 
 @attrs.frozen
 class Tuned:
-    """The better one of the fitted and the shipped network.
+    """The best one of the fitted network, the shipped one, and none.
 
     alone, shipped, tuned: nats a token on the held-out files, of the model alone and with each network.
     """
@@ -67,7 +67,8 @@ def tune(model: LeftToRightModel, folder: Path, minutes: float, seed: int = 0) -
     mixing = fit(shipped, learned, choosing, seed)
     alone = float(-np.log(np.maximum(held_out.target, _LEAST)).mean())
     before, after = nats(shipped, held_out), nats(mixing, held_out)
-    return Tuned(mixing if after < before else shipped, len(held_out.target), alone, before, after)
+    best = min((after, mixing), (before, shipped), (alone, MixingNetwork.without()), key=lambda each: each[0])[1]
+    return Tuned(best, len(held_out.target), alone, before, after)
 
 
 def fit(start: MixingNetwork, learned: Rows, choosing: Rows, seed: int = 0) -> MixingNetwork:

@@ -12,6 +12,7 @@ from engine.fill.interface import Bounds, Context, Filling, FillStrategy, FillTa
 from engine.fill.sampler import PassResult, Predictions, Sampler
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
+from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 SURE = 0.9
@@ -40,7 +41,7 @@ class RecitingModel:
     tokenizer = Tokenizer(WordLevel({"": 0}, ""))
     memory_use: MemoryUse = "mixture"
     default = DEFAULT
-    mask, end = MASK, END
+    mask, end, middle = MASK, END, MIDDLE
     info = ModelInfo(
         name="reciting",
         family="test",
@@ -76,7 +77,7 @@ class RecitingModel:
     def _run(self, item: StreamPass) -> PassResult:
         start = len(item.context.tokens)
         item.context.tokens += item.append
-        anchor = item.context.tokens.index(MIDDLE)
+        anchor = item.context.tokens.index(self.middle)
         likeliest = []
         for row in item.wanted:
             position = start + row - anchor
@@ -102,6 +103,27 @@ class RecitingModel:
 
     def breaks_line(self, token: int) -> bool:
         return token == ord("\n")
+
+
+class TokenReciter(RecitingModel):
+    """Recites tokens of a real tokenizer."""
+
+    def __init__(self, token_bytes: TokenBytes, tokens: Sequence[int], sight: int) -> None:
+        super().__init__("", sight)
+        self.end, self.mask, self.middle = (len(token_bytes.bytes) + number for number in range(3))
+        self._token_bytes, self._recited = token_bytes, [*tokens, self.end]
+
+    def compatible_tokens(self, typed: bytes) -> list[int]:
+        return self._recited[:1]
+
+    def texts_of(self, tokens: Sequence[int]) -> list[str]:
+        return self._token_bytes.texts_of(tokens)
+
+    def bytes_of(self, token: int) -> bytes:
+        return self._token_bytes.bytes[token] if token < self.end else b""
+
+    def breaks_line(self, token: int) -> bool:
+        return token < self.end and self._token_bytes.breaks_line(token)
 
 
 def begun(model: RecitingModel, rule: RuleName, most: int = 100) -> Filling:

@@ -14,7 +14,6 @@ from engine.library.device_memory import gigabytes, machine_memory
 from engine.library.gguf_file import GgufHeader, read_header
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.library.resolve import known_model
-from engine.memory.mixing_network import own_mixing_of
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
@@ -123,8 +122,7 @@ def _model(
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
     )
-    mixes = own_mixing_of(path) is not None
-    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, mixes)
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions)
 
 
 def folder_obstacle(checkpoint: Checkpoint) -> str:

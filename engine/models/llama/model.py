@@ -1,10 +1,9 @@
 """A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
@@ -13,17 +12,15 @@ from engine.fill.follows import FOLLOWS
 from engine.fill.interface import (
     Context,
     Filling,
-    FillMemory,
-    FillStrategy,
     FillTask,
     Layout,
     MemoryUse,
     Pass,
-    RowMixture,
     expect_type,
 )
-from engine.fill.sampler import SOURCES, PassResult, Predictions, RowSources
-from engine.fill.strategies import start_stream_fill
+from engine.fill.lines import Below
+from engine.fill.sampler import PassResult, Predictions
+from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
 from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
@@ -37,15 +34,15 @@ FAMILY = "left-to-right"
 _WINDOW = 256
 """Characters before the cursor in which its last piece is looked for."""
 _TOKEN_CHARACTERS = 8
-_LEAST = np.float32(1e-30)
 
 
 class LeftToRightModel(LeftToRightBase):
     """Implements fill.stream.StreamModel, but for canvases: it has no mask.
 
     A model with tokens for filling in the middle reads the suffix before <middle>. Any other reads what is above alone,
-    and what is below helps through the memory. The memory drafts, and the text is that of left to right. It is mixed in
-    only where a mixing network was fitted for this model: the shipped one was trained with another model's predictions.
+    and what is below helps through the memory. The memory drafts and is mixed in, and the text is that of left to
+    right. The mixing network is the embedded model's unless `midspan models tune` has fitted another. On files of 2025
+    it made 1.181 nats a token of Qwen2.5-Coder 0.5B 0.789, and one that was fitted to these files 0.765.
     """
 
     def __init__(
@@ -57,15 +54,13 @@ class LeftToRightModel(LeftToRightBase):
         specials: Specials,
         threads: int,
         capacity: int,
-        mixes: bool = False,
     ) -> None:
-        """capacity: the most positions of a context with its fill. mixes: whether a mixing network was fitted for it
-        (`midspan models tune`), so that the memory is mixed with its predictions."""
+        """capacity: the most positions of a context with its fill."""
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
-        self.specials, self._capacity, self.mixes = specials, capacity, mixes
+        self.specials, self._capacity = specials, capacity
         self.end = self.mask = specials.ends[0]
-        self.default, self.drafts, self.canvas_use = FillStrategy("verify"), DraftPlanner(0), CanvasUse()
+        self.default, self.drafts, self.canvas_use = DEFAULT, DraftPlanner(0), CanvasUse()
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
         self._compatible = CompatibleTokens(token_bytes.bytes)
@@ -81,9 +76,9 @@ class LeftToRightModel(LeftToRightBase):
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
         if self._prompt is not None:
-            laid = self._prompt.lay_out(attrs.evolve(fill, prefix=above))
+            laid = self._prompt.lay_out(attrs.evolve(fill, prefix=prefix), typed)
             begin = [] if self.specials.begin is None else [self.specials.begin]
-            return Layout([*begin, *laid.context], typed=typed, above=laid.above, below=laid.below, anchor=laid.anchor)
+            return attrs.evolve(laid, context=[*begin, *laid.context])
         room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
         reach = room * _TOKEN_CHARACTERS
         tokens = self._encode(above[left_edge(len(above), 2 * reach, reach) :])
@@ -92,16 +87,23 @@ class LeftToRightModel(LeftToRightBase):
         first = [self.end if self.specials.begin is None else self.specials.begin]
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
         follows = None if fill.suffix.partition("\n")[0].strip() else below[:FOLLOWS]
-        return Layout(context[:-1], typed=typed, above=tokens, below=below, anchor=context[-1], follows=follows)
+        return Layout(
+            context[:-1],
+            typed=typed,
+            above=tokens,
+            below=below,
+            anchor=context[-1],
+            follows=follows,
+            resumes=Below.of(prefix, fill.suffix.replace("\r\n", "\n"), fill.language),
+        )
 
     def new_context(self) -> Context:
         return self.runner.new_context()
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
-        memory = task.memory if task.memory is None or self.mixes else DraftingMemory(task.memory)
-        task = task.within(self._capacity - len(task.layout.context) - 1 - FOLLOWS)  # Which may be looked at then.
-        return start_stream_fill(self, attrs.evolve(task, memory=memory))
+        task = task.within(self._capacity - len(task.layout.context) - 2 - FOLLOWS)  # Which may be looked at then.
+        return start_stream_fill(self, task)
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
         own = [expect_type(item, StreamPass) for item in passes]
@@ -135,39 +137,3 @@ def unfinished(tokenizer: Tokenizer, prefix: str) -> str:
     if "\n" in piece:
         return " " if piece.endswith(" ") else ""
     return "" if len(piece) > LONGEST else piece
-
-
-class DraftingMemory:
-    """Implements interface.FillMemory: drafts as `memory` does, and leaves all predictions as they are."""
-
-    def __init__(self, memory: FillMemory) -> None:
-        self._memory = memory
-
-    def rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int]) -> RowMixture:
-        return _Unmixed(len(histories))
-
-    def continuation(
-        self, history: Sequence[int], most: int, compatible: Sequence[int] = ()
-    ) -> Iterable[tuple[int, float]]:
-        return self._memory.continuation(history, most, compatible)
-
-
-class _Unmixed:
-    """Implements interface.RowMixture for rows of which nothing is known."""
-
-    def __init__(self, rows: int) -> None:
-        self.named: NDArray[np.int64] = np.zeros((rows, 0), np.int64)
-
-    def weights(self, predictions: Predictions) -> NDArray[np.float32]:
-        return np.ones((len(predictions), 1), np.float32)
-
-    def mix(self, predictions: Predictions, weights: NDArray[np.float32] | None = None) -> Predictions:
-        return predictions
-
-    def sources(self, predictions: Predictions, weights: NDArray[np.float32], tokens: Sequence[int]) -> RowSources:
-        rows = len(tokens)
-        chosen = predictions.tokens[:rows] == np.asarray(tokens, np.int64)[:, None]
-        alone = np.maximum((chosen * predictions.probabilities[:rows]).sum(1), _LEAST)
-        shares = np.zeros((rows, len(SOURCES)), np.float32)
-        shares[:, 0] = 1
-        return RowSources(alone, shares)

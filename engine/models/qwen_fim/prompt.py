@@ -1,24 +1,26 @@
-"""A hole as the prompt that Qwen2.5-Coder was trained on: the prefix, then the suffix, then the middle (PSM).
+"""A hole as the prompt of a model that was trained to fill in the middle, in the order of its row (FimTokens).
 
     <|repo_name|>name <|file_sep|>snippet ... <|file_sep|>path
-    <|fim_prefix|>code above<|fim_suffix|>code below | <|fim_middle|>
+    <|fim_prefix|><|fim_suffix|>code below<|fim_middle|>code above |         suffix first
+    <|fim_prefix|>code above<|fim_suffix|>code below | <|fim_middle|>        prefix first
 
-Typing changes the end of the prefix, and the suffix comes after it. So each key press reads the suffix again, while
-everything before the cursor stays cached. The order suffix, prefix (SPM) would keep the suffix cached too, but nothing
-says that the released models were trained on it. So the suffix is short instead: its nearest lines matter most.
+With the suffix first the middle goes on where the code above ends, so typing only appends to what is cached, and what
+follows the hole can be asked for after it. With the prefix first each key press reads the suffix again.
 """
 
 from collections.abc import Callable, Sequence
 
 import attrs
 
+from engine.fill.follows import FOLLOWS
 from engine.fill.interface import Layout
+from engine.fill.lines import Below
 from engine.models.embedded.layout import short_path
 from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.protocol.messages import Fill, Snippet, left_edge
 
-SUFFIX_TOKENS = 128
-"""About ten lines, read again with every key press: about 0.1 s with a 0.5B model on two cores (estimated)."""
+SUFFIX_TOKENS = {"suffix first": 256, "prefix first": 128}
+"""The most of the code below. With the prefix first about ten lines, because every key press reads them again."""
 _TOKEN_CHARACTERS = 8
 """A generous bound for the characters per token. Text beyond it is cut before it is tokenized."""
 
@@ -47,14 +49,24 @@ class FimPrompt:
             window,
         )
 
-    def lay_out(self, fill: Fill) -> PromptLayout:
-        """Return the tokens of a hole before <|fim_middle|>, which is the first anchor."""
+    def lay_out(self, fill: Fill, typed: str = "") -> PromptLayout:
+        """Return the tokens of a hole. The last one before the middle is the first anchor.
+
+        typed: see Layout."""
         room = self._window - min(fill.max_tokens, self._window // 2) - 3
-        below = self._below(fill.suffix.replace("\r\n", "\n"), min(SUFFIX_TOKENS, room // 3))
+        marks, suffix = self._special_tokens, fill.suffix.replace("\r\n", "\n")
+        below = self._below(suffix, min(SUFFIX_TOKENS[marks.order], room // 3))
         head = self._head(fill.path, fill.snippets, (room - len(below)) // 3)
-        above = self._above(fill.prefix, room - len(below) - len(head))
-        context = [*head, self._special_tokens.prefix, *above, self._special_tokens.suffix, *below]
-        return PromptLayout(context=context, fill=fill, above=above, below=below, anchor=self._special_tokens.middle)
+        above = self._above(fill.prefix[: len(fill.prefix) - len(typed)], room - len(below) - len(head))
+        if marks.order == "suffix first":
+            stream = [*head, marks.prefix, marks.suffix, *below, marks.middle, *above]
+        else:
+            stream = [*head, marks.prefix, *above, marks.suffix, *below, marks.middle]
+        layout = PromptLayout(stream[:-1], typed=typed, above=above, below=below, anchor=stream[-1], fill=fill)
+        if marks.order == "prefix first":
+            return layout
+        resumes = Below.of(fill.prefix.replace("\r\n", "\n"), suffix, fill.language)
+        return attrs.evolve(layout, follows=below[:FOLLOWS], resumes=resumes)
 
     def _below(self, suffix: str, room: int) -> list[int]:
         """Return the first lines of the suffix that fit; if the first line is too long, its start."""

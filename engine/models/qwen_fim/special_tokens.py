@@ -1,5 +1,7 @@
 """The special tokens of a fill-in-the-middle prompt, found by their names in a checkpoint's tokenizer."""
 
+from typing import Literal
+
 import attrs
 from tokenizers import Tokenizer
 
@@ -12,9 +14,15 @@ _ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", _FILE, _REPOSITORY, _PREF
 """The eos_token_ids of the infilling examples in Qwen2.5-Coder's repository."""
 
 
+Order = Literal["suffix first", "prefix first"]
+
+
 @attrs.frozen
 class FimTokens:
-    """The ids of the special tokens. `ends` close a fill. If `repository` or `file` is None, prompts leave it out."""
+    """The ids of the special tokens. `ends` close a fill. If `repository` or `file` is None, prompts leave it out.
+
+    order: of a prompt's parts (prompt.py).
+    """
 
     prefix: int
     suffix: int
@@ -22,6 +30,7 @@ class FimTokens:
     ends: tuple[int, ...]
     repository: int | None = None
     file: int | None = None
+    order: Order = "suffix first"
 
 
 def fim_tokens_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.protocol.confidence import GrowingLine, first_line_confidence
+from engine.fill.lines import GrowingLine
+from engine.protocol.confidence import first_line_confidence
 from engine.protocol.messages import Candidate
 
 
@@ -45,7 +46,7 @@ def test_no_tokens_and_no_probability_give_no_confidence(tokens: list[str]) -> N
 def test_a_growing_line_ends_with_the_confidence_of_the_whole_one() -> None:
     tokens, probabilities = ["\n ", " a", " = b", "\n", "  c"], [0.2, 0.9, 0.4, 0.1, 0.1]
     line = GrowingLine()
-    confidences = [line.add(token, each, "\n" in token) for token, each in zip(tokens, probabilities, strict=True)]
+    confidences = [line.add(token, each) for token, each in zip(tokens, probabilities, strict=True)]
     assert confidences == pytest.approx([1.0, 0.9, 0.36, 0.36, 0.36])
     whole = candidate(tokens, probabilities)
     assert line.confidence == pytest.approx(first_line_confidence(whole, whole.text))

@@ -12,7 +12,8 @@ from support.kernel_passes import skip_without
 from engine.errors import ModelError
 from engine.fill.interface import Bounds, FillTask
 from engine.fill.sampler import Sampler
-from engine.memory.mixing_network import MixingNetwork, new_mixing_of, own_mixing_of
+from engine.memory.mixing_network import FEATURES, MixingNetwork, new_mixing_of, own_mixing_of
+from engine.memory.row_memory import SCOPES
 from engine.memory.workspace import EngineMemories
 from engine.models.llama.load import load_gguf
 from engine.protocol.messages import Fill
@@ -68,7 +69,17 @@ def test_a_model_that_knows_nothing_learns_to_believe_code_that_repeats(path: Pa
     assert min(tuned.tuned, tuned.shipped) < 0.5 * tuned.alone
 
 
-def test_a_tuned_model_mixes_the_memory_with_its_predictions(path: Path, workspace: Path) -> None:
+def test_a_network_that_is_off_gives_the_model_all_the_weight(path: Path) -> None:
+    off = MixingNetwork.without()
+    off.save(new_mixing_of(path))
+    kept = MixingNetwork.load(new_mixing_of(path))
+    assert kept.is_off
+    assert not MixingNetwork.shipped().is_off
+    features, present = np.ones((2, FEATURES), np.float32), np.ones((2, SCOPES), np.bool_)
+    assert kept.weights(features, present).tolist() == [[1.0] + [0.0] * SCOPES] * 2
+
+
+def test_a_model_mixes_the_memory_as_it_is_tuned_to(path: Path, workspace: Path) -> None:
     fill = Fill(id=1, prefix=REPEATED + "def total(values):\n    result", suffix="\n", extent="line", max_tokens=8)
 
     def filled() -> str:
@@ -80,10 +91,10 @@ def test_a_tuned_model_mixes_the_memory_with_its_predictions(path: Path, workspa
         task = FillTask(model.new_context(), layout, Bounds(fill.extent, 8), Sampler(), model.default, memory)
         return "".join(model.texts_of(run_to_end(model, model.start_fill(task)).committed().tokens))
 
+    MixingNetwork.without().save(new_mixing_of(path))
     assert not filled().startswith(" result = 0")
     tune(load_gguf(path, 1), workspace, 0).mixing.save(new_mixing_of(path))
     assert own_mixing_of(path) == path.with_name("tiny.gguf.memory.safetensors")
-    assert load_gguf(path, 1).mixes
     assert filled().startswith(" result = 0")
 
 

@@ -19,9 +19,10 @@ from engine.protocol.messages import Fill, Snippet
 from engine.schedule.job import common_prefix
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
-PREFIX, SUFFIX, FILE, REPOSITORY = (
-    SPECIAL_TOKENS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "file_sep", "repo_name")
+PREFIX, SUFFIX, MIDDLE, FILE, REPOSITORY = (
+    SPECIAL_TOKENS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "fim_middle", "file_sep", "repo_name")
 )
+MOST_BELOW = SUFFIX_TOKENS["suffix first"]
 
 
 @pytest.fixture(scope="module")
@@ -58,32 +59,36 @@ def test_the_embedded_model_drafts_unless_another_is_named(tmp_path: Path, tiny_
     assert drafter("d", {"drafter": "none"}) is None
 
 
-def test_a_prompt_is_prefix_then_suffix(family: QwenFimModel) -> None:
-    context = family.lay_out(HOLE).context
-    assert shown(family, context) == f"<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
+def test_the_middle_goes_on_where_the_prefix_ends(family: QwenFimModel) -> None:
+    layout = family.lay_out(HOLE)
+    read = shown(family, [*layout.context, layout.anchor])
+    assert read == f"<|fim_prefix|><|fim_suffix|>{HOLE.suffix}<|fim_middle|>{HOLE.prefix}"
+    assert layout.follows is not None
+    assert HOLE.suffix.startswith(shown(family, list(layout.follows)))
 
 
 def test_a_prompt_names_the_file_and_shows_the_first_snippet_nearest(family: QwenFimModel) -> None:
     others = [Snippet("shop/near.py", "near = 1"), Snippet("shop/far.py", "far = 2")]
-    context = family.lay_out(attrs.evolve(HOLE, path="shop/area.py", snippets=others)).context
-    assert shown(family, context) == (
+    layout = family.lay_out(attrs.evolve(HOLE, path="shop/area.py", snippets=others))
+    assert shown(family, [*layout.context, layout.anchor]) == (
         "<|repo_name|>shop\n<|file_sep|>shop/far.py\nfar = 2\n<|file_sep|>shop/near.py\nnear = 1\n"
-        f"<|file_sep|>shop/area.py\n<|fim_prefix|>{HOLE.prefix}<|fim_suffix|>{HOLE.suffix}"
+        f"<|file_sep|>shop/area.py\n<|fim_prefix|><|fim_suffix|>{HOLE.suffix}<|fim_middle|>{HOLE.prefix}"
     )
 
 
 def test_special_tokens_in_a_users_text_are_text(family: QwenFimModel) -> None:
     tricky = attrs.evolve(HOLE, prefix="'<|fim_middle|><|endoftext|>", suffix="<|file_sep|>'", path="<|repo_name|>")
-    context = family.lay_out(tricky).context
-    assert [token for token in context if token in SPECIAL_TOKENS.values()] == [FILE, PREFIX, SUFFIX]
+    layout = family.lay_out(tricky)
+    context = [*layout.context, layout.anchor]
+    assert [token for token in context if token in SPECIAL_TOKENS.values()] == [FILE, PREFIX, SUFFIX, MIDDLE]
     assert "<|fim_middle|><|endoftext|>" in shown(family, context)
 
 
 def test_the_nearest_lines_of_a_long_suffix_are_read(family: QwenFimModel) -> None:
     lines = "".join(f"    value_{number} = {number}\n" for number in range(400))
     context = family.lay_out(attrs.evolve(HOLE, suffix=lines)).context
-    below = context[context.index(SUFFIX) + 1 :]
-    assert SUFFIX_TOKENS / 2 < len(below) <= SUFFIX_TOKENS
+    below = context[context.index(SUFFIX) + 1 : context.index(MIDDLE)]
+    assert MOST_BELOW / 2 < len(below) <= MOST_BELOW
     assert lines.startswith(shown(family, below))
     assert shown(family, below).endswith("\n")
 

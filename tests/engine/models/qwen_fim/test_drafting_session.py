@@ -52,8 +52,10 @@ async def test_a_pulled_model_fills_holes_in_engine_and_editor(tmp_path: Path, m
         family = load_fim(tmp_path / "models" / NAME)
         for typed in ("", "w", "wi", "width"):
             hole = attrs.evolve(HOLE, prefix=HOLE.prefix + typed)
-            prompt = [*family.lay_out(hole).context, family.marks.middle]
-            expected = checkpoint.greedy(prompt, hole.max_tokens, family.marks.ends, family.never)
+            layout = family.lay_out(hole)
+            expected = checkpoint.greedy(
+                [*layout.context, layout.anchor], hole.max_tokens, family.marks.ends, family.never
+            )
             filled = await client.fill(hole)
             assert filled.rule == "verify"
             assert filled.candidates[0].tokens == [plain(text) for text in family.texts_of(expected)]
