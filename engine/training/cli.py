@@ -1,10 +1,12 @@
 """`midspan train`: corpus, conversion, training, export and evaluation, one after the other or each alone."""
 
 import asyncio
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import attrs
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -15,9 +17,12 @@ from engine.evaluation.calibration import draw_calibration, judged_fills
 from engine.evaluation.measure import measure_held_out
 from engine.evaluation.rows import DENOISE, VERIFY, write_rows
 from engine.evaluation.summary import calibration_table, fill_tables, speed_table, speeds, summarize
+from engine.library.gguf_file import read_header
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
+from engine.models.llama.frequent import MOST_FREQUENT, save_frequent
+from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
@@ -28,6 +33,7 @@ from engine.training.rounded import rounded_network
 from engine.training.rounding import round_checkpoint
 from engine.training.sudoku import measure_sudoku, train_sudoku
 from engine.training.train import train
+from engine.training.tuned_mixing import files_of
 
 app = typer.Typer(add_completion=False)
 DEFAULT = Path(__file__).parent / "cpu.toml"
@@ -246,6 +252,23 @@ def train_memory(
             f"right {each.right:.3f}"
         )
     typer.echo(f"calibration error {report.calibration_error:.4f}, first choice right {report.right:.3f}")
+
+
+@app.command("frequent")
+def frequent(
+    model: Annotated[Path, typer.Argument(help="A GGUF with the tokenizer.", exists=True)],
+    folders: Annotated[list[Path], typer.Argument(help="Folders with code of many languages.", exists=True)],
+    target: Annotated[Path, typer.Option(help="Where to write them.")],
+    most: Annotated[int, typer.Option(help="How many tokens.")] = MOST_FREQUENT,
+) -> None:
+    """Count which tokens of a large vocabulary come in code: a model's head has only these in the kernel."""
+    tokenizer = tokenizer_of_header(read_header(model))
+    counts = np.zeros(tokenizer.get_vocab_size(), np.int64)
+    for file in chain.from_iterable(map(files_of, folders)):
+        counts += np.bincount(tokenizer.encode(file.text, add_special_tokens=False).ids, minlength=len(counts))
+    save_frequent(tokenizer, counts, most, target)
+    share = np.sort(counts)[::-1][:most].sum() / max(1, counts.sum())
+    typer.echo(f"{most} of the {int((counts > 0).sum())} tokens that come cover {share:.2%} of {int(counts.sum())}")
 
 
 @app.command("sudoku")

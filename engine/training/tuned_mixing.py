@@ -55,7 +55,7 @@ class Tuned:
 
 def tune(model: LeftToRightModel, folder: Path, minutes: float, seed: int = 0) -> Tuned:
     """Fit a mixing network on a workspace. Raises ModelError where it has too few files."""
-    workspace = _Workspace(model, list(_files_of(folder)), seed)
+    workspace = _Workspace(model, list(files_of(folder)), seed)
     parts: dict[int, list[Rows]] = {}
     deadline = time.monotonic() + 60 * minutes
     while time.monotonic() < deadline or len(parts) < FEWEST_FILES:
@@ -196,7 +196,7 @@ class _Workspace:
         return self._model.compatible_tokens(text[: self._rng.randrange(1, max(2, len(text)))])
 
 
-def _files_of(folder: Path) -> Iterator[File]:
+def files_of(folder: Path) -> Iterator[File]:
     """Yield the source files of a folder, as far as their characters are few enough."""
     room = MOST_CHARACTERS
     for root, folders, names in os.walk(folder):

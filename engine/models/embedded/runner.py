@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Protocol, overload
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,6 +56,7 @@ class KernelPass:
             shape.head_width,
             shape.hidden,
             shape.positions,
+            shape.outputs,
         )
         arrays = _Arrays(weights, shape)
         self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, arrays)
@@ -62,11 +64,11 @@ class KernelPass:
         arrays.forget()
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
-        vocabulary = self._shape.vocabulary
-        logits = self._room(len(wanted), -(-vocabulary // BLOCK) * BLOCK)
+        outputs = self._shape.outputs
+        logits = self._room(len(wanted), -(-outputs // BLOCK) * BLOCK)
         described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
         self._network.run(numbers, described, wanted, logits)
-        return logits[:, :vocabulary]
+        return logits[:, :outputs]
 
     def reuse(self, logits: Floats) -> None:
         if logits.nbytes <= _MOST_SPARE and isinstance(logits.base, np.ndarray):
@@ -162,7 +164,7 @@ class Runner(Protocol):
         ...
 
     def logits(self, passes: Sequence[StreamPass]) -> Floats:
-        """Run passes together. Return fp32 [wanted, vocabulary] of the wanted rows of all passes, in their order."""
+        """Run passes together. Return fp32 [wanted, outputs] of the wanted rows of all passes, in their order."""
         ...
 
     def predict(self, passes: Sequence[StreamPass]) -> list[Predictions]:
@@ -209,11 +211,21 @@ class HostRunner:
     device = "cpu"
 
     def __init__(
-        self, host: HostPass, weights: Weights, shape: Shape, forbidden: Sequence[int], continuing: Sequence[int]
+        self,
+        host: HostPass,
+        weights: Weights,
+        shape: Shape,
+        forbidden: Sequence[int],
+        continuing: Sequence[int],
+        head: NDArray[np.int64] | None = None,
     ) -> None:
-        self._pass, self._shape, self._forbidden = host, shape, np.array(forbidden, np.int64)
-        self._continuing = np.zeros(shape.vocabulary, np.float32)
-        self._continuing[list(continuing)] = 1
+        """head: the tokens that the network's head has, all if None. The others get no probability."""
+        self._pass, self._shape = host, shape
+        flags = np.zeros((2, shape.vocabulary), np.float32)
+        flags[0, list(forbidden)] = flags[1, list(continuing)] = 1
+        self._head = None if head is None else HeadTokens(head, shape.vocabulary)
+        of_head = flags if head is None else flags[:, head]
+        self._forbidden, self._continuing = of_head[0].nonzero()[0], of_head[1]
         self.dtype = "float32, numpy" if host.name == "numpy" else f"int{weights.bits}, {host.name}"
 
     def new_context(self) -> Context:
@@ -230,9 +242,34 @@ class HostRunner:
 
     def predict(self, passes: Sequence[StreamPass]) -> list[Predictions]:
         counts, logits = [len(item.wanted) for item in passes], self.logits(passes)
-        predicted = predict(logits, [item.query for item in passes], counts, self._forbidden, self._continuing)
+        queries, head = [item.query for item in passes], self._head
+        asked = queries if head is None else [head.places_in(query) for query in queries]
+        predicted = predict(logits, asked, counts, self._forbidden, self._continuing)
         self._pass.reuse(logits)
-        return predicted
+        if head is None:
+            return predicted
+        return [head.tokens_in(each, query) for each, query in zip(predicted, queries, strict=True)]
+
+
+class HeadTokens:
+    """The tokens of a head that has only some, and where they are in it."""
+
+    def __init__(self, tokens: NDArray[np.int64], vocabulary: int) -> None:
+        self._tokens, self._place = tokens, np.full(vocabulary, -1)
+        self._place[tokens] = np.arange(len(tokens))
+
+    def places_in(self, query: Query) -> Query:
+        """Return a query with the places of its tokens. One that the head lacks has the first place."""
+        compatible = self._place[np.array(query.compatible_tokens, np.int64)]
+        named = None if query.named is None else np.maximum(self._place[query.named], 0)
+        return attrs.evolve(query, compatible_tokens=compatible[compatible >= 0].tolist(), named=named)
+
+    def tokens_in(self, predictions: Predictions, query: Query) -> Predictions:
+        """Return predictions of places as those of tokens. Those that the head lacks have no probability."""
+        named = predictions.named
+        if query.named is not None:
+            named = np.where(self._place[query.named] >= 0, named, np.float32(0))
+        return attrs.evolve(predictions, tokens=self._tokens[predictions.tokens], named=named)
 
 
 def predict(

@@ -31,6 +31,7 @@ class Shape:
 
     biased: queries, keys and values have a bias, as in Qwen2. head_norms: each head of a query or key is normalized, as
     in Qwen3. tied: logits are products with the embedding; otherwise the network has a head of its own.
+    head_tokens: how many tokens this head has, where it has only those that come often; 0 for all.
     """
 
     vocabulary: int
@@ -47,6 +48,7 @@ class Shape:
     biased: bool = False
     head_norms: bool = False
     tied: bool = True
+    head_tokens: int = 0
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError for sizes that no network has: the kernel trusts them."""
@@ -61,10 +63,17 @@ class Shape:
         for name, inputs in (("width", self.width), ("hidden", self.hidden), ("heads", self.heads * self.head_width)):
             if inputs % GROUP:
                 raise ValueError(f"{name} gives {inputs} inputs; they must be a multiple of {GROUP}")
+        if not 0 <= self.head_tokens <= (0 if self.tied else self.vocabulary):
+            raise ValueError(f"head_tokens is {self.head_tokens}")
         if not 1.0 < self.rope_base < 1e9:
             raise ValueError(f"rope_base is {self.rope_base}")
         if not 0.0 < self.norm_epsilon < 1.0:
             raise ValueError(f"norm_epsilon is {self.norm_epsilon}")
+
+    @property
+    def outputs(self) -> int:
+        """How many tokens have logits."""
+        return self.head_tokens or self.vocabulary
 
     @property
     def positions(self) -> int:

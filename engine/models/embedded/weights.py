@@ -21,6 +21,8 @@ MIDDLE = 7.5
 """The mean of the numbers from 0 to 15."""
 _SHARED = 8
 """Outputs whose centres count in one step."""
+_REFITS = 3
+"""Scale and offset of a group are fitted to its numbers again so often: more changes next to nothing."""
 _LARGEST = np.float32(np.finfo(np.float16).max)
 _SMALLEST = np.float32(np.finfo(np.float16).tiny)
 
@@ -174,7 +176,7 @@ def shapes_of(shape: Shape) -> dict[str, tuple[int, ...]]:
         sizes[f"{block}.gate_up.weight"] = (2 * shape.hidden, width)
         sizes[f"{block}.down.weight"] = (width, shape.hidden)
     if not shape.tied:
-        sizes["head.weight"] = (shape.vocabulary, width)
+        sizes["head.weight"] = (shape.outputs, width)
     return sizes
 
 
@@ -211,15 +213,38 @@ def _of_outputs(steps: NDArray[np.generic], outputs: int) -> tuple[Floats, Float
 def quantize_int4(dense: Floats) -> tuple[NDArray[np.uint8], Scales, Scales]:
     """Round a matrix to 4 bits, with fp16 scales and offsets for each 32 inputs: see Packed.
 
-    The numbers of a group reach from its smallest weight to its largest one.
+    At first the numbers of a group reach from its smallest weight to its largest one. Then its scale and offset are
+    those of least squares for its numbers, and these those for the scale and the offset, in turns.
     """
     groups = dense.astype(np.float32, copy=False).reshape(len(dense), -1, HALF)
     least = groups.min(-1)
     offsets = least.clip(-_LARGEST, _LARGEST).astype(np.float16)
     scales = _half((groups.max(-1) - least) / 15)
-    apart = groups - offsets.astype(np.float32)[..., None]
-    whole = np.rint(apart / scales.astype(np.float32)[..., None]).clip(0, 15).astype(np.uint8)
+    whole, missed = _rounded_with(groups, scales, offsets)
+    going_on = missed > 0
+    for _ in range(_REFITS):
+        numbers, weights = whole.astype(np.float64), groups.astype(np.float64)
+        sums, of_weights = numbers.sum(-1), weights.sum(-1)
+        spread = HALF * np.square(numbers).sum(-1) - np.square(sums)
+        going_on &= spread > 0
+        unit = (HALF * (numbers * weights).sum(-1) - sums * of_weights) / np.where(spread > 0, spread, 1)
+        other_scales = unit.astype(np.float32).clip(_SMALLEST, _LARGEST).astype(np.float16)
+        other_offsets = ((of_weights - unit * sums) / HALF).astype(np.float32).clip(-_LARGEST, _LARGEST)
+        others, other_missed = _rounded_with(groups, other_scales, other_offsets.astype(np.float16))
+        going_on &= other_missed < missed
+        scales = np.where(going_on, other_scales, scales)
+        offsets = np.where(going_on, other_offsets.astype(np.float16), offsets)
+        whole = np.where(going_on[..., None], others, whole)
+        missed = np.where(going_on, other_missed, missed)
     return packed_pairs(whole.reshape(dense.shape)), scales, offsets
+
+
+def _rounded_with(groups: Floats, scales: Scales, offsets: Scales) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return the numbers of groups [outputs, groups, 32], and the sums of the squares of what they miss."""
+    units, starts = scales.astype(np.float32)[..., None], offsets.astype(np.float32)[..., None]
+    whole = np.rint((groups - starts) / units).clip(0, 15)
+    missed = groups.astype(np.float64) - starts - whole.astype(np.float64) * units
+    return whole.astype(np.uint8), np.square(missed).sum(-1)
 
 
 def packed_pairs(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.models.embedded.shape import GROUP, Floats, Shape
@@ -11,8 +12,11 @@ from engine.models.embedded.weights import HALF, Blocks, Packed, Part, Weights, 
 from engine.models.llama.family import Names, names_of
 from engine.models.llama.tensor_files import FOUR_BITS, TensorFile
 
-_WHOLE = ("embed.weight", "head.weight")
+_HEAD = "head.weight"
+_WHOLE = ("embed.weight", _HEAD)
 """Matrices that int4 never rounds: their errors reach every token."""
+_FEW_BITS = ("Q2", "Q3", "Q4", "Q5", "Q6")
+"""How the names of types begin that have at most six bits and a half."""
 _TABLES = "rotary_emb.inv_freq"
 """A table that old checkpoints store, though config.json says it."""
 
@@ -20,8 +24,8 @@ _TABLES = "rotary_emb.inv_freq"
 class FileWeights(Weights):
     """The weights of a network in `file`, by our names.
 
-    Matrices that the file has in 4 bits stay as they are. Others become int8; with `in_four_bits` those of the layers
-    become int4. A matrix of several tensors, of which one is not in 4 bits, counts as not in 4 bits.
+    Matrices that the file has in 4 bits stay as they are. With `in_four_bits` the others of the layers become int4, and
+    without int8. A matrix of several tensors, of which one is not in 4 bits, counts as not in 4 bits.
     """
 
     def __init__(
@@ -32,14 +36,33 @@ class FileWeights(Weights):
         pairs_halves: bool = False,
         in_four_bits: bool | None = None,
         on_share: Callable[[float], None] = lambda share: None,
+        head: NDArray[np.int64] | None = None,
     ) -> None:
-        """names: which of a Names the file uses. pairs_halves: see Family. in_four_bits: None keeps 4 bits as they are,
-        False makes int8 of them. on_share: is told the share of the parameters that was taken."""
+        """names: which of a Names the file uses. pairs_halves: see Family. in_four_bits: None keeps 4 bits as they are
+        and makes int4 of layers that are mostly in few bits, False makes int8 of all. on_share: is told the share of
+        the parameters that was taken. head: the tokens of the head, all if None; `shape` says how many. Without a head
+        of its own the file's embedding is the head."""
         super().__init__({})
         self._file, self._shape, self._pairs_halves, self._in_four_bits = file, shape, pairs_halves, in_four_bits
         self._sizes = shapes_of(shape)
         self._theirs = {ours: names(each) for ours, each in names_of(shape.layers).items() if ours in self._sizes}
+        self._head = head
+        if head is not None and file.sides(self._theirs["head.weight"][0]) is None:
+            self._theirs["head.weight"] = self._theirs["embed.weight"]
+        if in_four_bits is None:
+            self._in_four_bits = self._has_few_bits() or None
         self._on_share, self._taken = on_share, 0
+
+    def _has_few_bits(self) -> bool:
+        """Return whether most weights of the layers have at most six bits in the file."""
+        sizes = {True: 0, False: 0}
+        for ours, theirs in self._theirs.items():
+            if len(self._sizes[ours]) == 2 and ours not in _WHOLE:
+                for name in theirs:
+                    sides = self._file.sides(name)
+                    if sides is not None:
+                        sizes[self._file.kind(name).startswith(_FEW_BITS)] += math.prod(sides)
+        return sizes[True] > sizes[False]
 
     def check(self, shape: Shape) -> None:
         """Raise ModelError in one line unless the file has each tensor in its size, and no other. Reads no weights."""
@@ -48,6 +71,8 @@ class FileWeights(Weights):
                 if self._file.sides(name) is None:
                     raise ModelError(f"the tensor {name} is missing")
             found = [self._sides(name) for name in self._theirs[ours]]
+            if ours == _HEAD and self._head is not None:
+                found = [(len(self._head), *sides[1:]) for sides in found]
             if sum(sides[0] for sides in found) != size[0] or any(sides[1:] != size[1:] for sides in found):
                 raise ModelError(f"the tensor {self._theirs[ours][0]} has the sides {list(found[0])}")
         known = {name for names in self._theirs.values() for name in names}
@@ -66,7 +91,8 @@ class FileWeights(Weights):
 
     @property
     def count(self) -> int:
-        return sum(math.prod(size) for size in self._sizes.values())
+        theirs = {name for names in self._theirs.values() for name in names}
+        return sum(math.prod(self._file.sides(name) or ()) for name in theirs)
 
     @property
     def bits(self) -> int:
@@ -94,7 +120,7 @@ class FileWeights(Weights):
         """Return a matrix as it is in the file. What was taken is no longer held in memory."""
         self._file.drop()
         self._taken += math.prod(self._sizes[name])
-        self._on_share(self._taken / self.count)
+        self._on_share(min(1.0, self._taken / self.count))
         return self._bits(name), tuple(self._part(name, part) for part in range(len(self._theirs[name])))
 
     def packed(self, name: str) -> Packed:
@@ -117,11 +143,15 @@ class FileWeights(Weights):
     def _part(self, name: str, part: int) -> Part:
         theirs = self._theirs[name][part]
         paired = self._shape.head_width if self._is_paired(name, part) else 0
-        return theirs, self._file.kind(theirs), self._file.bytes_of(theirs), self._sides(theirs)[0], paired
+        blocks, outputs = self._file.bytes_of(theirs), self._sides(theirs)[0]
+        if name == _HEAD and self._head is not None:
+            blocks, outputs = blocks.reshape(outputs, -1)[self._head].reshape(-1), len(self._head)
+        return theirs, self._file.kind(theirs), blocks, outputs, paired
 
     def _read(self, name: str) -> Iterator[tuple[int, Floats]]:
         for part, theirs in enumerate(self._theirs[name]):
-            yield part, self._file.dense(theirs, 0, self._sides(theirs)[0]).astype(np.float32)
+            rows = self._file.dense(theirs, 0, self._sides(theirs)[0]).astype(np.float32)
+            yield part, rows[self._head] if name == _HEAD and self._head is not None else rows
 
     def _ordered(self, name: str, part: int, rows: Floats) -> Floats:
         """Return rows of the file in our order, in which the halves of a head come one after the other."""

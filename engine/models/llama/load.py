@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
@@ -20,6 +22,7 @@ from engine.models.embedded.weights import Weights
 from engine.models.llama.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.llama.file_weights import FileWeights
 from engine.models.llama.fim import Specials, specials_of
+from engine.models.llama.frequent import frequent_tokens
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.llama.model import FAMILY, LeftToRightModel
 from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
@@ -49,6 +52,9 @@ def load_gguf(
     tokenizer = tokenizer_of_header(header)
     specials = gguf_specials(header, tokenizer)
     in_torch = _Way(threads, device, precision).in_torch
+    head = None if in_torch else frequent_tokens(tokenizer, specials.ends, shape.vocabulary)
+    if head is not None:
+        shape = attrs.evolve(shape, tied=False, head_tokens=len(head))
     if not in_torch and precision not in KERNEL_PRECISIONS:
         raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
 
@@ -59,6 +65,7 @@ def load_gguf(
         family.pairs_halves,
         KERNEL_PRECISIONS.get(precision),
         _shares(path, on_stage),
+        head,
     )
     try:
         weights.check(shape)
@@ -72,7 +79,7 @@ def load_gguf(
     except KeyError:
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
     licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
-    return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way)
+    return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
 
 
 def _shares(path: Path, on_stage: OnStage) -> Callable[[float], None]:
@@ -105,11 +112,12 @@ def _model(
     name: str,
     licence: str,
     way: _Way,
+    head: NDArray[np.int64] | None,
 ) -> LeftToRightModel:
     nothing = (token for token, text in enumerate(token_bytes.bytes) if not text)
     beyond = range(len(token_bytes.bytes), shape.vocabulary)
     never = sorted({*nothing, *beyond}.difference(specials.ends))
-    runner = _runner(weights, shape, way, never, token_bytes.continuing_words())
+    runner = _runner(weights, shape, way, never, token_bytes.continuing_words(), head)
     info = ModelInfo(
         name=name,
         family=FAMILY,
@@ -143,7 +151,13 @@ def folder_shape(checkpoint: Checkpoint) -> Shape | None:
     return attrs.evolve(shape, tied=_tensors(checkpoint).sides("lm_head.weight") is None)
 
 
-def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSetting, on_stage: OnStage) -> FileWeights:
+def folder_weights(
+    checkpoint: Checkpoint,
+    shape: Shape,
+    precision: PrecisionSetting,
+    on_stage: OnStage,
+    head: NDArray[np.int64] | None = None,
+) -> FileWeights:
     """Return the weights of a folder, of which the headers are checked, and the memory. Raises ModelError."""
     weights = FileWeights(
         _tensors(checkpoint),
@@ -151,6 +165,7 @@ def folder_weights(checkpoint: Checkpoint, shape: Shape, precision: PrecisionSet
         lambda names: names.safetensors,
         in_four_bits=KERNEL_PRECISIONS[precision],
         on_share=_shares(checkpoint.folder, on_stage),
+        head=head,
     )
     try:
         weights.check(shape)
@@ -173,9 +188,12 @@ def load_folder(
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
     specials = folder_specials(checkpoint, tokenizer)
     known, notes = known_model(checkpoint.folder), checkpoint.notes
+    head = frequent_tokens(tokenizer, specials.ends, shape.vocabulary)
+    if head is not None:
+        shape = attrs.evolve(shape, tied=False, head_tokens=len(head))
     return _model(
         checkpoint.folder,
-        folder_weights(checkpoint, shape, precision, on_stage),
+        folder_weights(checkpoint, shape, precision, on_stage, head),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
         tokenizer,
         token_bytes,
@@ -183,6 +201,7 @@ def load_folder(
         notes.name or (checkpoint.folder.name if known is None else known.name),
         notes.licence or ("unknown" if known is None else known.licence),
         _Way(threads, "cpu", precision),
+        head,
     )
 
 
@@ -246,12 +265,19 @@ def _fits(token: object) -> bool:
     return type(token) is int and 0 <= token < 1 << 31
 
 
-def _runner(weights: Weights, shape: Shape, way: _Way, never: list[int], continuing: list[int]) -> Runner:
+def _runner(
+    weights: Weights,
+    shape: Shape,
+    way: _Way,
+    never: list[int],
+    continuing: list[int],
+    head: NDArray[np.int64] | None,
+) -> Runner:
     if way.in_torch:
         from engine.models.embedded.torch_runner import TorchRunner
 
         return TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
-    return HostRunner(host_pass(weights, shape, way.threads), weights, shape, never, continuing)
+    return HostRunner(host_pass(weights, shape, way.threads), weights, shape, never, continuing, head)
 
 
 def _check_memory(path: Path, needed: int) -> None:

@@ -179,7 +179,10 @@ static int take_arrays(PyObject *arrays, Network *network, Crew *crew) {
         if (!take_optional(arrays, &next, &layer->query_norm, network->head_width)) return 0;
         if (!take_optional(arrays, &next, &layer->key_norm, network->head_width)) return 0;
     }
-    return is_none(arrays, &next) ||
-           take_matrix(arrays, &next, network, crew, &network->head, network->vocabulary, width);
+    if (is_none(arrays, &next)) {
+        if (network->outputs == network->vocabulary) return 1;
+        return PyErr_SetString(PyExc_ValueError, "without a head all tokens have logits"), 0;
+    }
+    return take_matrix(arrays, &next, network, crew, &network->head, network->outputs, width);
 }
 #endif

@@ -1,6 +1,6 @@
 /* Takes a batch from Python: run(numbers, holes, wanted, logits), where a hole is (rows, append, start, slabs).
 
-   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits: fp32 [n, padded vocabulary], written. slabs: a list of
+   numbers: int64 [FIELDS, rows]. wanted: int64 [n]. logits: fp32 [n, padded outputs], written. slabs: a list of
    writable arrays. Included by module.c alone. */
 
 typedef struct {
@@ -96,7 +96,7 @@ static int take_batch(const Network *network, PyObject *arguments, Taken *taken)
     batch->wanted = (size_t)views[1].len / sizeof(int64_t);
     batch->numbers = views[0].buf, batch->wanted_rows = views[1].buf;
     batch->logits = views[2].buf;
-    if ((size_t)views[2].len != batch->wanted * padded(network->vocabulary) * sizeof(float))
+    if ((size_t)views[2].len != batch->wanted * padded(network->outputs) * sizeof(float))
         return refuse("the array of logits has a wrong size");
     return check_numbers(network, batch) && take_holes(network, holes, taken);
 }

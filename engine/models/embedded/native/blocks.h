@@ -250,17 +250,49 @@ static int round_to_8(const float *weights, uint8_t *numbers, uint16_t *scale) {
     return 1;
 }
 
-/* Round HALF weights to numbers from 0 to 15. Return 0 where one is not finite. */
-static int round_to_4(const float *weights, uint8_t *numbers, uint16_t *scale, uint16_t *offset) {
+#define REFITS 3 /* Scale and offset are fitted to the numbers again so often: more changes next to nothing. */
+
+/* Round HALF weights to numbers with a scale and an offset, and return the sum of the squares of what they miss. */
+static inline double round_with(const float *weights, uint8_t *numbers, uint16_t scale, uint16_t offset) {
+    float unit = half_to_float(scale), from = half_to_float(offset);
+    double missed = 0;
+    for (size_t at = 0; at < HALF; at++) {
+        float whole = to_whole(bounded((weights[at] - from) / unit, 0, 15));
+        double miss = (double)weights[at] - from - (double)whole * unit;
+        numbers[at] = (uint8_t)(int)whole;
+        missed += miss * miss;
+    }
+    return missed;
+}
+
+/* Round HALF weights to numbers from 0 to 15. Return 0 where one is not finite.
+
+   At first they reach from the smallest weight to the largest one. Then scale and offset are those of least squares for
+   the numbers, and the numbers those for the scale and the offset, in turns. */
+static inline int round_to_4(const float *weights, uint8_t *numbers, uint16_t *scale, uint16_t *offset) {
     if (largest_bits(weights, HALF) >= NOT_FINITE) return 0;
     float least = weights[0], most = weights[0];
     for (size_t at = 1; at < HALF; at++)
         least = weights[at] < least ? weights[at] : least, most = weights[at] > most ? weights[at] : most;
     *offset = to_half(bounded(least, -LARGEST_HALF, LARGEST_HALF));
     *scale = to_half(bounded((most - least) / 15, SMALLEST_HALF, LARGEST_HALF));
-    float unit = half_to_float(*scale), from = half_to_float(*offset);
-    for (size_t at = 0; at < HALF; at++)
-        numbers[at] = (uint8_t)(int)to_whole(bounded((weights[at] - from) / unit, 0, 15));
+    double missed = round_with(weights, numbers, *scale, *offset);
+    for (int turn = 0; turn < REFITS && missed > 0; turn++) {
+        double sum = 0, squares = 0, of_weights = 0, products = 0; /* so that no order of additions matters */
+        for (size_t at = 0; at < HALF; at++) {
+            double number = numbers[at];
+            sum += number, squares += number * number, of_weights += weights[at], products += number * weights[at];
+        }
+        double spread = HALF * squares - sum * sum;
+        if (spread <= 0) break;
+        double unit = (HALF * products - sum * of_weights) / spread;
+        uint8_t others[HALF];
+        uint16_t other_scale = to_half(bounded((float)unit, SMALLEST_HALF, LARGEST_HALF));
+        uint16_t other_offset = to_half(bounded((float)((of_weights - unit * sum) / HALF), -LARGEST_HALF, LARGEST_HALF));
+        double other = round_with(weights, others, other_scale, other_offset);
+        if (!(other < missed)) break;
+        memcpy(numbers, others, HALF), *scale = other_scale, *offset = other_offset, missed = other;
+    }
     return 1;
 }
 

@@ -11,7 +11,7 @@
 
 #include "arrays.h"
 
-#define SIZE_COUNT 8
+#define SIZE_COUNT 9
 #define THREADS_FROM 8 /* rows of a pass that helpers are woken for: docs/kernel.md */
 #define CACHE_BYTES ((size_t)128 << 20) /* A larger network comes from memory, which two cores read faster than one. */
 
@@ -24,12 +24,13 @@ typedef struct {
 } KernelNetwork;
 
 static const char *const SIZES[] = {"vocabulary", "width",      "layers", "heads",
-                                    "key_heads",  "head_width", "hidden", "positions"};
+                                    "key_heads",  "head_width", "hidden", "positions", "outputs"};
 
 static int take_sizes(PyObject *sizes, Network *network) {
     size_t *to[SIZE_COUNT] = {&network->vocabulary, &network->width,      &network->layers, &network->heads,
-                              &network->key_heads,  &network->head_width, &network->hidden, &network->positions};
-    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "8 sizes are needed"), 0;
+                              &network->key_heads,  &network->head_width, &network->hidden, &network->positions,
+                              &network->outputs};
+    if (PySequence_Size(sizes) != SIZE_COUNT) return PyErr_SetString(PyExc_ValueError, "9 sizes are needed"), 0;
     for (int at = 0; at < SIZE_COUNT; at++) {
         PyObject *item = PySequence_GetItem(sizes, at);
         Py_ssize_t size = item ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;

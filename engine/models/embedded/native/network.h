@@ -23,6 +23,7 @@ typedef struct {
 
 typedef struct {
     size_t vocabulary, width, layers, heads, key_heads, head_width, hidden, positions;
+    size_t outputs; /* logits of a row: of all tokens, or of those that the head has */
     size_t bytes; /* of all matrices */
     int has_offsets;
     float epsilon;
@@ -46,7 +47,7 @@ typedef struct {
     const int64_t *numbers; /* [FIELDS, rows] */
     const int64_t *wanted_rows;
     Hole *hole;
-    float *logits; /* [wanted, padded vocabulary] */
+    float *logits; /* [wanted, padded outputs] */
 } Batch;
 
 /* Memory of one pass. */

@@ -64,16 +64,16 @@ KNOWN = (
     Known(
         "inside a call",
         "python",
-        "import json\n\n\ndef read_config(path):\n    with open(|) as stream:\n        return json.load(stream)\n",
-        "path, 'r'",
+        "import json\n\n\ndef read_config(path):\n    with open(path) as stream:\n        return json.load(|)\n",
+        "stream",
     ),
     Known("before a word", "python", "def area(width, height):\n    return |height\n", "width * "),
     Known("a begun word", "python", "def load(path):\n    text = path.read_te|\n    return text\n", "xt()"),
     Known(
         "CRLF",
         "python",
-        'def greet(name):\r\n    return "Gr\u00fc\u00dfe, " + |\r\n\r\n\r\nprint(greet("Zo\u00eb"))\r\n',
-        'name + "!"',
+        'def greet(vorname):\r\n    return "Gr\u00fc\u00dfe, {}".format(|)\r\n\r\n\r\nprint(greet("Zo\u00eb"))\r\n',
+        "vorname",
     ),
     Known(
         "names that are not ASCII",
@@ -92,8 +92,8 @@ KNOWN = (
     Known(
         "several lines",
         "typescript",
-        "export function sum(values: number[]): number {\n  let total = 0;\n  |\n  return total;\n}\n",
-        "for (const value of values) {\n    total += value;\n  }",
+        "export function sum(values: number[]): number {\n  let total = 0;\n  for (const value of |\n  return total;\n}\n",
+        "values) {\n    total += value;\n  }",
         "lines",
     ),
     Known(
@@ -169,7 +169,8 @@ async def test_through_the_scheduler_the_best_of_four_is_chosen_and_a_key_reads_
     try:
         hole = Fill(
             id=1,
-            prefix="class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n        ",
+            prefix="class Stack:\n    def __init__(self):\n        self.items = []\n\n"
+            "    def push(self, item):\n        ",
             suffix="\n\n    def pop(self):\n        return self.items.pop()\n",
             extent="lines",
             language="python",

@@ -107,7 +107,7 @@ def test_each_type_is_the_weights_that_gguf_says(tmp_path: Path, kind: str) -> N
     tensor = next(each for each in reader.tensors if each.name == "blk.1.ffn_down.weight")
     expected = dequantize(tensor.data, tensor.tensor_type)
     np.testing.assert_allclose(weights.dense("blocks.1.down.weight"), expected, atol=1e-6)
-    assert weights.bits == (4 if kind.startswith("Q4") else 8)
+    assert weights.bits == (4 if kind.startswith(("Q4", "Q5")) else 8)
 
 
 def test_int8_and_int4_are_what_is_asked_for(tmp_path: Path) -> None:
