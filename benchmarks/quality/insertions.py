@@ -26,8 +26,8 @@ from benchmarks.quality.quality import Judges
 from engine.corpus import corpus
 from engine.evaluation.keystrokes import TypingTask, insertions
 from engine.evaluation.measure import Workspaces
+from engine.fill.stream import StreamModel
 from engine.models import load as registry
-from engine.models.embedded.model import EmbeddedModel
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents
 from lsp_server.settings import GATES, Settings
@@ -49,7 +49,7 @@ class Place:
     shown: dict[str, str]
 
 
-async def ask(model: EmbeddedModel, workspaces: Workspaces, tasks: list[TypingTask]) -> list[Place]:
+async def ask(model: StreamModel, workspaces: Workspaces, tasks: list[TypingTask]) -> list[Place]:
     """Ask at the place of each task, with its text wanted there."""
     scheduler = Scheduler(model, memories=workspaces.memories)
     await scheduler.start()
@@ -102,14 +102,14 @@ def _row(each: Insertion) -> Iterator[float]:
 def main(
     corpus_folder: Annotated[Path, typer.Option("--corpus", help="The folder with judge.msgpack.")],
     split: Annotated[Judges, typer.Option(help="judge or held-out.")] = "judge",
-    model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
+    model_name: Annotated[str, typer.Option("--model", help='"embedded", a folder, or a GGUF.')] = "embedded",
     count: Annotated[int, typer.Option(help="Places in Python; a third of it in each other language.")] = 120,
     seed: Annotated[int, typer.Option(help="Draws the places.")] = 12,
 ) -> None:
     """Print the odds that fit best beside those in use, and how often each setting shows something, and is right."""
     console = Console(highlight=False)
     model, files = registry.load(model_name), corpus.load(corpus_folder, split)
-    assert isinstance(model, EmbeddedModel)
+    assert isinstance(model, StreamModel)
     workspaces = Workspaces.of(model, model_name, files)
     counts = {"python": count} | dict.fromkeys(OTHERS, count // 3)
     missing = [task for name, each in counts.items() for task in insertions(files, name, each, seed)]

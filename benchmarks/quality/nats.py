@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import json
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,11 +29,9 @@ from engine.evaluation.measure import Workspaces
 from engine.evaluation.rows import TWIN, Task, held_out
 from engine.fill.interface import expect_type
 from engine.fill.sampler import Query
-from engine.fill.stream import StreamPass
+from engine.fill.stream import StreamModel, StreamPass
 from engine.library.resolve import EMBEDDED_FOLDER
-from engine.memory.mixing_network import MixingNetwork
 from engine.models import load as registry
-from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
 
 _LANGUAGES = ("python", "typescript", "javascript", "rust")
@@ -55,7 +54,7 @@ class Nats:
 
 def main(
     corpus_folder: Annotated[Path, typer.Option("--corpus", help="The folder with judge.msgpack.")],
-    models: Annotated[list[Path] | None, typer.Option("--model", help="Folders; by default what ships.")] = None,
+    models: Annotated[list[Path] | None, typer.Option("--model", help="By default what ships.")] = None,
     count: Annotated[int, typer.Option(help="Holes of each language and kind.")] = 60,
     context: Annotated[list[int] | None, typer.Option(help="Tokens of the context instead of the model's.")] = None,
 ) -> None:
@@ -64,12 +63,12 @@ def main(
     for folder in models or [EMBEDDED_FOLDER]:
         for length in context or [0]:
             with _of_length(folder, length) as changed:
-                model = expect_type(registry.load(str(changed)), EmbeddedModel)
-            workspaces = Workspaces(model, MixingNetwork.shipped(), files)
+                model = expect_type(registry.load(str(changed)), StreamModel)  # type: ignore[type-abstract]
+            workspaces = Workspaces.of(model, str(folder), files)
             table = Table(
                 *("language", "kind", "and related", "both sides", "above only", "canvas, nats a token", "first right")
             )
-            table.title = f"{folder}, context of {model.card.shape.context_tokens}"
+            table.title = f"{folder}, context of {model.info.context_tokens}"
             for language in _LANGUAGES:
                 for kind in _KINDS:
                     found = _measured(workspaces, _holes(files, language, kind, count))
@@ -120,7 +119,7 @@ def _measured(workspaces: Workspaces, holes: list[TrainingHole]) -> Nats:
     return Nats(related / characters, both / characters, above / characters, canvas / count, first / count)
 
 
-def _nats(model: EmbeddedModel, hole: TrainingHole, fill: Fill) -> tuple[float, float, float]:
+def _nats(model: StreamModel, hole: TrainingHole, fill: Fill) -> tuple[float, float, float]:
     """Return nats of the middle with its end; nats a token of a canvas, and whether its first guess is right (0, 1)."""
     layout = model.lay_out(fill)
     middle = model.tokenizer.encode(layout.typed + hole.middle, add_special_tokens=False).ids
@@ -134,6 +133,8 @@ def _nats(model: EmbeddedModel, hole: TrainingHole, fill: Fill) -> tuple[float, 
     named = np.array(targets)[:, None]
     run = StreamPass(context, known, [], range(len(known)), Query(compatible_tokens=compatible, named=named))
     nats = -np.log(np.maximum(model.run([run])[0].predictions.named[:, 0], 1e-30)).sum()
+    if not model.info.canvas_tokens:
+        return float(nats), math.nan, math.nan
     context.truncate(len(layout.context))
     guessed = targets[1 : 1 + _CANVAS]
     named = np.array([targets[0], *guessed, *[model.end] * (_CANVAS - len(guessed))])[:, None]

@@ -39,7 +39,17 @@ from engine.evaluation.calibration import (
 )
 from engine.evaluation.keystrokes import Inserted, Typing, TypingTask, insertions, places
 from engine.evaluation.measure import Workspaces, measure
-from engine.evaluation.rows import DENOISE, STRATEGIES, TWIN, VERIFY, Row, Task, held_out, without_suffix, write_rows
+from engine.evaluation.rows import (
+    DENOISE,
+    TWIN,
+    VERIFY,
+    Row,
+    Task,
+    held_out,
+    strategies_of,
+    without_suffix,
+    write_rows,
+)
 from engine.evaluation.sandbox import isolation
 from engine.evaluation.summary import (
     Speed,
@@ -55,8 +65,8 @@ from engine.evaluation.summary import (
 )
 from engine.fill.interface import Model
 from engine.fill.strategies import DEFAULT
+from engine.fill.stream import StreamModel
 from engine.models import load as registry
-from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import ModelInfo
 from lsp_server.settings import Settings
 
@@ -156,7 +166,7 @@ def main(
     split: Annotated[Judges, typer.Option(help="The packages whose code is filled and typed.")] = "judge",
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: checks that it runs.")] = False,
     share: Annotated[float, typer.Option(help="The share of everything to measure.")] = 1.0,
-    model_name: Annotated[str, typer.Option("--model", help='"embedded" or a folder with a model.')] = "embedded",
+    model_name: Annotated[str, typer.Option("--model", help='"embedded", a folder, or a GGUF.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
 ) -> None:
     """Measure everything; print tables and the figures, write quality.json, quality.jsonl and quality.png."""
@@ -165,7 +175,7 @@ def main(
     try:
         model, files = registry.load(model_name), corpus.load(corpus_folder, split)
         amount = Amount().part(0.1 if quick else share)
-        workspaces = Workspaces.of(model, model_name, files) if isinstance(model, EmbeddedModel) else None
+        workspaces = Workspaces.of(model, model_name, files) if isinstance(model, StreamModel) else None
         measured = asyncio.run(_measure(model, workspaces, files, problems or [], amount, console))
     except MidspanError as error:
         typer.echo(f"quality: {error}", err=True)
@@ -187,7 +197,7 @@ async def _measure(
     memories = None if workspaces is None else workspaces.memories
     with console.status("filling holes"):
         tasks = in_workspaces(_tasks(files, amount), workspaces)
-        accuracy = await measure(model, tasks, STRATEGIES, _TOGETHER, memories)
+        accuracy = await measure(model, tasks, strategies_of(model), _TOGETHER, memories)
         of_line = [task for task in tasks if task.hole.kind == REST_OF_LINE]
         alone = await measure(model, of_line, (DEFAULT,), _TOGETHER)
         hidden = [task for kind in _BLIND_KINDS for task in held_out(files, "python", kind, amount.blind)]
@@ -196,12 +206,15 @@ async def _measure(
         )
     with console.status("timing"):
         timed = await measure(
-            model, in_workspaces(_timed(files, amount), workspaces), (TWIN, VERIFY, DENOISE), memories=memories
+            model,
+            in_workspaces(_timed(files, amount), workspaces),
+            strategies_of(model, (TWIN, VERIFY, DENOISE)),
+            memories=memories,
         )
     with console.status("solving problems"):
         for path in problems:
             chosen = humaneval.draw(humaneval.load(path), amount.single, amount.multi)
-            accuracy += await humaneval.solve(model, chosen, STRATEGIES, _TOGETHER, memories)
+            accuracy += await humaneval.solve(model, chosen, strategies_of(model), _TOGETHER, memories)
             alone += await humaneval.solve(model, chosen, (DEFAULT,), _TOGETHER)
     with console.status("typing"):
         counts = {"python": amount.places} | dict.fromkeys(OTHERS, amount.other_places)

@@ -13,10 +13,10 @@ from engine.corpus.languages import File
 from engine.errors import ModelError
 from engine.evaluation.rows import STRATEGIES, Reference, Row, Task, held_out, judge
 from engine.fill.interface import FillStrategy, Model
+from engine.fill.stream import StreamModel
 from engine.library.resolve import folder_of
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.workspace import EngineMemories
-from engine.models.embedded.model import EmbeddedModel
 from engine.schedule.scheduler import Scheduler
 
 
@@ -78,7 +78,7 @@ class Workspaces:
     memories: for a scheduler.
     """
 
-    def __init__(self, model: EmbeddedModel, mixing: MixingNetwork, files: Sequence[File]) -> None:
+    def __init__(self, model: StreamModel, mixing: MixingNetwork, files: Sequence[File]) -> None:
         self.model = model
         self.memories = EngineMemories(model, model.tokenizer, mixing, _MOST_BYTES, model.memory_use)
         self._package_of = {file.path: package for package in packages(files) for file in package}
@@ -87,8 +87,8 @@ class Workspaces:
     @classmethod
     def of(cls, model: Model, name: str, files: Sequence[File]) -> "Workspaces":
         """Return the workspaces for a model, which was loaded by `name`. Raises ModelError if it uses no memory."""
-        if not isinstance(model, EmbeddedModel):
-            raise ModelError(f"{model.info.name} uses no memory; name the embedded model or a folder with one")
+        if not isinstance(model, StreamModel):
+            raise ModelError(f"{model.info.name} uses no memory; name the embedded model or one that the kernel runs")
         return cls(model, MixingNetwork.of_model(folder_of(name)), files)
 
     def name_of(self, path: str) -> str:

@@ -21,10 +21,10 @@ import tree_sitter
 from engine.corpus.holes import TrainingHole, cut
 from engine.corpus.languages import File
 from engine.errors import MidspanError
-from engine.fill.interface import FillStrategy
+from engine.fill.interface import FillStrategy, Model
 from engine.fill.strategies import DEFAULT
 from engine.protocol.confidence import line_confidence
-from engine.protocol.messages import Candidate, Extent, Fill, Filled, Finish
+from engine.protocol.messages import DENOISING_RULES, Candidate, Extent, Fill, Filled, Finish
 
 Seen = Literal["both sides", "above only"]
 
@@ -117,6 +117,11 @@ STRATEGIES = tuple(
         )
     )
 )
+
+
+def strategies_of(model: Model, strategies: Sequence[FillStrategy] = STRATEGIES) -> tuple[FillStrategy, ...]:
+    """Return those of the strategies that a model has: one without a canvas does not denoise."""
+    return tuple(each for each in strategies if model.info.canvas_tokens or each.rule not in DENOISING_RULES)
 
 
 _FUNCTIONS = {"typescript": "language_typescript", "tsx": "language_tsx", "php": "language_php"}

@@ -101,8 +101,8 @@ def plan(
     least, count = settings.gate.least_probability(_LONGEST), candidates
     if _inserts(hole, settings):
         least = min(least, LEAST_LINE)
-        # A guess more of the embedded model costs some passes, of a server another request.
-        count = max(candidates, GUESSES) if model.family == "embedded" else candidates
+        # A guess more costs some rows of passes, but of a server another request.
+        count = candidates if model.server else max(candidates, GUESSES)
     fill = Fill(
         id=0,
         prefix=hole.prefix,

@@ -92,7 +92,8 @@ KNOWN = (
     Known(
         "several lines",
         "typescript",
-        "export function sum(values: number[]): number {\n  let total = 0;\n  for (const value of |\n  return total;\n}\n",
+        "export function sum(values: number[]): number {\n  let total = 0;\n  for (const value of |\n"
+        "  return total;\n}\n",
         "values) {\n    total += value;\n  }",
         "lines",
     ),
