@@ -9,7 +9,6 @@ a folder may be a stranger's, and its settings can name programs.
 import itertools
 import json
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
@@ -34,10 +33,11 @@ from engine.http.completion import (
 from engine.http.connection import Problem
 from engine.http.markers import Parts
 from engine.protocol.messages import Fill, ModelInfo
+from engine.reading import read_bytes, walk
 
 _SHORTEST = 12
 """Characters of a line that says where it is from."""
-_MOST_FILES, _MOST_BYTES = 20_000, 200_000
+_MOST_FILES = 20_000
 _LINES_ABOVE, _LINES_BELOW = 80, 40
 _ENOUGH = 4
 """Lines of one folder that a request has, and twice as many as of any other one."""
@@ -78,22 +78,14 @@ def _hashes(lines: Sequence[str]) -> set[int]:
 
 
 def _texts(folder: str) -> Iterator[str]:
-    for path in itertools.islice(_files(folder), _MOST_FILES):
-        try:
-            status = path.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-                continue
-            content = path.read_bytes()
-        except OSError:
-            continue
-        if b"\0" not in content:
+    for path in itertools.islice(walk(folder, _is_skipped), _MOST_FILES):
+        if (content := read_bytes(folder, path)) is not None and b"\0" not in content:
             yield content.decode(errors="replace")
 
 
-def _files(folder: str) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _GENERATED)
-        yield from (Path(root, name) for name in sorted(names))
+def _is_skipped(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or name in _GENERATED
 
 
 EVENTS = "text/event-stream"

@@ -21,10 +21,10 @@ import cattrs
 from engine.errors import MidspanError
 from engine.folders import data_folder
 from engine.json_file import parse_json
+from engine.reading import MAX_FILE_BYTES, folder_of, open_file, read_open
 from engine.whole_files import try_lock, write_beside
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.refactor.search import Found
-from lsp_server.workspace.reading import MAX_FILE_BYTES, folder_of, open_file, read_open
 
 BOM = "\ufeff"
 _MOST_JOURNAL = 64 * 1024 * 1024

@@ -14,12 +14,13 @@ from support.git_folder import write
 from support.lsp_editor import Editor, engine_home
 from support.workspace_editor import work_on
 
+from engine import git as git_module
+from engine.bounds import MOST_GIT_BYTES
+from engine.git import GitFailed, Repository
 from hardening.hostile_repository import FILES, URLS, bare_folder, hostile_repository, marker_program
 from lsp_server.refactor.example import changed_files
 from lsp_server.settings import Settings
-from lsp_server.workspace import git as git_module
 from lsp_server.workspace.files import Rules, learnable_files
-from lsp_server.workspace.git import GitFailed, Repository
 
 RULES = Rules.of(Settings())
 ROOT = Path(__file__).parents[2]
@@ -155,7 +156,7 @@ def test_git_that_waits_for_ever_is_ended_with_all_it_started(
     os.mkfifo(folder / ".git" / "pipe")
     with (folder / ".git" / "config").open("a") as config:
         config.write(f"[include]\n\tpath = {folder}/.git/pipe\n")
-    monkeypatch.setattr(git_module, "SECONDS", 0.5)
+    monkeypatch.setattr(git_module, "GIT_S", 0.5)
     assert set(listed(folder)) == SOURCES, "the folder is walked"
 
 
@@ -168,8 +169,8 @@ def test_an_index_of_a_few_hundred_kilobytes_that_names_gigabytes_is_read_with_a
     assert listed(folder) == []
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 5 * git_module.MOST_BYTES
-    assert len(Repository.of(str(folder)).ask("ls-files", "-z", "--cached")) == git_module.MOST_BYTES
+    assert most < 5 * MOST_GIT_BYTES
+    assert len(Repository.of(str(folder)).ask("ls-files", "-z", "--cached")) == MOST_GIT_BYTES
 
 
 def index_of(folder: Path, paths: list[str], version: int = 2) -> Path:

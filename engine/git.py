@@ -22,14 +22,12 @@ from typing import Literal
 
 import attrs
 
+from engine.bounds import GIT_S, MOST_GIT_BYTES
 from engine.errors import MidspanError
 
 if sys.platform == "linux":
     import resource
 
-SECONDS = 20.0
-MOST_BYTES = 32 * 1024 * 1024
-"""Of what git prints. An index of 3 MB can name 2 GB of paths."""
 _MOST_MEMORY = 1 << 30
 """Bytes that git may allocate; files that it maps do not count."""
 _CHUNK = 1 << 16
@@ -95,7 +93,7 @@ class Repository:
                 return cls(str(real), str(place))
         raise GitFailed(f"{folder} is in no git repository; name a folder that is in one")
 
-    def ask(self, command: Command, *arguments: str, stdin: bytes = b"", most_bytes: int = MOST_BYTES) -> bytes:
+    def ask(self, command: Command, *arguments: str, stdin: bytes = b"", most_bytes: int = MOST_GIT_BYTES) -> bytes:
         """Return what git prints, at most `most_bytes` of it. Raises GitFailed if it fails or takes too long.
 
         Git runs in the folder. It is ended, with all that it started, when it has printed enough or its time is over.
@@ -128,7 +126,7 @@ def _output(process: subprocess.Popen[bytes], most_bytes: int) -> bytes:
         ended_late.set()
         _end_group(process)
 
-    timer = threading.Timer(SECONDS, end)
+    timer = threading.Timer(GIT_S, end)
     timer.daemon = True
     timer.start()
     parts, size = list[bytes](), 0
@@ -148,7 +146,7 @@ def _output(process: subprocess.Popen[bytes], most_bytes: int) -> bytes:
         status = process.wait()
         timer.cancel()
     if ended_late.is_set():
-        raise GitFailed(f"git took longer than {SECONDS:g} seconds; look at the repository with `git status`")
+        raise GitFailed(f"git took longer than {GIT_S:g} seconds; look at the repository with `git status`")
     if status and size < most_bytes:
         raise GitFailed(f"git ended with status {status}")
     return b"".join(parts)
