@@ -16,3 +16,22 @@ GIT_S = 20.0
 """Seconds of a call of git."""
 MOST_GIT_BYTES = 32 * 1024 * 1024
 """Of what git prints. An index of 3 MB can name 2 GB of paths."""
+
+MOST_BODY_BYTES = 4 * 1024 * 1024
+"""Of a request over HTTP. More than a Fill can have."""
+BODY_S = 30.0
+"""Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
+HEAD_S = 30.0
+"""Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""
+MOST_VALUES = 5_000
+"""Of a JSON text that a stranger sends, all lists and objects together. Plugins send some hundreds."""
+DEEPEST = 32
+"""Lists and objects inside each other."""
+MOST_NAMES = 64
+"""Strings in a list of a request, each of at most LONGEST_NAME characters."""
+LONGEST_NAME = 256
+
+MOST_HUNKS = 32
+"""Of an edit that shall be repeated."""
+MOST_REGION_CHARACTERS = 200_000
+"""Of a region that shall be rewritten, with the text around it."""

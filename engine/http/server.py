@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from engine.bounds import HEAD_S
 from engine.client.address import is_loopback
 from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
@@ -22,8 +23,6 @@ from engine.http.exchange import Workspaces
 from engine.protocol.messages import ModelInfo
 from engine.server.server import listen_tcp
 
-HEAD_S = 30.0
-"""Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""
 _IDLE_S = 75
 _END_S = 3
 _BACKLOG = 512

@@ -35,3 +35,19 @@ def test_the_list_of_a_strangers_files_starts_nothing(
     with started(folder) as (address, _):
         assert set(asked(address, "files", {}).json()["paths"]) >= SOURCES
     assert not marker.exists(), marker.read_text()
+
+
+def test_no_question_of_the_page_keeps_the_others_waiting(tmp_path: Path, runtime: Path) -> None:
+    text = {"page": "p", "text": "x = 1\n", "at": 2}
+    with started(tmp_path) as (address, _):
+        assert asked(address, "suggest", {**text, "path": "a.py"}).status_code == 200
+        for path in ("a/" * 400_000 + "a.py", "/a.py", "../a.py", "a/./b.py", ".git/x.py"):
+            refused = asked(address, "suggest", {**text, "path": path})
+            assert refused.status_code == 400, path[:20]
+            assert refused.elapsed.total_seconds() < 5
+        tags: list[object] = [[5], [[[]]], [{"offer": {}}], [{"a" * 300: 1}], [{}] * 2, "x", [{"language": []}]]
+        for tag in tags:
+            assert asked(address, "accepted", {"tag": tag}).status_code == 400
+        assert asked(address, "accepted", {"tag": [1] * 100_000}).status_code == 400
+        assert asked(address, "accepted", {"tag": None}).status_code == 200
+        assert asked(address, "suggest", {**text, "path": "a.py"}).status_code == 200
