@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from engine import __version__
 from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES
 from engine.errors import MidspanError, describe
-from engine.http.access import Hosts, Tokens
+from engine.http.access import Hosts, Tokens, check_user
 from engine.http.body import in_thread, json_object, read_body
 from engine.http.connection import ClientGone, Problem, problem_of
 from engine.http.exchange import to_json
@@ -92,7 +92,7 @@ class PlayApp:
         self._starlette.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. One of another site's page, and one without the token, gets 403 and nothing else."""
+        """Answer a request. One of another site's page, another user's, and one without the token get an empty 403."""
         if scope["type"] != "http":
             return
         headers = dict(scope["headers"])
@@ -100,6 +100,7 @@ class PlayApp:
             self._hosts.check(headers)
             if scope["path"] not in {f"/play{path}" for path in _FILES}:
                 self._tokens.owner_of(headers)
+                await in_thread(check_user, scope["client"], scope["server"])
         except Problem:
             await Response(status_code=403)(scope, receive, send)
             return
