@@ -24,7 +24,7 @@ from engine.folders import OWN_NAME, config_folder
 from engine.json_file import read_json, write_config
 from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS
-from engine.library.store import DEFAULT, EMBEDDED, chosen_model, is_pulled
+from engine.library.store import DEFAULT, EMBEDDED, chosen_model, is_pulled, path_of
 from engine.protocol.messages import PROTOCOL_VERSION
 
 LOOPBACK = "127.0.0.1"
@@ -95,14 +95,14 @@ def is_loopback(host: str) -> bool:
 def resolve_model(model: str) -> str:
     """Return `model` with "default" replaced by the chosen model and a directory or GGUF by its absolute path.
 
-    So all clients find the same engine. The name of a pulled model is never read as a directory.
+    So all clients find the same engine. A name is never read as a directory (`store.path_of`).
     """
     if model == DEFAULT:
         model = chosen_model().model
     if model == EMBEDDED or is_pulled(model):
         return model
-    path = Path(model).expanduser()
-    return str(path.resolve()) if path.is_dir() or is_gguf(path) else model
+    path = path_of(model)
+    return str(path.resolve()) if path is not None and (path.is_dir() or is_gguf(path)) else model
 
 
 def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:

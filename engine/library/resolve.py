@@ -99,8 +99,8 @@ EMBEDDED_FOLDER = Path(__file__).resolve().parent.parent / "weights"
 
 
 def folder_of(model: str) -> Path:
-    """Return the folder of a model: "embedded", "default", a pulled model's name, a path, or what another program has,
-    tried in this order. A GGUF is a file, not a folder, also one that was pulled.
+    """Return the folder of a model: "embedded", "default", a pulled model's name, a path (`store.path_of`), or what
+    another program has, tried in this order. A GGUF is a file, not a folder, also one that was pulled.
 
     Checks the sizes of a pulled model's files. Raises ModelError with what to do.
     """
@@ -108,9 +108,11 @@ def folder_of(model: str) -> Path:
         model = chosen_model().model
     if model == EMBEDDED:
         return EMBEDDED_FOLDER
-    folder = store.folder_for(model) if store.is_pulled(model) else Path(model).expanduser()
-    if not folder.exists() and (found := elsewhere(model)) is not None:
-        folder = found
+    folder = store.folder_for(model) if store.is_pulled(model) else store.path_of(model)
+    if folder is None or not folder.exists():
+        folder = elsewhere(model) or folder
+    if folder is None:
+        raise ModelError(_not_found_line(model))
     if is_gguf(folder):
         return folder
     if not folder.is_dir():
@@ -141,4 +143,5 @@ def _not_found_line(model: str) -> str:
         return f"the model {model} {problem}: midspan models pull {model}"
     similar = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
     question = f"; did you mean {' or '.join(similar)}?" if similar else ""
-    return f"no model {model!r}: it is neither a name that `midspan models list` shows, nor a folder or GGUF{question}"
+    what = "nor a folder or GGUF" if store.path_of(model) else f"nor a path, such as .{os.sep}{model}"
+    return f"no model {model!r}: it is neither a name that `midspan models list` shows, {what}{question}"

@@ -16,6 +16,7 @@ from support.workspace_editor import work_on
 
 from engine import git as git_module
 from engine.bounds import MOST_GIT_BYTES
+from engine.client.address import resolve_model
 from engine.git import GitFailed, Repository
 from hardening.hostile_repository import FILES, URLS, bare_folder, hostile_repository, marker_program
 from lsp_server.refactor.example import changed_files
@@ -147,6 +148,22 @@ def test_a_models_folder_may_have_any_name(tmp_path: Path, monkeypatch: pytest.M
     assert midspan(tmp_path, "models", "use", str(folder)).stdout == f"in use from now on: {folder}\n"
     assert midspan(tmp_path, "models", "list").returncode == 0
     assert f"no engine is running for the model {folder}" in midspan(tmp_path, "engine", "status").stdout
+
+
+@pytest.mark.parametrize(("name", "says"), [("dreamon-7b", "midspan models pull"), ("mine", "such as ./mine")])
+def test_a_models_name_is_no_folder_of_a_stranger(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny_model, folder / name)
+    write(folder, {"a.py": "x = \n"})
+    filled = midspan(folder, "fill", "a.py", "--at", "1:5", "--model", name)
+    assert filled.returncode != 0
+    assert says in filled.stderr
+    monkeypatch.chdir(folder)
+    assert resolve_model(name) == name
+    assert resolve_model(f"./{name}") == str(folder / name)
 
 
 def test_git_that_waits_for_ever_is_ended_with_all_it_started(
