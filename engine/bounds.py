@@ -35,3 +35,9 @@ MOST_HUNKS = 32
 """Of an edit that shall be repeated."""
 MOST_REGION_CHARACTERS = 200_000
 """Of a region that shall be rewritten, with the text around it."""
+
+MOST_HEADER_BYTES = 64 * 1024 * 1024
+"""Of a GGUF's header. One with 262,144 tokens and 600,000 merges has 17 MB."""
+MOST_HEADER_ITEMS = 3_000_000
+"""Of all lists in a GGUF's header together. Such a one has 1.4 million."""
+MOST_TENSORS, MOST_FIELDS = 100_000, 10_000
