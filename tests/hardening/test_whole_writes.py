@@ -91,6 +91,26 @@ def test_a_run_that_is_killed_is_undone_by_the_next_one(folder: Path) -> None:
     assert texts(folder) == {**dict.fromkeys(NAMES, NEW), "f1.py": "mine = 1\n"}
 
 
+@pytest.mark.parametrize("how", ["the folder is away", "its disk is away"])
+def test_a_run_that_is_killed_is_undone_when_its_folder_is_back(folder: Path, how: str) -> None:
+    killed = run(folder, "-c", KILLED, "repeat", ".", *CODE, "--apply")
+    assert killed.returncode == -9
+    away = folder.rename(folder.parent / "away")
+    other = folder.parent / "other"
+    write(other, {"a.py": OLD})
+    if how == "its disk is away":
+        folder.mkdir()
+    for _ in range(2):
+        assert "cut off" not in run(other, "-m", "lsp_server.refactor_cli", "repeat", ".", *CODE).stderr
+    if how == "its disk is away":
+        folder.rmdir()
+    away.rename(folder)
+    again = run(other, "-m", "lsp_server.refactor_cli", "repeat", ".", *CODE)
+    assert "an earlier --apply was cut off; its 3 files are as they were before" in again.stderr
+    assert texts(folder) == dict.fromkeys(NAMES, OLD)
+    assert list((folder.parent / "data" / "unfinished-edits").iterdir()) == []
+
+
 def test_a_run_that_still_works_is_not_undone(folder: Path) -> None:
     stopped = KILLED.replace("SIGKILL", "SIGSTOP")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MIDSPAN_DATA_DIR": str(folder.parent / "data")}
