@@ -22,14 +22,12 @@ from typing import Literal
 
 import attrs
 
-from engine.bounds import GIT_S, MOST_GIT_BYTES
+from engine.bounds import GIT_S, MOST_GIT_BYTES, MOST_GIT_MEMORY
 from engine.errors import MidspanError
 
 if sys.platform == "linux":
     import resource
 
-_MOST_MEMORY = 1 << 30
-"""Bytes that git may allocate; files that it maps do not count."""
 _CHUNK = 1 << 16
 
 Command = Literal["ls-files", "ls-tree", "rev-parse", "cat-file"]
@@ -164,7 +162,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _limit_memory(pid: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError, ValueError):  # it has ended, or has a lower limit
-            resource.prlimit(pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+            resource.prlimit(pid, resource.RLIMIT_DATA, (MOST_GIT_MEMORY, MOST_GIT_MEMORY))
 
 
 def _program(root: str) -> str:

@@ -11,14 +11,12 @@ from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
 
-from engine.bounds import DEEPEST, LONGEST_NAME, MOST_VALUES
+from engine.bounds import DEEPEST, LONGEST_NAME, MOST_JSON_BYTES, MOST_VALUES
 from engine.errors import ModelError
 from engine.whole_files import write_whole
 
-MOST_BYTES = 64 * 1024 * 1024
 
-
-def read_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:
+def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """Return the values in a JSON file. Raises OSError, and ValueError in a few words for what is no such file."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):

@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.bounds import LONGEST_PATH, MOST_ENTRIES, WALK_S
+from engine.bounds import LONGEST_PATH, MAX_FILE_BYTES, MOST_ENTRIES, WALK_S
 
-MAX_FILE_BYTES = 200_000
-"""Larger files are data or generated code."""
 _BINARY_CHECK = 8192
 # O_NONBLOCK: to open a pipe must not wait for its writer. Windows has neither pipes among files nor these flags.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

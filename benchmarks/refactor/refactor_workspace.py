@@ -15,7 +15,7 @@ import os
 import sysconfig
 import time
 
-from engine.reading import MAX_FILE_BYTES
+from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn

@@ -19,11 +19,12 @@ import attrs
 import httpx2
 from huggingface_hub import constants, get_session, hf_hub_url
 
+from engine.bounds import HUB_S
 from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel
 from engine.library.hub import (
-    TIMEOUT_S,
+    PLAIN,
     HubFile,
     HubListing,
     check_status,
@@ -155,8 +156,8 @@ class Puller:
 
     def _fetch_part(self, url: str, path: Path, start: int, size: int) -> None:
         end = min(start + _PART_BYTES, size)
-        part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
-        with get_session().stream("GET", url, headers=part_headers, timeout=TIMEOUT_S) as response:
+        part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", **PLAIN}
+        with get_session().stream("GET", url, headers=part_headers, timeout=HUB_S) as response:
             check_status(response)
             if response.status_code != _HTTP_PARTIAL:  # the server ignores Range and sends the whole file
                 self.progress.advance(-start)
@@ -164,7 +165,7 @@ class Puller:
             with path.open("r+b") as stream:
                 stream.seek(start)
                 stream.truncate()
-                for block in response.iter_bytes():
+                for block in response.iter_raw():
                     start += len(block)
                     if start > end:
                         raise ModelError(

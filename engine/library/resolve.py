@@ -4,22 +4,21 @@ The GGUF files that Ollama and LM Studio keep in their usual folders have names 
 """
 
 import difflib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
+from engine.bounds import MOST_MANIFEST_BYTES, MOST_OTHER_MODELS
 from engine.errors import ModelError
+from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.gguf_file import is_gguf
 from engine.library.store import DEFAULT, EMBEDDED, chosen_model
 
 _MODEL = "application/vnd.ollama.image.model"
-_MOST_MANIFEST_BYTES = 1 << 20
-_MOST_FILES = 1000
 
 
 @attrs.frozen
@@ -71,11 +70,9 @@ def _ollama(folder: Path) -> Iterator[OtherModel]:
 def _digest(manifest: Path) -> str | None:
     """Return the digest of the file with a manifest's weights; None for any other file."""
     try:
-        if manifest.stat().st_size > _MOST_MANIFEST_BYTES:
-            return None
-        layers = json.loads(manifest.read_text("utf-8"))["layers"]
+        layers = read_json(manifest, MOST_MANIFEST_BYTES)["layers"]
         digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _MODEL)
-    except (OSError, ValueError, LookupError, TypeError, StopIteration, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return None
     kind, _, number = str(digest).partition(":")
     return f"{kind}:{number}" if kind == "sha256" and number.isalnum() else None
@@ -90,7 +87,7 @@ def _lm_studio(folder: Path) -> Iterator[OtherModel]:
 def _files(folder: Path, pattern: str) -> list[Path]:
     try:
         found = (path for path in folder.glob(pattern) if path.is_file())
-        return sorted(path for path, _ in zip(found, range(_MOST_FILES), strict=False))
+        return sorted(path for path, _ in zip(found, range(MOST_OTHER_MODELS), strict=False))
     except OSError:
         return []
 

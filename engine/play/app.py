@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from engine import __version__
-from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES
+from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES, MOST_PAGE_BYTES
 from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens, check_user
 from engine.http.body import in_thread, json_object, read_body
@@ -50,8 +50,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
-MOST_TEXT = 1024 * 1024
-"""Characters of a text on the page."""
 _log = logging.getLogger(__name__)
 
 _Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
@@ -204,7 +202,7 @@ def _place(fields: Mapping[str, Any]) -> PageCursor:
     text, at = _string(fields, "text"), fields.get("at")
     if not isinstance(at, int) or isinstance(at, bool) or at < 0:
         raise Problem(400, "`at` is not a place in the text; reload the page")
-    if len(text) > MOST_TEXT:
+    if len(text) > MOST_PAGE_BYTES:
         raise Problem(413, "the text has more than 1 MB; take a part of it")
     if "\0" in text:
         raise Problem(415, "the text is binary: it has NUL bytes; paste text")

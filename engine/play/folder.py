@@ -8,13 +8,11 @@ from pathlib import Path
 
 import attrs
 
+from engine.bounds import MOST_LISTED_FILES, MOST_PAGE_BYTES
 from engine.git import GitFailed, Repository
 from engine.http.connection import Problem
 from engine.reading import is_inside, read_real, walk
 
-MOST_FILES = 5000
-MOST_BYTES = 1024 * 1024
-"""Of a file that the page opens. A browser's editor is slow with more, and the model reads some kilobytes."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "build", "dist", "target", "venv"})
 
 
@@ -43,7 +41,7 @@ class Folder:
         except OSError as error:
             raise Problem(403, f"the folder {self.path} cannot be read: {error.strerror}") from None
         found = _by_git(folder) or _first(walk(folder, _is_skipped))
-        return FileList(sorted(found)[:MOST_FILES], len(found) > MOST_FILES)
+        return FileList(sorted(found)[:MOST_LISTED_FILES], len(found) > MOST_LISTED_FILES)
 
     def read(self, name: str) -> str:
         """Return the text of a file. Raises Problem in one line for one that is no text for the page."""
@@ -53,7 +51,7 @@ class Folder:
         if not Path(path).is_relative_to(folder):
             raise Problem(403, f"{name} is outside of the folder; start midspan play with the folder that it is in")
         try:
-            data = read_real(path, MOST_BYTES)
+            data = read_real(path, MOST_PAGE_BYTES)
         except FileNotFoundError:
             raise Problem(404, f"{name} is not there any more; choose another file") from None
         except OSError as error:
@@ -69,7 +67,7 @@ class Folder:
 def _problem_of(name: str, path: str, error: OSError) -> Problem:
     if error.errno == errno.EFBIG:
         size = f"{Path(path).stat().st_size / 1024 / 1024:.1f} MB"
-        return Problem(413, f"{name} has {size}; the page opens files of up to {MOST_BYTES // 1024 // 1024} MB")
+        return Problem(413, f"{name} has {size}; the page opens files of up to {MOST_PAGE_BYTES // 1024 // 1024} MB")
     if error.errno in (errno.EINVAL, errno.ENXIO):
         return Problem(404, f"{name} is not a file; choose another one")
     return Problem(403, f"{name} cannot be read: {error.strerror}")
@@ -87,7 +85,7 @@ def _by_git(folder: str) -> list[str]:
 def _first(names: Iterable[str]) -> list[str]:
     """Return the names that the page may show, one more than its list can have."""
     shown = (name for name in names if is_inside(name) and not name.rpartition("/")[2].startswith("."))
-    return list(itertools.islice(shown, MOST_FILES + 1))
+    return list(itertools.islice(shown, MOST_LISTED_FILES + 1))
 
 
 def _is_skipped(path: str) -> bool:

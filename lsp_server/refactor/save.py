@@ -20,10 +20,11 @@ from typing import Any
 import attrs
 import cattrs
 
+from engine.bounds import MAX_FILE_BYTES
 from engine.errors import MidspanError
 from engine.folders import data_folder
 from engine.json_file import parse_json
-from engine.reading import MAX_FILE_BYTES, folder_of, open_file, read_open
+from engine.reading import folder_of, open_file, read_open
 from engine.whole_files import try_lock, write_beside
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.refactor.search import Found

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
+from engine.bounds import LONGEST_PATTERN, MOST_PATTERNS
 from engine.git import GitFailed, Repository
 from engine.reading import is_inside, read_text
 from engine.reading import walk as walk_files
@@ -19,9 +20,6 @@ from lsp_server.exclusion import why_secret
 from lsp_server.languages.registry import language_for
 from lsp_server.settings import Settings
 
-MOST_PATTERNS = 1_000
-"""The lines of a .gitignore that are read."""
-_LONGEST_PATTERN = 400
 _END = re.compile("(?!)")
 """Fits no name: git takes nothing for a set of characters that does not end."""
 _ESCAPED = re.compile(r"\\(.)")
@@ -78,7 +76,7 @@ class IgnoreFile:
     def of(cls, text: str) -> "IgnoreFile":
         """Read a .gitignore, as far as its first MOST_PATTERNS lines of usual length go."""
         lines = text.split("\n", MOST_PATTERNS)[:MOST_PATTERNS]
-        patterns = (_pattern(line.removesuffix("\r")) for line in lines if len(line) <= _LONGEST_PATTERN)
+        patterns = (_pattern(line.removesuffix("\r")) for line in lines if len(line) <= LONGEST_PATTERN)
         return cls(tuple(pattern for pattern in patterns if pattern is not None))
 
     def ignores(self, path: str, is_folder: bool) -> bool | None:

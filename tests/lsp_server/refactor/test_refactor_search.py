@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.git_folder import repository, write
 
-from engine.reading import MAX_FILE_BYTES
+from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
