@@ -9,6 +9,7 @@ dulwich would read the index without a process. It would hold the interpreter fo
 stranger packed without a bound on memory; a process can be limited and ended.
 """
 
+import functools
 import os
 import shutil
 import signal
@@ -103,7 +104,7 @@ class Repository:
             given.seek(0)
             try:
                 process = subprocess.Popen(
-                    [_program(self.root), *settings, *options, command, *arguments],
+                    [*_ending_with_us(), _program(self.root), *settings, *options, command, *arguments],
                     cwd=self.folder,
                     env=_environment(self.root),
                     stdin=given,
@@ -171,6 +172,22 @@ def _program(root: str) -> str:
     if found is None or not Path(found).is_absolute() or _is_below(found, root):
         raise GitFailed("git is not installed; install it")
     return found
+
+
+@functools.cache
+def _ending_with_us() -> tuple[str, ...]:
+    """Return what runs a program so that it ends with the thread that started it, where the system has that.
+
+    A killed server would leave git behind, which waits for ever for a .gitignore that is a pipe.
+    """
+    program = "/usr/bin/setpriv"  # of util-linux; busybox has one that cannot do it
+    command = (program, "--pdeathsig", "KILL", "--")
+    if sys.platform != "linux" or not os.access(program, os.X_OK):
+        return ()
+    done = subprocess.run(
+        (*command, program, "--version"), stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S, check=False
+    )
+    return command if done.returncode == 0 else ()
 
 
 def _search_path(root: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.bounds import DEEPEST, LONGEST_NAME, MOST_JSON_BYTES, MOST_VALUES
 from engine.errors import ModelError
-from engine.whole_files import write_whole
+from engine.whole_files import make_folder, write_whole
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
@@ -100,7 +100,7 @@ def parse_small_json(text: bytes, most_values: int = MOST_VALUES) -> Any:
 def write_config(path: Path, values: object) -> None:
     """Write a JSON file of the configuration folder, whole or not at all. Raises ModelError in one line."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, f"{json.dumps(values)}\n".encode())
     except OSError as error:
         raise ModelError(

@@ -26,6 +26,7 @@ from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS
 from engine.library.store import DEFAULT, EMBEDDED, chosen_model, is_pulled, path_of
 from engine.protocol.messages import PROTOCOL_VERSION
+from engine.whole_files import make_folder
 
 LOOPBACK = "127.0.0.1"
 # sun_path holds 104 bytes on macOS and 108 on Linux, including the final NUL.
@@ -142,7 +143,7 @@ def make_private(directory: Path) -> None:
     Raises EngineUnavailable in one line.
     """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(directory)
         status = directory.lstat()
     except OSError as error:
         raise EngineUnavailable(f"cannot use the runtime directory {directory}: {error.strerror}; {_OWN}") from None

@@ -90,6 +90,8 @@ def _lines(file: Path) -> list[str]:
             raise ModelError(f"{file} is not a file of tokens; it may have {_MOST_FILE_BYTES} bytes")
         if sys.platform != "win32" and status.st_mode & 0o077:
             raise ModelError(f"others can read the tokens in {file}; run `chmod 600 {file}`")
+        if sys.platform != "win32" and status.st_uid not in (0, os.geteuid()):
+            raise ModelError(f"the tokens in {file} are another user's; name a file of your own")
         return file.read_text("utf-8").splitlines()
     except OSError as error:
         raise ModelError(f"cannot read {file}: {error.strerror}; name a file of tokens that you can read") from None

@@ -34,7 +34,7 @@ from engine.library.hub import (
     list_files,
 )
 from engine.library.store import ModelRecord, StoredFile
-from engine.whole_files import try_lock
+from engine.whole_files import make_folder, try_lock
 
 PLAN_FILE = "midspan-pull.json"
 # Signed addresses expire, and the hub does not serve 50 GB in one answer. So large files are requested in parts.
@@ -82,7 +82,7 @@ class Puller:
         """
         folder, partial = store.folder_for(model.name), store.partial_folder(model.name)
         with _disk_errors_explained(partial):
-            partial.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(partial.parent)
             with _pull_lock(model, partial.with_name(f".{model.name}.lock")):
                 record = store.read_record(folder / store.RECORD)
                 if record is not None:
@@ -99,7 +99,7 @@ class Puller:
     def _pull_files(self, model: CatalogModel, partial: Path, accepted: bool) -> ModelRecord:
         earlier_plan = _earlier_plan(model, partial)
         listing = list_files(model, earlier_plan.commit if earlier_plan else model.revision)
-        partial.mkdir(exist_ok=True)
+        make_folder(partial)
         plan = earlier_plan or ModelRecord(
             model.name, model.hub, model.revision, listing.commit, model.licence, accepted
         )

@@ -25,7 +25,7 @@ from engine.errors import MidspanError
 from engine.folders import data_folder
 from engine.json_file import parse_json
 from engine.reading import folder_of, open_file, read_open
-from engine.whole_files import try_lock, write_beside
+from engine.whole_files import make_folder, try_lock, write_beside
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.refactor.search import Found
 
@@ -255,7 +255,7 @@ def _journal(plan: _Plan) -> "Iterator[_Journal]":
     """Write the journal of a plan, locked as long as this process lives. It is removed at the end."""
     path = _journals() / f"{plan.token}.json"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         journal = _Journal(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
         raise NotSaved(

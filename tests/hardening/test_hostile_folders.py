@@ -6,11 +6,13 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
+import psutil
 import pytest
-from support.git_folder import write
+from support.git_folder import repository, write
 from support.lsp_editor import Editor, engine_home
 from support.workspace_editor import work_on
 
@@ -175,6 +177,23 @@ def test_git_that_waits_for_ever_is_ended_with_all_it_started(
         config.write(f"[include]\n\tpath = {folder}/.git/pipe\n")
     monkeypatch.setattr(git_module, "GIT_S", 0.5)
     assert set(listed(folder)) == SOURCES, "the folder is walked"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/setpriv").exists(), reason="only setpriv of util-linux ends git with us")
+def test_git_that_waits_for_ever_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "folder", {"a.py": "x = 1\n"})
+    os.mkfifo(folder / ".gitignore")
+    code = "import sys; from engine.git import Repository; Repository.of(sys.argv[1]).ask('ls-files', *sys.argv[2:])"
+    arguments = [str(folder), "--others", "--exclude-standard"]
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT)
+    gits = list[psutil.Process]()
+    deadline = time.monotonic() + 30
+    while not gits and time.monotonic() < deadline:
+        gits = [child for child in psutil.Process(process.pid).children() if child.name() == "git"]
+    assert gits
+    process.kill()
+    process.wait()
+    assert psutil.wait_procs(gits, timeout=30)[1] == []
 
 
 def test_an_index_of_a_few_hundred_kilobytes_that_names_gigabytes_is_read_with_a_bound(tmp_path: Path) -> None:

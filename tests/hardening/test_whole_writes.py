@@ -169,6 +169,28 @@ def helix(home: Path, *arguments: str, most_bytes: int = -1) -> subprocess.Compl
         return run(home / "bin", "-m", "engine.cli", "setup", *arguments, "helix", most_bytes=most_bytes)
 
 
+def test_setup_leaves_a_link_of_the_users_where_it_is(tmp_path: Path) -> None:
+    languages = tmp_path / "dotfiles" / "languages.toml"
+    languages.parent.mkdir()
+    languages.write_bytes(b"")
+    (tmp_path / ".config" / "helix").mkdir(parents=True)
+    link = tmp_path / ".config" / "helix" / "languages.toml"
+    link.symlink_to(languages)
+    assert helix(tmp_path).returncode == 0
+    assert b"midspan" in languages.read_bytes()
+    assert helix(tmp_path, "--remove").returncode == 0
+    assert link.is_symlink()
+    assert languages.read_bytes() == b""
+
+
+def test_a_folder_of_ours_is_for_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MIDSPAN_CONFIG_DIR": str(tmp_path / "a" / "config")}
+    code = "import os; os.umask(0); from engine.client.address import trust; trust('example.org')"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, cwd=tmp_path)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))]
+    assert (stat.S_IMODE((tmp_path / "a").stat().st_mode), *modes) == (0o700, 0o700, 0o644)
+
+
 def test_setup_keeps_a_users_lines_byte_for_byte_also_when_the_disk_is_full(tmp_path: Path) -> None:
     languages = tmp_path / "dotfiles" / "languages.toml"
     languages.parent.mkdir()
