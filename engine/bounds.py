@@ -40,6 +40,8 @@ BODY_S = 30.0
 """Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
 HEAD_S = 30.0
 """Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""
+PIECE_BYTES = 4096
+"""Of what came over a connection, parsed before others have their turn."""
 MOST_NAMES = 64
 """Strings in a list of a request."""
 MOST_HUNKS = 32
