@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from engine.cli.console import PlainConsole
 from engine.errors import ModelError
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
+from engine.models.load import load
 from engine.protocol.messages import Candidate, Cell, Origin, plain
 from hardening.language_server import LanguageServer
 from lsp_server.documents.store import path_of
@@ -42,6 +44,16 @@ def test_a_mixing_network_with_numbers_that_are_none_is_refused(number: float, t
     save_file(tensors, tmp_path / MIXING_FILE)
     with pytest.raises(ModelError, match="has numbers that are none"):
         MixingNetwork.load(tmp_path / MIXING_FILE)
+
+
+def test_a_model_without_a_token_is_refused(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    tokenizer["added_tokens"], tokenizer["model"]["vocab"], tokenizer["model"]["merges"] = [], {}, []
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    with pytest.raises(ModelError, match="the tokenizer has no tokens"):
+        load(str(folder))
 
 
 def test_the_command_line_prints_no_control_characters_of_a_text() -> None:
