@@ -14,7 +14,7 @@ help:
 	@echo "make test    linter, types, import rules and all tests"
 	@echo "make test-avx2  what depends on the processor's instructions, as on one with AVX2 only; a part of make test"
 	@echo "make check   linter, types, import rules and the quick tests, those of what changed first"
-	@echo "make lint    ruff, mypy, import-linter, and how many files a key press passes"
+	@echo "make lint    ruff, mypy, import-linter, doors for strangers, and how many files a key press passes"
 	@echo "make bench   measure latency; tables here, JSON and plots in benchmarks/out"
 	@echo "make quality measure how good the embedded model is on packages younger than it (CORPUS=runs/small/corpus SPLIT=judge)"
 	@echo "make editors fetch real editors into .editors for the tests in tests/editors, which are skipped without them"
@@ -67,6 +67,7 @@ lint: setup
 	$(BIN)/lint-imports --no-cache --no-logo
 	@$(MAKE) --no-print-directory types
 	@$(BIN)/python tests/support/small_files.py
+	@$(BIN)/python tests/support/doors.py
 	@$(BIN)/python benchmarks/latency/key_press_files.py --most $(KEY_PRESS_FILES) > build/key_press.log \
 		|| { cat build/key_press.log; echo "a key press passes through more than $(KEY_PRESS_FILES) files of ours" >&2; exit 1; }
 	@tail -n 1 build/key_press.log

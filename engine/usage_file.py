@@ -18,7 +18,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.folders import data_folder
 from engine.protocol.messages import SourceName
-from engine.whole_files import try_lock
+from engine.whole_files import make_folder, try_lock
 
 EARLIER = "earlier"
 OTHER = "other"
@@ -170,7 +170,7 @@ class StatisticsFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         # The lock is a separate file, because folding replaces the file of counts.
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             deadline = time.monotonic() + _LOCK_TIMEOUT_S

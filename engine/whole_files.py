@@ -14,6 +14,13 @@ from pathlib import Path
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder of Midspan's own, and those above it that are missing, for its user alone. Raises OSError."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():  # mkdir's own `parents` makes these as the umask says
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file, which a link may lead to. Raises OSError.
 
@@ -46,7 +53,7 @@ def write_beside(name: str, data: bytes, folder: int | None, like: int | None) -
     `like` is the open file that it will replace: it gets that one's owner, rights and attributes. Raises OSError, and
     leaves no file then.
     """
-    descriptor = os.open(name, _NEW, 0o666 if like is None else 0o600, dir_fd=folder)
+    descriptor = os.open(name, _NEW, 0o644 if like is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

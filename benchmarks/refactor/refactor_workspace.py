@@ -15,11 +15,11 @@ import os
 import sysconfig
 import time
 
+from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.search import Caps, Progress, Target, search
-from lsp_server.workspace.reading import MAX_FILE_BYTES
 
 EDITS = {
     "os.path.join(a, b)": Example("import os\nos.path.join(a, b)\n", "import os\nPath(a) / b\n"),

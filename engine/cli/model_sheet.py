@@ -77,7 +77,7 @@ def sheet_of(model: str) -> ModelSheet:
     """Return the facts about a model by name or folder. Reads only the headers of its files. Raises ModelError."""
     from engine.models.load import runtime_of  # imports the package gguf, as gguf_sheet does
 
-    if model in catalog() and model != EMBEDDED and not store.is_pulled(model) and not Path(model).is_dir():
+    if model in catalog() and model != EMBEDDED and not store.is_pulled(model):
         return ModelSheet(model, catalog()[model].parameters, catalog()[model])
     folder = folder_of(model).resolve()
     known = known_model(folder)

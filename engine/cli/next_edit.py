@@ -8,7 +8,9 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
+from engine.bounds import MOST_HUNKS, MOST_REGION_CHARACTERS
 from engine.cli.lsp_client import LanguageServerError, LspSession
+from engine.http.body import in_thread
 from engine.http.completion import Rewriting
 from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import Position
@@ -47,8 +49,10 @@ class NextEdits:
     async def find(self, rewriting: Rewriting) -> str | None:
         """Return the region with the newest edit repeated at the place next to the cursor, or None."""
         text = rewriting.above + rewriting.region + rewriting.below
+        if len(text) > MOST_REGION_CHARACTERS or not rewriting.latest:
+            return None
         at = len(rewriting.above) + rewriting.cursor
-        before = undone(text, rewriting.latest, text.count("\n", 0, at))
+        before = await in_thread(undone, text, rewriting.latest, text.count("\n", 0, at))
         if before is None or before == text:
             return None
         try:
@@ -93,23 +97,36 @@ class NextEdits:
 
 
 def undone(text: str, hunks: str, near: int) -> str | None:
-    """Return a text as it was before a diff's hunks; None if it does not have what they left.
+    """Return a text as it was before a diff's hunks; None if it does not have what they left, and for too many hunks.
 
     Where lines stand several times in the text, those next to the line `near` count. Line numbers of the diff do not:
     they are of the whole file.
     """
     lines = text.splitlines(keepends=True)
+    if len(hunks) > MOST_REGION_CHARACTERS or f"\n{hunks}".count("\n@@") > MOST_HUNKS:
+        return None
     for hunk in _hunks(hunks):
         new = [line[1:] for line in hunk if line[0] in " +"]
         old = [line[1:] for line in hunk if line[0] in " -"]
-        places = (
-            [at for at in range(len(lines) - len(new) + 1) if _bare(lines[at : at + len(new)]) == new] if new else []
-        )
-        if not places:
+        at = _nearest(_bare(lines), new, near) if new else None
+        if at is None:
             return None
-        at = min(places, key=lambda place: abs(place - near))
         lines[at : at + len(new)] = [f"{line}\n" for line in old]
     return "".join(lines)
+
+
+def _nearest(lines: list[str], wanted: list[str], near: int) -> int | None:
+    """Return where these lines are, next to the line `near`; None if they are nowhere.
+
+    The lines are searched as one text, once to each side, which takes time in proportion to it. str.rfind would not.
+    """
+    text, block = "".join(f"\n{line}" for line in lines) + "\n", "".join(f"\n{line}" for line in wanted) + "\n"
+    middle = sum(len(line) + 1 for line in lines[:near])
+    below = text.find(block, middle)
+    behind = text[::-1].find(block[::-1], max(0, len(text) - middle - len(block) + 1))
+    offsets = [len(text) - behind - len(block)] if behind >= 0 else []
+    offsets += [below] if below >= 0 else []
+    return min((text.count("\n", 0, offset) for offset in offsets), key=lambda place: abs(place - near), default=None)
 
 
 def _hunks(diff: str) -> list[list[str]]:

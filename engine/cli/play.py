@@ -39,6 +39,7 @@ def play(
 ) -> None:
     """Watch a model fill holes, on a page in the browser: docs/play.md."""
     # The server's packages load only here.
+    from engine.http.access import knows_users
     from engine.play.app import serve
     from engine.protocol.editor_messages import FillProgress
 
@@ -49,7 +50,8 @@ def play(
         if sudoku:
             address = address.replace("/play#", "/play?sudoku#")
         typer.echo(f"midspan play: {address}\nCtrl+C ends it; nothing that is typed there is kept", err=True)
-        if browser:
+        # The browser's command line has the token. Where every user can read that, a connection must tell its user.
+        if browser and (knows_users() or sys.platform in ("darwin", "win32")):
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
 
     async def run() -> None:

@@ -24,8 +24,9 @@ from engine.folders import OWN_NAME, config_folder
 from engine.json_file import read_json, write_config
 from engine.library.gguf_file import is_gguf
 from engine.library.precision_names import TORCH_PRECISIONS
-from engine.library.store import DEFAULT, EMBEDDED, chosen_model, is_pulled
+from engine.library.store import DEFAULT, EMBEDDED, chosen_model, is_pulled, path_of
 from engine.protocol.messages import PROTOCOL_VERSION
+from engine.whole_files import make_folder
 
 LOOPBACK = "127.0.0.1"
 # sun_path holds 104 bytes on macOS and 108 on Linux, including the final NUL.
@@ -95,14 +96,14 @@ def is_loopback(host: str) -> bool:
 def resolve_model(model: str) -> str:
     """Return `model` with "default" replaced by the chosen model and a directory or GGUF by its absolute path.
 
-    So all clients find the same engine. The name of a pulled model is never read as a directory.
+    So all clients find the same engine. A name is never read as a directory (`store.path_of`).
     """
     if model == DEFAULT:
         model = chosen_model().model
     if model == EMBEDDED or is_pulled(model):
         return model
-    path = Path(model).expanduser()
-    return str(path.resolve()) if path.is_dir() or is_gguf(path) else model
+    path = path_of(model)
+    return str(path.resolve()) if path is not None and (path.is_dir() or is_gguf(path)) else model
 
 
 def runtime_paths_of(model: str, precision: str = "auto") -> RuntimePaths:
@@ -142,7 +143,7 @@ def make_private(directory: Path) -> None:
     Raises EngineUnavailable in one line.
     """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(directory)
         status = directory.lstat()
     except OSError as error:
         raise EngineUnavailable(f"cannot use the runtime directory {directory}: {error.strerror}; {_OWN}") from None

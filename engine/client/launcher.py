@@ -31,6 +31,7 @@ from engine.client.connection import EngineClient, EngineSilent
 from engine.client.lock import ALREADY_RUNNING, ERROR_MARK, is_held, last_heartbeat, read_record
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
 from engine.library.store import DEFAULT
+from engine.whole_files import make_folder
 
 HEARTBEAT_TIMEOUT_S = 60.0
 """An engine that starts is given up after this time without a heartbeat (see lock.py)."""
@@ -193,7 +194,7 @@ def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
 
 def _open_output(paths: RuntimePaths) -> IO[bytes]:
     try:
-        paths.log_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(paths.log_directory)
         return os.fdopen(os.open(paths.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+")
     except OSError:
         return tempfile.TemporaryFile()

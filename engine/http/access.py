@@ -1,9 +1,10 @@
-"""Who may ask, and how much: tokens, the Host header, other sites' pages, rate and concurrency."""
+"""Who may ask, and how much: tokens, the Host header, other sites' pages, other users, rate and concurrency."""
 
 import hmac
 import math
 import os
 import re
+import socket
 import stat
 import sys
 import time
@@ -89,6 +90,8 @@ def _lines(file: Path) -> list[str]:
             raise ModelError(f"{file} is not a file of tokens; it may have {_MOST_FILE_BYTES} bytes")
         if sys.platform != "win32" and status.st_mode & 0o077:
             raise ModelError(f"others can read the tokens in {file}; run `chmod 600 {file}`")
+        if sys.platform != "win32" and status.st_uid not in (0, os.geteuid()):
+            raise ModelError(f"the tokens in {file} are another user's; name a file of your own")
         return file.read_text("utf-8").splitlines()
     except OSError as error:
         raise ModelError(f"cannot read {file}: {error.strerror}; name a file of tokens that you can read") from None
@@ -136,6 +139,39 @@ def _host_of(url: str) -> str:
 
 def _is_address(host: str) -> bool:
     return ":" in host or re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){3}", host) is not None
+
+
+_SOCKETS = Path("/proc/net/tcp")
+_LOOKS = 3
+"""The list is read in parts, and may leave out a line while others come and go."""
+
+
+def knows_users() -> bool:
+    """Return whether this system says whose a connection is."""
+    return sys.platform == "linux" and os.access(_SOCKETS, os.R_OK)
+
+
+def check_user(client: tuple[str, int], own: tuple[str, int]) -> None:
+    """Raise Problem for a connection of another user of this machine than us and root, where the system can say it.
+
+    Both are addresses of IPv4: the client's end of a connection over loopback, and ours. A token can become known: a
+    browser is started with the page's address, and all users can read command lines.
+    """
+    if not knows_users():
+        return
+    ends = [_hexadecimal(client), _hexadecimal(own)]
+    for _ in range(_LOOKS):
+        for line in _SOCKETS.read_text("ascii").splitlines():
+            fields = line.split()
+            # A socket that nobody has open any more has the number 0, and root for its user.
+            if fields[1:3] == ends and fields[9] != "0" and int(fields[7]) in (0, os.geteuid()):
+                return
+    raise Problem(403, "the connection is another user's; start midspan play yourself")
+
+
+def _hexadecimal(address: tuple[str, int]) -> str:
+    host = int.from_bytes(socket.inet_aton(address[0]), sys.byteorder)
+    return f"{host:08X}:{address[1]:04X}"
 
 
 class Shares:

@@ -17,16 +17,19 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import __version__
+from engine.bounds import BODY_S
 from engine.errors import MidspanError, describe
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
-from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
-from engine.http.connection import BODY_S, ClientGone, Problem, WhileThere, problem_of, read_body
+from engine.http.body import in_thread, json_object, read_body
+from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of
+from engine.http.connection import ClientGone, Problem, WhileThere, problem_of
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
 from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.team import Team, scope_of
+from engine.protocol.framing import limit_error
 from engine.protocol.messages import Fill, Filled, Progress
 from engine.remote.connection import MIND_HEADER
 from engine.remote.team import FILL_PATH, MEMORY_PATH
@@ -175,7 +178,8 @@ class App:
         visit: _Visit = scope["state"]["visit"]
         try:
             body = await read_body(scope, receive)
-            exchange = dialect.open(json_object(body), Served(self._links.model, self._rules.workspaces))
+            served = Served(self._links.model, self._rules.workspaces)
+            exchange = await in_thread(_opened, dialect, body, served)
             asked, media_type = exchange.asked, "application/json"
             if asked.stream and asked.rewriting is None:
                 await self._stream(exchange, dialect.refusal, receive, send, visit)
@@ -287,6 +291,14 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.answer(scope, receive, send)
+
+
+def _opened(dialect: Dialect, body: bytes, served: Served) -> Exchange:
+    """Return what a body asks for. Raises Problem, also for what the engine would refuse."""
+    exchange = dialect.open(json_object(body), served)
+    if (wrong := limit_error(exchange.asked.fill)) is not None:
+        raise Problem(400, wrong)
+    return exchange
 
 
 def refusal_of(path: str) -> Refusal:

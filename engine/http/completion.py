@@ -7,8 +7,8 @@ from typing import Any, Literal, NewType, TypeVar
 import attrs
 import cattrs
 
+from engine.bounds import LONGEST_NAME, MOST_NAMES
 from engine.http.connection import Problem
-from engine.json_file import parse_json
 from engine.protocol.framing import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS, strict_converter
 from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
 
@@ -21,8 +21,6 @@ UNBOUNDED_TOKENS = 128
 """For the negative numbers by which llama.cpp's and Ollama's clients ask for a text "until the model ends"."""
 NAME = "midspan"
 """The name under which any model is served, whatever its own is."""
-_MOST_STOPS, _MOST_STOP_CHARACTERS = 32, 256
-
 _NEARLY_GREEDY = 0.3
 
 Strings = NewType("Strings", list[str])
@@ -114,17 +112,6 @@ def _converter() -> cattrs.Converter:
 _CONVERTER = _converter()
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body. Raises Problem."""
-    try:
-        fields = parse_json(body)
-    except ValueError:
-        raise Problem(400, "the body is not JSON; send a JSON object") from None
-    if not isinstance(fields, dict):
-        raise Problem(400, f"the body is a JSON {_json_name(fields)}; send a JSON object")
-    return fields
-
-
 def read_request(fields: dict[str, Any], request_class: type[_Request]) -> _Request:
     """Return the fields as a dialect's request; unknown ones are ignored. Raises Problem with the field's name."""
     try:
@@ -143,12 +130,6 @@ def _describe(error: BaseException, _: type[object] | None) -> str:
     if isinstance(error, KeyError):
         return "it is missing"
     return str(error) if isinstance(error, TypeError) else "it has a wrong value"
-
-
-def _json_name(value: object) -> str:
-    if value is None:
-        return "null"
-    return {list: "list", str: "string", bool: "boolean"}.get(type(value), "number")
 
 
 def bounded(name: str, value: float | None, default: float, low: float, high: float) -> float:
@@ -199,10 +180,8 @@ def one_prompt(prompt: list[str]) -> str:
 
 def stops_of(stops: Sequence[str]) -> tuple[str, ...]:
     """Return the strings that end a text. Raises Problem when they are too many or too long."""
-    if len(stops) > _MOST_STOPS or any(len(stop) > _MOST_STOP_CHARACTERS for stop in stops):
-        raise Problem(
-            400, f"stop can have at most {_MOST_STOPS} strings of at most {_MOST_STOP_CHARACTERS} characters each"
-        )
+    if len(stops) > MOST_NAMES or any(len(stop) > LONGEST_NAME for stop in stops):
+        raise Problem(400, f"stop can have at most {MOST_NAMES} strings of at most {LONGEST_NAME} characters each")
     return tuple(stop for stop in stops if stop)
 
 
@@ -212,11 +191,11 @@ def extent_of(stops: Sequence[str]) -> Extent:
 
 
 def within_limits(snippets: Sequence[Snippet]) -> list[Snippet]:
-    """Return as many snippets as the engine takes; the most important is first."""
+    """Return as many snippets as the engine takes, names included; the most important is first."""
     kept: list[Snippet] = []
     left = MAX_SNIPPET_CHARACTERS
     for snippet in snippets:
-        left -= len(snippet.text)
+        left -= len(snippet.text) + len(snippet.path)
         if left < 0 or len(kept) == MAX_SNIPPETS:
             break
         kept.append(snippet)

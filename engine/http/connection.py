@@ -1,10 +1,10 @@
-"""A client's connection: its request's body, whether it is still there, and what is wrong with a request."""
+"""A client's connection: whether it is still there, and what is wrong with a request."""
 
 import asyncio
 from contextlib import suppress
 from types import TracebackType
 
-from starlette.types import Receive, Scope
+from starlette.types import Receive
 
 from engine.client.connection import EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, ProtocolError
@@ -59,14 +59,6 @@ def problem_of(error: MidspanError) -> Problem:
     return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
 
 
-MOST_BODY_BYTES = 4 * 1024 * 1024
-"""More than a Fill can have."""
-_MOST_READ_BYTES = 4 * MOST_BODY_BYTES
-"""A longer body is not read to its end; the client of a shorter one reads why it is refused."""
-BODY_S = 30.0
-"""Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
-
-
 class WhileThere:
     """Runs its body while the client is there. If the client closes, the body is cancelled and ClientGone raised.
 
@@ -100,26 +92,3 @@ class WhileThere:
         self._gone = True
         assert self._task is not None
         self._task.cancel()
-
-
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return a request's body. Raises Problem for one that is too long or too slow, ClientGone for half a one."""
-    announced = int(dict(scope["headers"]).get(b"content-length", b"0"))
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(BODY_S):
-            more = True
-            while more and max(size, announced) <= _MOST_READ_BYTES:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                piece = message.get("body", b"")
-                size += len(piece)
-                if size <= MOST_BODY_BYTES:
-                    body += piece
-                more = message.get("more_body", False)
-    except TimeoutError:
-        raise Problem(408, f"the body did not come within {BODY_S:.0f} s; send it whole") from None
-    if more or size > MOST_BODY_BYTES:
-        raise Problem(413, f"the body is too long; at most {MOST_BODY_BYTES} bytes are allowed")
-    return bytes(body)

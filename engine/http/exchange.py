@@ -9,7 +9,6 @@ a folder may be a stranger's, and its settings can name programs.
 import itertools
 import json
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
@@ -19,6 +18,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.bounds import LONGEST_PATH
 from engine.http.completion import (
     DEFAULT_BUDGET_MS,
     NAME,
@@ -34,11 +34,14 @@ from engine.http.completion import (
 from engine.http.connection import Problem
 from engine.http.markers import Parts
 from engine.protocol.messages import Fill, ModelInfo
+from engine.reading import read_bytes, walk
 
 _SHORTEST = 12
 """Characters of a line that says where it is from."""
-_MOST_FILES, _MOST_BYTES = 20_000, 200_000
+_MOST_FILES = 20_000
 _LINES_ABOVE, _LINES_BELOW = 80, 40
+_NEAR = 20_000
+"""Characters on each side of the cursor in which these lines are looked for."""
 _ENOUGH = 4
 """Lines of one folder that a request has, and twice as many as of any other one."""
 _GENERATED = frozenset(("node_modules", "__pycache__", "build", "dist", "target", "venv"))
@@ -64,6 +67,7 @@ class FolderLines:
         lines, counts = self._lines, Counter[str]()
         if not lines:
             return ""
+        above, below = above[-_NEAR:], below[:_NEAR]
         near = above.splitlines()[-_LINES_ABOVE:-1] + below.splitlines()[1:_LINES_BELOW]
         wanted = np.array(sorted(_hashes(near)), np.int64)
         for folder, known in lines.items():
@@ -78,22 +82,14 @@ def _hashes(lines: Sequence[str]) -> set[int]:
 
 
 def _texts(folder: str) -> Iterator[str]:
-    for path in itertools.islice(_files(folder), _MOST_FILES):
-        try:
-            status = path.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-                continue
-            content = path.read_bytes()
-        except OSError:
-            continue
-        if b"\0" not in content:
+    for path in itertools.islice(walk(folder, _is_skipped), _MOST_FILES):
+        if (content := read_bytes(folder, path)) is not None and b"\0" not in content:
             yield content.decode(errors="replace")
 
 
-def _files(folder: str) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _GENERATED)
-        yield from (Path(root, name) for name in sorted(names))
+def _is_skipped(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or name in _GENERATED
 
 
 EVENTS = "text/event-stream"
@@ -122,8 +118,12 @@ class Workspaces:
         """Return the place of a request's file; the path can be absolute, relative to a folder, or "".
 
         A request without a path, and one whose path is relative, belongs to the only folder. Where several folders are
-        served, it belongs to the one that has its lines.
+        served, it belongs to the one that has its lines. Raises Problem for a path that no system has.
         """
+        if len(path) > LONGEST_PATH:
+            raise Problem(400, f"the path has {len(path)} characters; send one of at most {LONGEST_PATH}")
+        if not self.folders:
+            return Place("", path)
         if not path or "\0" in path or not PurePath(path).is_absolute():
             only = self.folders[0] if len(self.folders) == 1 else self._lines.folder_of(above, below)
             return Place(only, path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from engine.bounds import LONGEST_NAME, MOST_NAMES
 from engine.http.completion import (
     DEFAULT_BUDGET_MS,
     MOST_CHOICES,
@@ -180,13 +181,13 @@ class _Infill:
             del everything["completion_probabilities"]
         if self._request.response_fields is None or not self._request.response_fields:
             return everything
-        asked = ((path, _field(everything, path)) for path in self._request.response_fields)
+        asked = ((path, _field(everything, path)) for path in self._request.response_fields[:MOST_NAMES])
         return {path: value for path, value in asked if value is not None}
 
 
 def _field(values: dict[str, Any], path: str) -> Any:
     value: Any = values
-    for name in path.split("/"):
+    for name in path[:LONGEST_NAME].split("/"):
         value = value.get(name) if isinstance(value, dict) else None
     return value
 

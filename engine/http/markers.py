@@ -9,10 +9,12 @@ file itself, in which the region has a marker where the cursor is.
 """
 
 import re
+from collections import deque
 
 import attrs
 
 from engine.http.completion import Asked, Rewriting, Written
+from engine.protocol.framing import MAX_SNIPPETS
 from engine.protocol.messages import Snippet
 from engine.remote.request import ALL_TAGS, FimTags
 
@@ -76,7 +78,8 @@ def _files(head: str) -> tuple[str, tuple[Snippet, ...]]:
     mark = next((mark for mark in _FILE_MARKS if mark in head), None)
     if mark is None:
         return "", ()
-    _, *files = head.split(mark)  # before the first mark is the name of the repository
+    # Before the first mark is the name of the repository. The last files are the most important ones.
+    files = head.partition(mark)[2].rsplit(mark, MAX_SNIPPETS + 1)
     named = [file.partition("\n") for file in files]
     path = ""
     if named and not named[-1][2].strip():
@@ -110,7 +113,7 @@ def read_zeta(prompt: str) -> ZetaPrompt | None:
         return None
     other_files, _, own = head.rpartition(_FILE)
     path, _, above = own.partition("\n")
-    files = [file.partition("\n") for file in other_files.split(_FILE)[1:]]
+    files = [file.partition("\n") for file in other_files.rsplit(_FILE, MAX_SNIPPETS + 1)[1:]]
     history = "".join(text for name, _, text in files if name.strip() == _HISTORY)
     related = tuple(Snippet(name.strip(), text) for name, _, text in files if name.strip() != _HISTORY and text.strip())
     cursor = region.index(_CURSOR)
@@ -120,10 +123,10 @@ def read_zeta(prompt: str) -> ZetaPrompt | None:
 
 def _latest(history: str, path: str) -> str:
     """Return the hunks of the newest edit if it was made in this file; "" otherwise."""
-    edits = list(_DIFF.finditer(history))
-    if not edits or not path.endswith(edits[-1][2].lstrip("/")):
+    newest = next(iter(deque(_DIFF.finditer(history), maxlen=1)), None)
+    if newest is None or not path.endswith(newest[2].lstrip("/")):
         return ""
-    return history[edits[-1].end() :].rstrip("\n")
+    return history[newest.end() :].rstrip("\n")
 
 
 def written(asked: Asked, region: str) -> Written:

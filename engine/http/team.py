@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from engine.http.access import LOCAL
+from engine.http.body import in_thread
 from engine.http.connection import Problem
 from engine.http.engine_links import Links
 from engine.protocol.framing import limit_error, memory_limit_error, pack, unpack_all
@@ -30,7 +31,7 @@ class Team:
 
     async def fill(self, owner: str, body: bytes, ask: Callable[[Fill], Awaitable[Filled]]) -> tuple[str, bytes]:
         """Return the mind and the frame of Filled. Raises MidspanError."""
-        messages = _messages(body)
+        messages = await in_thread(_messages, body)
         fill = messages[0]
         if len(messages) != 1 or not isinstance(fill, Fill):
             raise Problem(400, "the body is not one Fill; send one")
@@ -42,10 +43,10 @@ class Team:
 
     async def remember(self, owner: str, body: bytes) -> tuple[str, bytes]:
         """Return the mind and the frames of the answers, in the order of the requests. Raises MidspanError."""
-        requests = [_scoped(owner, message) for message in _messages(body)]
+        requests = await in_thread(_requests, owner, body)
         workspace = requests[0].workspace
-        if len(requests) > MOST_REQUESTS or any(request.workspace != workspace for request in requests):
-            raise Problem(400, f"the body has too many requests, or of two workspaces; at most {MOST_REQUESTS} of one")
+        if any(request.workspace != workspace for request in requests):
+            raise Problem(400, "the body has requests of two workspaces; send those of one")
         answers = await self._links.remember(owner, requests)
         # Without our name of the workspace.
         bare = (attrs.evolve(each, workspace="") if isinstance(each, MemoryStatus) else each for each in answers)
@@ -54,10 +55,14 @@ class Team:
 
 def _messages(body: bytes) -> list[Message]:
     """Return the messages of a body, at least one. Raises ProtocolError, Problem."""
-    messages = unpack_all(body)
+    messages = unpack_all(body, MOST_REQUESTS)
     if not messages:
         raise Problem(400, "the body is empty; send frames of Midspan's protocol")
     return messages
+
+
+def _requests(owner: str, body: bytes) -> list[MemoryRequest]:
+    return [_scoped(owner, message) for message in _messages(body)]
 
 
 def _scoped(owner: str, message: Message) -> MemoryRequest:

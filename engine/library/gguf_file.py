@@ -1,7 +1,8 @@
 """The header of a GGUF file (llama.cpp, Ollama, LM Studio): what it says of a model, and where its tensors are.
 
 Pure Python: it reads no weights, and imports no NumPy and no torch. A file may be cut short or hostile, so every length
-is compared with what is left of the file before anything is made of it. The format is described in ggml's docs/gguf.md.
+is compared with what is left of the header before anything is made of it. The file's own size is no bound: a file of
+gigabytes that nobody wrote costs nothing. The format is described in ggml's docs/gguf.md.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from engine.bounds import LONGEST_NAME, MOST_FIELDS, MOST_HEADER_BYTES, MOST_HEADER_ITEMS, MOST_TENSORS
 from engine.errors import ModelError
 
 MAGIC = b"GGUF"
@@ -20,7 +22,6 @@ _VERSIONS = (2, 3)
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_SIDES = 4
-_MOST_TENSORS, _MOST_FIELDS = 100_000, 10_000
 _MOST_ALIGNMENT = 1 << 20
 
 BLOCKS = {
@@ -126,6 +127,7 @@ class _Reader:
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self._path, self._data, self._at = path, data, 0
+        self._end, self._items = min(len(data), MOST_HEADER_BYTES), MOST_HEADER_ITEMS
 
     def header(self) -> GgufHeader:
         if self._take(len(MAGIC)) != MAGIC:
@@ -133,10 +135,10 @@ class _Reader:
         version = self._number("I")
         if version not in _VERSIONS:
             raise ValueError(f"it is of version {version}, and versions 2 and 3 are known")
-        tensors, fields = self._count("Q", 24, _MOST_TENSORS), self._count("Q", 13, _MOST_FIELDS)
+        tensors, fields = self._count("Q", 24, MOST_TENSORS), self._count("Q", 13, MOST_FIELDS)
         found: dict[str, Any] = {}
         for _ in range(fields):
-            name = self._string()
+            name = self._name()
             if name in found:
                 raise ValueError(f"{_short(name)} is there twice")
             found[name] = self._value(self._number("I"))
@@ -167,7 +169,7 @@ class _Reader:
 
     def _described(self) -> tuple[str, tuple[int, ...], int, int]:
         """Return a tensor's name, its sides (the longest stride first), its type and its offset."""
-        name, count = self._string(), self._number("I")
+        name, count = self._name(), self._number("I")
         if not 0 < count <= _MOST_SIDES:
             raise ValueError(f"the tensor {_short(name)} has {count} sides")
         sides = tuple(self._number("Q") for _ in range(count))[::-1]
@@ -186,31 +188,39 @@ class _Reader:
             raise ValueError(f"a field is of type {kind}")
         inner = self._number("I")
         if inner == _STRING:
-            return self._strings(self._count("Q", 8))
+            return self._strings(self._list_count(8))
         if inner not in _SCALARS:
             raise ValueError(f"a list is of type {inner}")
         form = _SCALARS[inner]
-        count = self._count("Q", struct.calcsize(form))
+        count = self._list_count(struct.calcsize(form))
         return list(struct.unpack(f"<{count}{form}", self._take(count * struct.calcsize(form))))
 
     def _count(self, form: str, least_bytes: int, most: int | None = None) -> int:
-        """Read how many things come, each of at least so many bytes: no more than the file has room for."""
+        """Read how many things come, each of at least so many bytes: no more than a header has room for."""
         count: int = self._number(form)
-        if count * least_bytes > len(self._data) - self._at or (most is not None and count > most):
-            raise ValueError(f"it says that {count} things come, which its size has no room for")
+        if count * least_bytes > self._end - self._at or (most is not None and count > most):
+            raise ValueError(f"it says that {count} things come, which its header has no room for")
+        return count
+
+    def _list_count(self, least_bytes: int) -> int:
+        count = self._count("Q", least_bytes, self._items)
+        self._items -= count
         return count
 
     def _strings(self, count: int) -> list[str]:
         """Read strings in a row: a vocabulary has 150,000."""
-        data, at, most, found = self._data, self._at, len(self._data), []
+        data, at, most, found = self._data, self._at, self._end, []
         for _ in range(count):
             start = at + 8
             at = start + int.from_bytes(data[at:start], "little")
             if at > most:
-                raise ValueError("it is cut short: fetch it again")
+                raise self._too_short()
             found.append(data[start:at].decode("utf-8", "replace"))
         self._at = at
         return found
+
+    def _name(self) -> str:
+        return self._take(self._count("Q", 1, LONGEST_NAME)).decode("utf-8", "replace")
 
     def _string(self) -> str:
         return self._take(self._count("Q", 1)).decode("utf-8", "replace")
@@ -219,10 +229,15 @@ class _Reader:
         return struct.unpack(f"<{form}", self._take(struct.calcsize(form)))[0]
 
     def _take(self, count: int) -> bytes:
-        if count > len(self._data) - self._at:
-            raise ValueError("it is cut short: fetch it again")
+        if count > self._end - self._at:
+            raise self._too_short()
         self._at += count
         return self._data[self._at - count : self._at]
+
+    def _too_short(self) -> ValueError:
+        if self._end < len(self._data):
+            return ValueError(f"its header has more than {MOST_HEADER_BYTES >> 20} MB")
+        return ValueError("it is cut short: fetch it again")
 
 
 def _short(name: str) -> str:

@@ -6,9 +6,9 @@ HF_HUB_OFFLINE work as usual.
 """
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from urllib.parse import quote
 
 import attrs
@@ -23,16 +23,18 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
+from engine.bounds import HUB_LIST_S, HUB_S, LONGEST_NAME, MOST_HUB_BYTES, MOST_HUB_FILES, MOST_HUB_VALUES
 from engine.errors import ModelError
-from engine.json_file import parse_json
+from engine.json_file import parse_small_json
 from engine.library.catalog import CatalogModel
+from engine.reading import is_inside
 
 WEIGHTS = ".safetensors"
 _PULLED_SUFFIXES = (WEIGHTS, ".json", ".jinja", ".txt", ".md")
 _PULLED_NAMES = re.compile(r"(?:LICENSE|NOTICE)[\w-]*|tokenizer\.model(?:\.v\d+)?")
 _OUR_OWN = re.compile(r"(?i)midspan.*|memory\.safetensors")
 """Our records, a user's notes and the mixing network of a model: a repository must not bring its own."""
-TIMEOUT_S = 30.0
+_COMMIT = re.compile("[0-9a-f]{40,64}")
 _TEMPORARY = (408, 429, 500, 502, 503, 504)
 
 
@@ -89,10 +91,14 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
     # We do not use HfApi because it tells the hub in headers, and in another request, what is installed on this
     # machine.
     url = f"{constants.ENDPOINT}/api/models/{model.hub}/revision/{quote(revision, safe='')}"
-    with hub_errors_explained(model, revision):
-        answer = get_session().get(url, params={"blobs": True}, headers=headers(), timeout=TIMEOUT_S)
+    with (
+        hub_errors_explained(model, revision),
+        get_session().stream("GET", url, params={"blobs": True}, headers=headers() | PLAIN, timeout=HUB_S) as answer,
+    ):
         check_status(answer)
-        repository = cattrs.structure(parse_json(answer.content), _Repository)
+        repository = cattrs.structure(parse_small_json(_body(answer), MOST_HUB_VALUES), _Repository)
+    if len(repository.siblings) > MOST_HUB_FILES or _COMMIT.fullmatch(repository.sha) is None:
+        raise ModelError(f"{model.hub} has more than {MOST_HUB_FILES} files or no commit; is HF_ENDPOINT right?")
     files = [
         HubFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else "", file.blobId)
         for file in repository.siblings
@@ -113,11 +119,31 @@ def list_files(model: CatalogModel, revision: str) -> HubListing:
 
 
 def check_status(answer: httpx2.Response) -> None:
-    """Raise HfHubHTTPError if the hub refused a request. The answer's body may be anything."""
+    """Raise HfHubHTTPError if the hub refused a request, whose body is not read yet and may be anything."""
+    if answer.is_success:
+        return
+    request, named = answer.request, ((name, value) for name, value in answer.headers.items() if name.startswith("x-"))
+    answer = httpx2.Response(answer.status_code, headers=list(named), content=_body(answer), request=request)
     try:
         hf_raise_for_status(answer)
     except (AttributeError, RecursionError, TypeError, ValueError):  # huggingface_hub expects an object in a body
         raise HfHubHTTPError(f"status {answer.status_code}", response=answer) from None
+
+
+PLAIN = {"Accept-Encoding": "identity"}
+"""Asks for bytes as they are: a few of a compressed answer can be gigabytes."""
+
+
+def _body(answer: httpx2.Response) -> bytes:
+    """Return an answer's body. Raises ValueError for one that is too long, compressed or too slow."""
+    if answer.headers.get("content-encoding", "identity") != "identity":
+        raise ValueError("the answer is compressed")
+    body, deadline = bytearray(), time.monotonic() + HUB_LIST_S
+    for piece in answer.iter_raw():
+        body += piece
+        if len(body) > MOST_HUB_BYTES or time.monotonic() > deadline:
+            raise ValueError("the answer is too long")
+    return bytes(body)
 
 
 def headers() -> dict[str, str]:
@@ -128,7 +154,7 @@ def headers() -> dict[str, str]:
 
 def is_pulled_file(name: str, with_weights: bool = True) -> bool:
     """Whether a pull includes this file of a repository. Code and files in folders are never pulled."""
-    if PurePosixPath(name).name != name or "\\" in name or name.startswith("."):
+    if not is_inside(name) or len(name) > LONGEST_NAME or "/" in name or "\\" in name or name.startswith("."):
         return False
     if _OUR_OWN.fullmatch(name) or (name.endswith(WEIGHTS) and not with_weights):
         return False

@@ -19,11 +19,12 @@ import attrs
 import httpx2
 from huggingface_hub import constants, get_session, hf_hub_url
 
+from engine.bounds import HUB_S
 from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel
 from engine.library.hub import (
-    TIMEOUT_S,
+    PLAIN,
     HubFile,
     HubListing,
     check_status,
@@ -33,7 +34,7 @@ from engine.library.hub import (
     list_files,
 )
 from engine.library.store import ModelRecord, StoredFile
-from engine.whole_files import try_lock
+from engine.whole_files import make_folder, try_lock
 
 PLAN_FILE = "midspan-pull.json"
 # Signed addresses expire, and the hub does not serve 50 GB in one answer. So large files are requested in parts.
@@ -81,7 +82,7 @@ class Puller:
         """
         folder, partial = store.folder_for(model.name), store.partial_folder(model.name)
         with _disk_errors_explained(partial):
-            partial.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(partial.parent)
             with _pull_lock(model, partial.with_name(f".{model.name}.lock")):
                 record = store.read_record(folder / store.RECORD)
                 if record is not None:
@@ -98,7 +99,7 @@ class Puller:
     def _pull_files(self, model: CatalogModel, partial: Path, accepted: bool) -> ModelRecord:
         earlier_plan = _earlier_plan(model, partial)
         listing = list_files(model, earlier_plan.commit if earlier_plan else model.revision)
-        partial.mkdir(exist_ok=True)
+        make_folder(partial)
         plan = earlier_plan or ModelRecord(
             model.name, model.hub, model.revision, listing.commit, model.licence, accepted
         )
@@ -155,8 +156,8 @@ class Puller:
 
     def _fetch_part(self, url: str, path: Path, start: int, size: int) -> None:
         end = min(start + _PART_BYTES, size)
-        part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
-        with get_session().stream("GET", url, headers=part_headers, timeout=TIMEOUT_S) as response:
+        part_headers = headers() | {"Range": f"bytes={start}-{end - 1}", **PLAIN}
+        with get_session().stream("GET", url, headers=part_headers, timeout=HUB_S) as response:
             check_status(response)
             if response.status_code != _HTTP_PARTIAL:  # the server ignores Range and sends the whole file
                 self.progress.advance(-start)
@@ -164,7 +165,7 @@ class Puller:
             with path.open("r+b") as stream:
                 stream.seek(start)
                 stream.truncate()
-                for block in response.iter_bytes():
+                for block in response.iter_raw():
                     start += len(block)
                     if start > end:
                         raise ModelError(

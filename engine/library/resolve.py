@@ -4,22 +4,21 @@ The GGUF files that Ollama and LM Studio keep in their usual folders have names 
 """
 
 import difflib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
+from engine.bounds import MOST_MANIFEST_BYTES, MOST_OTHER_MODELS
 from engine.errors import ModelError
+from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.gguf_file import is_gguf
 from engine.library.store import DEFAULT, EMBEDDED, chosen_model
 
 _MODEL = "application/vnd.ollama.image.model"
-_MOST_MANIFEST_BYTES = 1 << 20
-_MOST_FILES = 1000
 
 
 @attrs.frozen
@@ -71,11 +70,9 @@ def _ollama(folder: Path) -> Iterator[OtherModel]:
 def _digest(manifest: Path) -> str | None:
     """Return the digest of the file with a manifest's weights; None for any other file."""
     try:
-        if manifest.stat().st_size > _MOST_MANIFEST_BYTES:
-            return None
-        layers = json.loads(manifest.read_text("utf-8"))["layers"]
+        layers = read_json(manifest, MOST_MANIFEST_BYTES)["layers"]
         digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _MODEL)
-    except (OSError, ValueError, LookupError, TypeError, StopIteration, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return None
     kind, _, number = str(digest).partition(":")
     return f"{kind}:{number}" if kind == "sha256" and number.isalnum() else None
@@ -90,7 +87,7 @@ def _lm_studio(folder: Path) -> Iterator[OtherModel]:
 def _files(folder: Path, pattern: str) -> list[Path]:
     try:
         found = (path for path in folder.glob(pattern) if path.is_file())
-        return sorted(path for path, _ in zip(found, range(_MOST_FILES), strict=False))
+        return sorted(path for path, _ in zip(found, range(MOST_OTHER_MODELS), strict=False))
     except OSError:
         return []
 
@@ -99,8 +96,8 @@ EMBEDDED_FOLDER = Path(__file__).resolve().parent.parent / "weights"
 
 
 def folder_of(model: str) -> Path:
-    """Return the folder of a model: "embedded", "default", a pulled model's name, a path, or what another program has,
-    tried in this order. A GGUF is a file, not a folder, also one that was pulled.
+    """Return the folder of a model: "embedded", "default", a pulled model's name, a path (`store.path_of`), or what
+    another program has, tried in this order. A GGUF is a file, not a folder, also one that was pulled.
 
     Checks the sizes of a pulled model's files. Raises ModelError with what to do.
     """
@@ -108,9 +105,11 @@ def folder_of(model: str) -> Path:
         model = chosen_model().model
     if model == EMBEDDED:
         return EMBEDDED_FOLDER
-    folder = store.folder_for(model) if store.is_pulled(model) else Path(model).expanduser()
-    if not folder.exists() and (found := elsewhere(model)) is not None:
-        folder = found
+    folder = store.folder_for(model) if store.is_pulled(model) else store.path_of(model)
+    if folder is None or not folder.exists():
+        folder = elsewhere(model) or folder
+    if folder is None:
+        raise ModelError(_not_found_line(model))
     if is_gguf(folder):
         return folder
     if not folder.is_dir():
@@ -141,4 +140,5 @@ def _not_found_line(model: str) -> str:
         return f"the model {model} {problem}: midspan models pull {model}"
     similar = difflib.get_close_matches(model.lower(), catalog(), n=3, cutoff=0.5)
     question = f"; did you mean {' or '.join(similar)}?" if similar else ""
-    return f"no model {model!r}: it is neither a name that `midspan models list` shows, nor a folder or GGUF{question}"
+    what = "nor a folder or GGUF" if store.path_of(model) else f"nor a path, such as .{os.sep}{model}"
+    return f"no model {model!r}: it is neither a name that `midspan models list` shows, {what}{question}"

@@ -6,6 +6,7 @@ user chooses another with `midspan models use`.
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -199,6 +200,17 @@ def chosen_model() -> ChosenModel:
 def choose(model: str) -> None:
     """Make `model` the default: "embedded", a pulled model's name or an absolute path. Raises ModelError."""
     write_config(_path(), {"model": model})
+
+
+def path_of(model: str) -> Path | None:
+    """Return the path that a user gave for a model; None for a name.
+
+    A name without a slash is never a path: the current folder may be a stranger's, and have a folder of that name.
+    """
+    separators = {"/", os.sep}
+    if any(separator in model for separator in separators) or model in (".", ".."):
+        return Path(model).expanduser()
+    return None
 
 
 def _is_available(model: str) -> bool:

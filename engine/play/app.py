@@ -21,10 +21,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from engine import __version__
+from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES, MOST_PAGE_BYTES
 from engine.errors import MidspanError, describe
-from engine.http.access import Hosts, Tokens
-from engine.http.completion import json_object
-from engine.http.connection import ClientGone, Problem, problem_of, read_body
+from engine.http.access import Hosts, Tokens, check_user
+from engine.http.body import in_thread, json_object, read_body
+from engine.http.connection import ClientGone, Problem, problem_of
 from engine.http.exchange import to_json
 from engine.http.server import ServeOptions, listen, serve_app
 from engine.play.editor import Connect, PageCursor, PageEditor, Traced
@@ -49,8 +50,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
-MOST_TEXT = 1024 * 1024
-"""Characters of a text on the page."""
 _log = logging.getLogger(__name__)
 
 _Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
@@ -91,7 +90,7 @@ class PlayApp:
         self._starlette.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. One of another site's page, and one without the token, gets 403 and nothing else."""
+        """Answer a request. One of another site's page, another user's, and one without the token get an empty 403."""
         if scope["type"] != "http":
             return
         headers = dict(scope["headers"])
@@ -99,6 +98,7 @@ class PlayApp:
             self._hosts.check(headers)
             if scope["path"] not in {f"/play{path}" for path in _FILES}:
                 self._tokens.owner_of(headers)
+                await in_thread(check_user, scope["client"], scope["server"])
         except Problem:
             await Response(status_code=403)(scope, receive, send)
             return
@@ -108,7 +108,7 @@ class PlayApp:
     def _question(self, answer: _Answerer) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             try:
-                fields = json_object(await read_body(request.scope, request.receive))
+                fields = await in_thread(json_object, await read_body(request.scope, request.receive))
                 value = await answer(fields)
             except MidspanError as error:
                 problem = problem_of(error)
@@ -126,10 +126,10 @@ class PlayApp:
         return {"version": __version__, "folder": folder}
 
     async def _files(self, fields: Mapping[str, Any]) -> object:
-        return await asyncio.to_thread(self._named.files)
+        return await in_thread(self._named.files)
 
     async def _read(self, fields: Mapping[str, Any]) -> object:
-        return {"text": await asyncio.to_thread(self._named.read, _string(fields, "path"))}
+        return {"text": await in_thread(self._named.read, _name(fields, "path"))}
 
     @property
     def _named(self) -> Folder:
@@ -149,8 +149,11 @@ class PlayApp:
 
     async def _accepted(self, fields: Mapping[str, Any]) -> object:
         tag = fields.get("tag")
-        if isinstance(tag, list):
-            await self._editor.accepted(Command("", tag))
+        if tag is None:  # a ghost that was made of an older one has none
+            return {}
+        if not isinstance(tag, list) or len(tag) != 1 or not _is_tag(tag[0]):
+            raise Problem(400, "`tag` is none that a ghost had; reload the page")
+        await self._editor.accepted(Command("", tag))
         return {}
 
     async def _engine(self, fields: Mapping[str, Any]) -> object:
@@ -175,7 +178,7 @@ class PlayApp:
         return await self._boards.fill(_string(fields, "puzzle"), _string(fields, "way"))
 
     async def _leave(self, fields: Mapping[str, Any]) -> object:
-        await self._editor.leave(_string(fields, "page"))
+        await self._editor.leave(_name(fields, "page"))
         return {}
 
 
@@ -199,11 +202,11 @@ def _place(fields: Mapping[str, Any]) -> PageCursor:
     text, at = _string(fields, "text"), fields.get("at")
     if not isinstance(at, int) or isinstance(at, bool) or at < 0:
         raise Problem(400, "`at` is not a place in the text; reload the page")
-    if len(text) > MOST_TEXT:
+    if len(text) > MOST_PAGE_BYTES:
         raise Problem(413, "the text has more than 1 MB; take a part of it")
     if "\0" in text:
         raise Problem(415, "the text is binary: it has NUL bytes; paste text")
-    return PageCursor(_string(fields, "page"), _string(fields, "path"), text, at)
+    return PageCursor(_name(fields, "page"), _name(fields, "path"), text, at)
 
 
 def _string(fields: Mapping[str, Any], name: str) -> str:
@@ -211,6 +214,24 @@ def _string(fields: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise Problem(400, f"`{name}` is missing; reload the page")
     return value.encode("utf-8", "replace").decode()
+
+
+def _name(fields: Mapping[str, Any], name: str) -> str:
+    value = _string(fields, name)
+    if len(value) > LONGEST_PATH:
+        raise Problem(400, f"`{name}` has {len(value)} characters; at most {LONGEST_PATH} are allowed")
+    return value
+
+
+def _is_tag(value: object) -> bool:
+    """Return whether a value may be an offer's tag: a few names with small numbers and words."""
+    return (
+        isinstance(value, dict)
+        and len(value) <= MOST_NAMES
+        and all(
+            isinstance(each, str | int) and len(str(each)) <= LONGEST_NAME for pair in value.items() for each in pair
+        )
+    )
 
 
 def _page_file(path: Path) -> Callable[[Request], Awaitable[Response]]:

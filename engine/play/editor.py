@@ -27,6 +27,7 @@ from engine.protocol.editor_messages import (
     position_of,
 )
 from engine.protocol.messages import RuleName
+from engine.reading import is_inside
 
 Answer = TypeVar("Answer")
 
@@ -55,7 +56,7 @@ class TextUnits:
 
     @property
     def _is_plain(self) -> bool:
-        return self.text.isascii() or max(self.text) <= "\uffff"
+        return self.text.isascii() or len(self.text.encode("utf-16-le", "surrogatepass")) == 2 * len(self.text)
 
     def to_points(self, units: int) -> int:
         """Return the offset in code points; an offset beyond the text is its end."""
@@ -235,9 +236,9 @@ class PageEditor:
 
     def _uri_of(self, place: PageCursor) -> str:
         """Return the document's address. A file that another page shows too gets a name of its own here."""
-        path = Path(place.path)
-        if path.is_absolute() or ".." in path.parts or "\0" in place.path or not path.name:
+        if not is_inside(place.path):
             raise Problem(400, "the path of the text is not one inside of the folder; choose another name")
+        path = Path(place.path)
         whole = self._folder / path
         taken = {document.uri for page, document in self._documents.items() if page != place.page}
         number = 2

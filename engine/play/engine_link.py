@@ -7,6 +7,7 @@ import attrs
 
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
+from engine.http.body import in_thread
 from engine.http.connection import Problem
 from engine.protocol.memory_messages import MemoryCount
 from engine.protocol.messages import Cell, Fill, Progress
@@ -47,30 +48,27 @@ class EngineLink:
 
     async def heat(self, text: str, path: str, number: int) -> list[HeatToken]:
         """Return the tokens of line `number`, from 0. A blank line has none. Raises MidspanError."""
-        lines = text.split("\n")
-        if number >= len(lines):
-            raise Problem(400, "the text has no such line; reload the page")
-        if not lines[number].strip():
+        line = await in_thread(_line, text, number)
+        if not line.text.strip():
             return []
         client = await self._connected()
         if client.welcome.model.server:
             raise Problem(400, f"{client.welcome.model.server} cannot say how likely a text is; the embedded model can")
-        begin = sum(len(line) + 1 for line in lines[:number])
         tokens: list[HeatToken] = []
-        for start, end in _pieces(lines[number]):
+        for start, end in _pieces(line.text):
             # The line break belongs to the first piece: its row sees the canvas, as the row of the cursor does not.
-            first = begin + start - (1 if number and not start else 0)
+            first = line.begin + start - (1 if number and not start else 0)
             fill = Fill(
                 id=0,
                 prefix=text[:first],
-                suffix=text[begin + end :],
+                suffix=text[line.begin + end :],
                 path=path,
                 extent="lines",
                 budget_ms=PATIENCE_MS,
                 memory="off",
                 trace=True,
                 ahead=True,
-                scored=text[first : begin + end],
+                scored=text[first : line.begin + end],
             )
             tokens += await _scored(client, fill)
         return tokens
@@ -98,6 +96,19 @@ class EngineLink:
         if self._client is None or self._client.closed.is_set():
             self._client = await self._start()
         return self._client
+
+
+@attrs.frozen
+class _Line:
+    text: str
+    begin: int
+
+
+def _line(text: str, number: int) -> _Line:
+    lines = text.split("\n")
+    if number >= len(lines):
+        raise Problem(400, "the text has no such line; reload the page")
+    return _Line(lines[number], sum(len(line) + 1 for line in lines[:number]))
 
 
 def _pieces(line: str) -> Iterator[tuple[int, int]]:

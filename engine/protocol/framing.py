@@ -115,8 +115,8 @@ def unpack(body: bytes) -> Message:
     return message
 
 
-def unpack_all(frames: bytes) -> list[Message]:
-    """Return the messages of frames that follow each other, as in the body of an HTTP request. Raises ProtocolError."""
+def unpack_all(frames: bytes, most: int = 64) -> list[Message]:
+    """Return the messages of at most `most` frames that follow each other, as in a body. Raises ProtocolError."""
     messages: list[Message] = []
     at = 0
     while at < len(frames):
@@ -125,6 +125,8 @@ def unpack_all(frames: bytes) -> list[Message]:
         at = begin + length
         if len(frames) < at:
             raise ProtocolError("malformed", "the last frame is not whole")
+        if len(messages) == most:
+            raise ProtocolError("malformed", f"there are more than {most} frames; send them in parts")
         messages.append(unpack(frames[begin:at]))
     return messages
 

@@ -1,5 +1,6 @@
 """The messages that a client and the engine send each other. framing.py turns them into bytes."""
 
+import math
 from typing import Literal
 
 import attrs
@@ -19,10 +20,12 @@ CellState = Literal["written", "verified", "refused", "draft", "mask"]
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\t"), ord("\n"), ord("\r")}
 _BIDIRECTIONAL = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _TAGS = set(range(0xE0000, 0xE0080))
-_CUT = dict.fromkeys(_CONTROLS - {0} | _BIDIRECTIONAL | _TAGS)
+_UNSEEN = {0x200B, 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF}
+_CUT = dict.fromkeys(_CONTROLS - {0} | _BIDIRECTIONAL | _TAGS | _UNSEEN)
 """What a model, a server and a repository could put into ghost text and into a terminal, and what changes how a reader
-sees other text: escape sequences, backspaces, bidirectional controls, tags. NUL stays: a suggestion ends there
-(lsp_server/suggest/shape.py)."""
+sees other text: escape sequences, backspaces, bidirectional controls, tags, spaces of no width, line ends that no
+editor shows. NUL stays: a suggestion ends there (lsp_server/suggest/shape.py). The joiners U+200C and U+200D stay too:
+Persian and emoji are written with them."""
 
 
 def plain(text: str) -> str:
@@ -33,6 +36,20 @@ def plain(text: str) -> str:
 def plain_all(texts: list[str]) -> list[str]:
     """Return each text as `plain` does."""
     return [plain(text) for text in texts]
+
+
+def finite(value: float) -> float:
+    """Return a number that JSON can say: 0 for one that is none. Finite weights can overflow to it."""
+    return value if math.isfinite(value) else 0.0
+
+
+def finite_all(values: list[float]) -> list[float]:
+    """Return each number as `finite` does."""
+    return [finite(value) for value in values]
+
+
+def _finite_or_none(value: float | None) -> float | None:
+    return None if value is None else finite(value)
 
 
 @attrs.frozen
@@ -49,8 +66,8 @@ class Cell:
     at: int
     state: CellState
     text: str = attrs.field(default="", converter=plain)
-    probability: float | None = None
-    shares: list[float] = attrs.field(factory=list)
+    probability: float | None = attrs.field(default=None, converter=_finite_or_none)
+    shares: list[float] = attrs.field(factory=list, converter=finite_all)
 
 
 @attrs.frozen
@@ -206,7 +223,7 @@ class Origin:
     line: int
     count: int
     total: int
-    alone: float
+    alone: float = attrs.field(converter=finite)
 
 
 @attrs.frozen
@@ -222,10 +239,10 @@ class Candidate:
 
     text: str = attrs.field(converter=plain)
     tokens: list[str] = attrs.field(converter=plain_all)
-    confidence: list[float]
+    confidence: list[float] = attrs.field(converter=finite_all)
     finish: Finish
-    end_confidence: float = 1.0
-    continues: list[float] = attrs.field(factory=list)
+    end_confidence: float = attrs.field(default=1.0, converter=finite)
+    continues: list[float] = attrs.field(factory=list, converter=finite_all)
     source: SourceName = "model"
     origins: list[Origin] = attrs.field(factory=list)
 

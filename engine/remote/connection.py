@@ -12,14 +12,10 @@ import time
 import attrs
 import httpx2
 
+from engine.bounds import CONNECT_S, MAX_ANSWER_BYTES, TOKEN_BYTES
 from engine.errors import RemoteError
 from engine.remote.endpoint import Endpoint, variable_of
 
-MAX_ANSWER_BYTES = 256 * 1024
-"""Of an answer, besides what the server may repeat of the request, and its tokens."""
-TOKEN_BYTES = 1024
-"""Of a token in an answer, with its probability and its likeliest rivals."""
-CONNECT_S = 3.0
 MIND_HEADER = "x-midspan-mind"
 _DEFAULT_PAUSE_S = 1.0
 _MAX_PAUSE_S = 3600.0

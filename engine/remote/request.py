@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from engine.json_file import parse_json
 from engine.protocol.framing import strict_converter
 from engine.protocol.messages import Candidate, Fill, Finish, left_edge
 
@@ -222,8 +223,8 @@ def write_json(request: attrs.AttrsInstance, omitted: Collection[str] = ()) -> s
 def read_json(body: bytes, answer_class: type[_Answer]) -> _Answer | None:
     """Return the answer in `body`; None when it is not JSON or has another shape. Unknown fields are ignored."""
     try:
-        return _converter.structure(json.loads(body), answer_class)
-    except Exception:  # json and cattrs raise what a bad body provokes: ValueError, RecursionError, KeyError
+        return _converter.structure(parse_json(body), answer_class)
+    except Exception:  # cattrs raises what a bad body provokes: ValueError, TypeError, KeyError
         return None
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from engine.whole_files import make_folder
+
 LEVELS = ("debug", "info", "warning", "error")
 _MAX_BYTES = 1_000_000
 _OLDER_FILES = 2
@@ -54,7 +56,7 @@ def open_log(path: Path, level: str) -> str | None:
     logger = logging.getLogger("engine")
     logger.setLevel(level.upper())
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         handler = _QuietFile(path, maxBytes=_MAX_BYTES, backupCount=_OLDER_FILES, encoding="utf-8")
     except OSError as error:
         return f"there will be no log: cannot write {path}: {error.strerror}"

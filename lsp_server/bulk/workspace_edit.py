@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 from lsprotocol import types
 
+from engine.reading import is_learnable, read_real
 from lsp_server.bulk.action import DraftFile, Narrow, NotApplied
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import OpenDocument, Snapshot, position_in
@@ -18,7 +19,6 @@ from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import Rules, learnable_files
 from lsp_server.workspace.memory import Folders
-from lsp_server.workspace.reading import is_learnable, read_real
 
 
 def open_files(documents: Iterable[OpenDocument]) -> dict[str, OpenDocument]:

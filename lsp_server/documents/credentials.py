@@ -32,6 +32,15 @@ class _Form:
         return cls(hints, re.compile(form))
 
 
+_MIXED = r"(?=[^\s\"'<>${}]{0,60}\d)(?=[^\s\"'<>${}]{0,60}[A-Za-z])[A-Za-z0-9+/=_.!@#%^&*~?,-]{8}"
+"""The start of a value with digits and letters."""
+
+
+def _assigned(name: str) -> Iterator[str]:
+    """Yield how a value is given to a name, in small letters."""
+    return (name + rest for rest in (":", "=", " =", "':", '":', '" :'))
+
+
 _FORMS = (
     # Of detect-secrets.
     _Form.of(r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}", "a3t", "abia", "acca", "akia", "asia"),
@@ -48,7 +57,7 @@ _FORMS = (
     _Form.of(r"sk-(?<!\wsk-)[A-Za-z0-9_-]{32}", "sk-"),  # OpenAI, Anthropic
     _Form.of(r"pypi-[A-Za-z0-9_-]{50}", "pypi-"),
     _Form.of(r"SG\.[A-Za-z0-9_-]{20,64}\.[A-Za-z0-9_-]{20}", "sg."),  # SendGrid
-    _Form.of(r"xox[abeoprs]-[A-Za-z0-9-]{10}", "xox"),  # Slack
+    _Form.of(r"xox[abceoprs]-[A-Za-z0-9-]{10}", "xox"),  # Slack
     _Form.of(r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/]{20}", "hooks.slack.com/"),
     _Form.of(r"sq0(?:csp|atp)-[0-9A-Za-z_-]{22}", "sq0csp-", "sq0atp-"),  # Square
     _Form.of(r"k_(?:live|test)_[A-Za-z0-9]{16}|whsec_[A-Za-z0-9+/]{24}", "k_live_", "k_test_", "whsec_"),  # Stripe
@@ -68,6 +77,46 @@ _FORMS = (
     _Form.of(r"hv[sbr]\.[\w-]{24}", "hvs.", "hvb.", "hvr."),  # Vault
     _Form.of(r"glsa_[A-Za-z0-9]{32}_|ATATT3[\w=-]{50}|PMAK-[a-f0-9]{24}", "glsa_", "atatt3", "pmak-"),
     _Form.of(r"\.atlasv1\.[\w-]{50}|lin_api_[A-Za-z0-9]{30}|dp\.pt\.\w{40}", ".atlasv1.", "lin_api_", "dp.pt."),
+    _Form.of(
+        r"dckr_pat_[\w-]{20}|NRAK-[A-Z0-9]{26}|sbp_[a-f0-9]{40}|figd_[\w-]{30}", "dckr_pat_", "nrak-", "sbp_", "figd_"
+    ),
+    _Form.of(
+        r"rubygems_[a-f0-9]{40}|tskey-\w{2,10}-[\w-]{16}|pscale_\w{2,8}_[\w-]{30}", "rubygems_", "tskey-", "pscale_"
+    ),
+    _Form.of(
+        r"xkeysib-[a-f0-9]{60}|EAACEdEose0cBA|\bkey-[a-f0-9]{32}\b|\bfo1_[\w-]{40}",
+        "xkeysib-",
+        "eaaced",
+        "key-",
+        "fo1_",
+    ),
+    _Form.of(
+        r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{50}|\$[156y]\$[./A-Za-z0-9]{2,20}\$[./A-Za-z0-9]{20}", "$2", "$1$", "$5$", "$6$"
+    ),
+    # What programs and protocols write, with a value that mixes digits and letters. Most texts have no hint of these.
+    _Form.of(rf"uthorization[\"']?\s{{0,4}}[:=,]\s{{0,4}}[\"']?(?i:token|apikey|key) {_MIXED}", "uthorization"),
+    _Form.of(
+        rf"ookie[\"']?\s{{0,4}}[:=,]\s{{0,4}}[\"']?[\w.-]{{1,40}}={_MIXED}\S{{8}}",
+        "cookie:",
+        "cookie=",
+        "cookie'",
+        'cookie"',
+    ),
+    _Form.of(rf"[?&](?i:sig|signature|x-amz-signature)={_MIXED}\S{{12}}", "?sig", "&sig", "amz-signature="),
+    _Form.of(rf"(?:sshpass|login|mysql\w{{0,6}})\b[^\n]{{0,80}}? -p ?{_MIXED}", "sshpass", "docker login", "mysql "),
+    _Form.of(rf"curl [^\n]{{0,80}}?(?:-u|--user)[ =][\"']?[\w.@-]{{1,60}}:{_MIXED}", "curl "),
+    _Form.of(rf"login[ \t]{{1,4}}\S{{1,60}}[ \t]{{1,4}}password[ \t]{{1,4}}{_MIXED}", "machine "),  # .netrc
+    _Form.of(rf":(?:\d{{2,5}}|\*):[\w*-]{{1,60}}:[\w*-]{{1,60}}:{_MIXED}", ":5432:", ":*:"),  # .pgpass
+    _Form.of(
+        rf"(?:set|setenv)[ \t]{{1,4}}\w{{0,30}}(?i:pass|secret|token|key|pwd)\w{{0,20}}[ \t]{{1,4}}{_MIXED}",
+        *("setenv ", "set pass", "set secret", "set token"),
+    ),
+    _Form.of(rf"(?:passwd|requirepass)[ \t]{{1,4}}{_MIXED}", "passwd ", "requirepass "),
+    _Form.of(rf"(?:PASSWORD|RIVATE_KEY|CCESS_KEY)={_MIXED}\S{{0,200}} ", "password=", "private_key=", "access_key="),
+    _Form.of(rf"pass(?<![\w.]pass)[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']{_MIXED}", *_assigned("pass")),
+    _Form.of(rf"auth[\"'][ \t]{{0,4}}:[ \t]{{0,4}}[\"']{_MIXED}", 'auth":', "auth':", 'auth" :'),  # docker's
+    _Form.of(rf"pass(?<![\w.]pass)(?:: ?|=){_MIXED}\S{{0,200}}(?m:$)", "pass:", "pass="),
+    _Form.of(rf"_auth(?:: ?|=){_MIXED}\S{{0,200}}(?m:$)", "_auth:", "_auth="),
     _Form.of(r"[Bb]earer[ ]{1,4}(?=[\w.~+/=-]{0,40}\d)[\w.~+/=-]{20}", "bearer "),
     _Form.of(r"[Aa]uthorization[\"']?\s{0,4}[:=,]\s{0,4}[\"']?[Bb]asic[ ]{1,4}[A-Za-z0-9+/=]{12}", "basic "),
 )
@@ -87,7 +136,7 @@ _VALUE = re.compile(
     r"|[\"']?[ \t]{0,4}(?:value|default|content)[ \t]{0,2}[:=]"
     r"|[ \t]{1,8})"
     r"(?P<space>[ \t]{0,8}+)"
-    r"(?:\w{1,20}\()?"  # Some("..."), String("...")
+    r"(?:[\[\]\w]{1,20}\()?"  # Some("..."), String("..."), []byte("...")
     r"(?:[A-Za-z@$#]{0,3}(?P<quote>[\"'`]{1,3})(?P<quoted>[^\"'`\s]{7,300}+)[\"'`]"
     r"|(?P<bare>[A-Za-z0-9+/=_.!@#$%^&*~?-]{8,300}+)(?=[ \t]{0,40}$|[ \t]{1,40}#|[;\"'<&\\]))",
     re.MULTILINE,
@@ -101,8 +150,10 @@ _PLACEHOLDER = re.compile(
     r"placeholder|redacted|insert|sample",
     re.IGNORECASE,
 )
-_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d")
-_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC:")
+_BEGIN = re.compile(
+    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d", re.IGNORECASE
+)
+_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC:", re.IGNORECASE)
 _OF_KEY = re.compile(r"[\s\"'#*]{0,40}+(?:[A-Za-z0-9+/=]{0,200}+[\s\"'+,;\\n)]{0,8}+$|[A-Z][\w-]{2,30}: )")
 
 
@@ -116,9 +167,10 @@ def context_text(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Return a text with "\\n" for line ends, with each line that looks like a credential made empty."""
-    if "PRIVATE KEY" in text or "PuTTY-User-Key" in text:
-        text = "\n".join(_without_keys(text.split("\n")))
     lowered = text.lower()
+    if "private key" in lowered or "putty-user-key" in lowered:
+        text = "\n".join(_without_keys(text.split("\n")))
+        lowered = text.lower()
     if len(lowered) != len(text):  # a letter whose small form is longer
         lowered = "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
     parts, position = list[str](), 0
@@ -160,8 +212,9 @@ def _is_assigned(match: re.Match[str], text: str, at: int) -> bool:
     if joint.strip() == "":  # --password value
         return "--" in text[max(0, at - 40) : at].rpartition(" ")[2] and _is_secret(value)
     # In code an unquoted value is a name or a call. YAML and shells write values so.
-    is_shell = joint == "=" and not space
-    is_config = joint in (":", ">") or (joint.strip() == "=" and not value.isidentifier())
+    is_shell = joint in ("=", "?=") and not space
+    is_name = value.isidentifier() and not (len(value) >= 32 and _is_mixed(value) and _entropy(value) >= 4)
+    is_config = joint in (":", ">") or (joint.strip() == "=" and not is_name)
     return (is_shell or is_config) and _is_secret(value) and _is_random(value)
 
 

@@ -20,6 +20,7 @@ from rich.progress import Progress as Bar
 from engine.errors import MidspanError
 from engine.protocol.editor_messages import wire_names
 from engine.protocol.messages import plain
+from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.example import Example, NoRule, changed_files
@@ -32,7 +33,6 @@ from lsp_server.refactor.save import NotSaved, save, undo_interrupted
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import MAX_FILES, Rules, learnable_files
-from lsp_server.workspace.reading import read_text
 
 FAILED = 1
 BAD_INPUT = 2

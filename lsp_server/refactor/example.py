@@ -6,12 +6,13 @@ from pathlib import Path
 
 import attrs
 
+from engine.bounds import MAX_FILE_BYTES
 from engine.errors import MidspanError
+from engine.git import GitFailed, Repository
+from engine.reading import decode, is_inside, read_bytes
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.syntax import Node, Syntax, parse
-from lsp_server.workspace.git import GitFailed, Repository
-from lsp_server.workspace.reading import MAX_FILE_BYTES, decode, is_inside, read_bytes
 
 # What a piece of code needs around it to be a file, in languages where expressions are not for the top of one.
 _AROUND = {

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 import attrs
 import tree_sitter
 
+from engine.reading import read_text
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.languages.language import Language, errors
 from lsp_server.languages.registry import language_for
@@ -21,7 +22,6 @@ from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, item
 from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
-from lsp_server.workspace.reading import read_text
 
 _MAX_RULES = 2
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})

@@ -5,11 +5,13 @@ one until the end. A journal in the user's data folder names the files, so that 
 killed. It is not in the workspace: a stranger's journal would have us rename files.
 """
 
+import errno
 import hashlib
 import json
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,16 +20,19 @@ from typing import Any
 import attrs
 import cattrs
 
+from engine.bounds import MAX_FILE_BYTES
 from engine.errors import MidspanError
 from engine.folders import data_folder
 from engine.json_file import parse_json
-from engine.whole_files import try_lock, write_beside
+from engine.reading import folder_of, open_file, read_open
+from engine.whole_files import make_folder, try_lock, write_beside
 from lsp_server.refactor.file_edit import digest_of
 from lsp_server.refactor.search import Found
-from lsp_server.workspace.reading import MAX_FILE_BYTES, folder_of, open_file, read_open
 
 BOM = "\ufeff"
 _MOST_JOURNAL = 64 * 1024 * 1024
+_KEPT_S = 90 * 24 * 3600.0
+"""Seconds that a journal is kept for files that do not come back."""
 
 
 class NotSaved(MidspanError):
@@ -84,7 +89,7 @@ def save(changes: Sequence[Found]) -> None:
                 with _explained(change, "cannot be written"):
                     _exchange(plan, number, marks[number])
         except BaseException:
-            _undo(plan)
+            journal.is_needed = not _undo(plan).is_whole
             raise
         _tidy(plan)
 
@@ -92,16 +97,18 @@ def save(changes: Sequence[Found]) -> None:
 def undo_interrupted() -> int:
     """Undo what runs that were killed have written so far, and return how many files that were.
 
-    A file that was changed since is left as it is.
+    A file that was changed since is left as it is. What is out of reach is tried again by the next run.
     """
-    undone = 0
+    count = 0
     for path in sorted(_journals().glob("*.json")):
         with suppress(OSError, ValueError, cattrs.BaseValidationError), _Journal.found(path) as journal:
             plan = journal.read()
             if plan is not None:
-                undone += _undo(plan)
-                journal.remove()
-    return undone
+                undone = _undo(plan)
+                count += undone.count
+                if undone.is_whole or time.time() - path.stat().st_mtime > _KEPT_S:
+                    journal.remove()
+    return count
 
 
 def _prepared(change: Found, beside: str) -> tuple[_File, tuple[int, int, int]]:
@@ -156,26 +163,62 @@ def _exchange(plan: _Plan, number: int, mark: tuple[int, int, int]) -> None:
         os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
 
 
-def _undo(plan: _Plan) -> int:
-    """Give the old files their names again, where nobody has changed the new ones. Return how many those were."""
-    undone = 0
+@attrs.frozen
+class _Undone:
+    """How many files have their old text again, and whether all were within reach."""
+
+    count: int
+    is_whole: bool
+
+
+def _undo(plan: _Plan) -> _Undone:
+    """Give the old files their names again, where nobody has changed the new ones."""
+    count, is_whole = 0, True
     for number, file in enumerate(plan.files):
-        with suppress(OSError), folder_of(file.folder, file.path) as (parent, name):
-            old = _at(parent, name, plan.beside(number, "old"))
-            if file.after and _digest_at(parent, old) == file.before and _digest_at(parent, name) == file.after:
-                os.replace(old, name, src_dir_fd=parent, dst_dir_fd=parent)
-                undone += 1
-    _tidy(plan)
-    return undone
+        try:
+            with folder_of(file.folder, file.path) as (parent, name):
+                count += _undo_one(plan, number, parent, name)
+                _tidy_one(plan, number, parent, name)
+        except OSError:
+            is_whole = False
+    return _Undone(count, is_whole)
+
+
+def _undo_one(plan: _Plan, number: int, parent: int | None, name: str) -> int:
+    """Return 1 if the file has its old text again. Raises OSError if it cannot be reached."""
+    file, old = plan.files[number], _at(parent, name, plan.beside(number, "old"))
+    beside = (_at(parent, name, plan.beside(number, "new")), old)
+    if not any(_is_there(parent, each) for each in (name, *beside)):  # such as below the folder of a disk that is away
+        raise FileNotFoundError(errno.ENOENT, "nothing of the file is there")
+    try:
+        fits = file.after and _digest_at(parent, old) == file.before and _digest_at(parent, name) == file.after
+    except OSError:  # it was not exchanged yet, or somebody put something else into its place
+        return 0
+    if not fits:
+        return 0
+    os.replace(old, name, src_dir_fd=parent, dst_dir_fd=parent)
+    return 1
+
+
+def _is_there(parent: int | None, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _tidy(plan: _Plan) -> None:
     """Remove the files beside."""
     for number, file in enumerate(plan.files):
         with suppress(OSError), folder_of(file.folder, file.path) as (parent, name):
-            for ending in ("new", "old"):
-                with suppress(FileNotFoundError):
-                    os.unlink(_at(parent, name, plan.beside(number, ending)), dir_fd=parent)
+            _tidy_one(plan, number, parent, name)
+
+
+def _tidy_one(plan: _Plan, number: int, parent: int | None, name: str) -> None:
+    for ending in ("new", "old"):
+        with suppress(FileNotFoundError):
+            os.unlink(_at(parent, name, plan.beside(number, ending)), dir_fd=parent)
 
 
 def _at(parent: int | None, name: str, beside: str) -> str:
@@ -212,7 +255,7 @@ def _journal(plan: _Plan) -> "Iterator[_Journal]":
     """Write the journal of a plan, locked as long as this process lives. It is removed at the end."""
     path = _journals() / f"{plan.token}.json"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         journal = _Journal(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
         raise NotSaved(
@@ -227,7 +270,8 @@ def _journal(plan: _Plan) -> "Iterator[_Journal]":
         try:
             yield journal
         finally:
-            journal.remove()
+            if not journal.is_needed:
+                journal.remove()
 
 
 @attrs.define
@@ -236,6 +280,7 @@ class _Journal:
 
     path: Path
     descriptor: int
+    is_needed: bool = False
 
     @classmethod
     def found(cls, path: Path) -> "_Journal":

@@ -14,12 +14,12 @@ from typing import Any, TypeVar, TypeVarTuple
 import attrs
 
 from engine.errors import MidspanError
+from engine.reading import decode, is_foreign, read_bytes
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
 from lsp_server.refactor.worker_process import COMMAND, LENGTH, framed
-from lsp_server.workspace.reading import decode, is_foreign, read_bytes
 
 _logger = logging.getLogger(__name__)
 

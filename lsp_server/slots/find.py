@@ -8,12 +8,12 @@ from pathlib import Path
 import attrs
 import tree_sitter
 
+from engine.reading import read_text
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.hole.hole import indent_of, indent_unit
 from lsp_server.refactor.search import Target, is_generated
 from lsp_server.slots.annotations import annotates, find_annotations, find_bare_annotations
 from lsp_server.slots.slot import Slot, SlotKind, is_inside, matches, text_of
-from lsp_server.workspace.reading import read_text
 
 _QUOTES = ('"""', "'''")
 

@@ -5,31 +5,25 @@ All functions read the disk. Call them in a thread, never on the event loop.
 
 import itertools
 import logging
-import os
 import re
-import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 import attrs
 
+from engine.bounds import LONGEST_PATTERN, MOST_PATTERNS
+from engine.git import GitFailed, Repository
+from engine.reading import is_inside, read_text
+from engine.reading import walk as walk_files
 from lsp_server.exclusion import why_secret
 from lsp_server.languages.registry import language_for
 from lsp_server.settings import Settings
-from lsp_server.workspace.git import GitFailed, Repository
-from lsp_server.workspace.reading import is_inside, read_text
 
-MOST_PATTERNS = 1_000
-"""The lines of a .gitignore that are read."""
-_LONGEST_PATTERN = 400
 _END = re.compile("(?!)")
 """Fits no name: git takes nothing for a set of characters that does not end."""
 _ESCAPED = re.compile(r"\\(.)")
 _SET = re.compile(r"\[[!^]?\]?[^\]]{0,255}+\]")
-MAX_ENTRIES = 200_000
-MAX_SECONDS = 20.0
 _NEVER_WALKED = frozenset({"node_modules", "__pycache__", "site-packages"})
 """Installed and generated files. Folders whose name begins with a dot are not walked either."""
 
@@ -82,7 +76,7 @@ class IgnoreFile:
     def of(cls, text: str) -> "IgnoreFile":
         """Read a .gitignore, as far as its first MOST_PATTERNS lines of usual length go."""
         lines = text.split("\n", MOST_PATTERNS)[:MOST_PATTERNS]
-        patterns = (_pattern(line.removesuffix("\r")) for line in lines if len(line) <= _LONGEST_PATTERN)
+        patterns = (_pattern(line.removesuffix("\r")) for line in lines if len(line) <= LONGEST_PATTERN)
         return cls(tuple(pattern for pattern in patterns if pattern is not None))
 
     def ignores(self, path: str, is_folder: bool) -> bool | None:
@@ -159,48 +153,9 @@ class IgnoreRules:
 
 
 def walk(folder: str) -> list[str]:
-    """Return the paths of the files below a folder, those nearest to it first. Symlinks are left out.
-
-    The walk ends after MAX_ENTRIES and after MAX_SECONDS: the folder may be a whole disk.
-    """
-    rules, paths = IgnoreRules(folder), list[str]()
-    waiting = deque([""])
-    deadline, entries = time.monotonic() + MAX_SECONDS, 0
-    while waiting and entries < MAX_ENTRIES and time.monotonic() < deadline:
-        parent = waiting.popleft()
-        for entry in _entries(f"{folder}/{parent}"):
-            entries += 1
-            if entries > MAX_ENTRIES or time.monotonic() > deadline:
-                break
-            path = f"{parent}/{entry.name}" if parent else entry.name
-            if _is_folder(entry):
-                if not rules.ignores_folder(path):
-                    waiting.append(path)
-            elif _is_file(entry) and not rules.ignores_file(path):
-                paths.append(path)
-    return paths
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(itertools.islice(entries, MAX_ENTRIES), key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir(follow_symlinks=False)
-    except OSError:
-        return False
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file(follow_symlinks=False)
-    except OSError:
-        return False
+    """Return the paths of the files below a folder that no .gitignore ignores, those nearest to it first."""
+    rules = IgnoreRules(folder)
+    return [path for path in walk_files(folder, rules.ignores_folder) if not rules.ignores_file(path)]
 
 
 @attrs.frozen

@@ -13,10 +13,10 @@ import attrs
 from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.memory_messages import Forget, Learn
+from engine.reading import is_learnable, read_text
 from lsp_server.documents.credentials import context_text
 from lsp_server.engine_link.link import ProgressBar
 from lsp_server.workspace.files import Rules, examine, learnable_files
-from lsp_server.workspace.reading import is_learnable, read_text
 
 TYPING_S = 2.0
 """The user types until this long after a change."""

@@ -126,12 +126,15 @@ class CodeServer:
     def configure(self, settings: dict[str, Any]) -> None:
         """Write the workspace's settings, which go over the user's. A window that is open sees these change.
 
-        A workspace cannot set what is run and where code is sent; that goes to the machine's settings.
+        What a workspace cannot set goes to the settings of the machine or of the user, by its scope.
         """
-        of_machine = {name: value for name, value in settings.items() if name in self.base}
-        _write(self.root / "data" / "Machine" / "settings.json", {**self.base, **of_machine})
-        rest = {name: value for name, value in settings.items() if name not in self.base}
-        _write(self.folder / ".vscode" / "settings.json", rest)
+        scopes = dict.fromkeys(self.base, "machine") | _scopes()
+        parts: dict[str, dict[str, Any]] = {"machine": {**self.base}, "application": {**self.user}, "": {}}
+        for name, value in settings.items():
+            parts[scopes.get(name, "")][name] = value
+        _write(self.root / "data" / "Machine" / "settings.json", parts["machine"])
+        _write(self.root / "data" / "User" / "settings.json", parts["application"])
+        _write(self.folder / ".vscode" / "settings.json", parts[""])
 
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/?folder={self.folder}"
@@ -164,6 +167,13 @@ class CodeServer:
             except (urllib.error.URLError, OSError):
                 assert time.monotonic() < deadline, f"code-server does not answer:\n{self.log.read_text()}"
                 time.sleep(0.1)
+
+
+def _scopes() -> dict[str, str]:
+    """Return the extension's settings that a workspace cannot set, with their scopes."""
+    groups = json.loads((EXTENSION / "package.json").read_text("utf-8"))["contributes"]["configuration"]
+    settings = [pair for group in groups for pair in group["properties"].items()]
+    return {name: setting["scope"] for name, setting in settings if "scope" in setting}
 
 
 def _write(path: Path, settings: dict[str, Any]) -> None:

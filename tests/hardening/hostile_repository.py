@@ -93,7 +93,7 @@ def bare_folder(folder: Path, marker: Path) -> Path:
     folder.mkdir(parents=True)
     git(hostile, "config", "core.bare", "false")
     git(hostile, "config", "core.worktree", str(folder))
-    for name in ("HEAD", "config", "index", "objects", "refs", "hooks", "evil.sh"):
+    for name in ("HEAD", "config", "index", "objects", "refs", "hooks"):  # the program stays where the settings name it
         (hostile / ".git" / name).rename(folder / name)
     write(folder, {name: text for name, text in FILES.items() if name.endswith(".py")})
     return folder

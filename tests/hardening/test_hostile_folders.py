@@ -6,20 +6,24 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
+import psutil
 import pytest
-from support.git_folder import write
+from support.git_folder import repository, write
 from support.lsp_editor import Editor, engine_home
 from support.workspace_editor import work_on
 
+from engine import git as git_module
+from engine.bounds import MOST_GIT_BYTES
+from engine.client.address import resolve_model
+from engine.git import GitFailed, Repository
 from hardening.hostile_repository import FILES, URLS, bare_folder, hostile_repository, marker_program
 from lsp_server.refactor.example import changed_files
 from lsp_server.settings import Settings
-from lsp_server.workspace import git as git_module
 from lsp_server.workspace.files import Rules, learnable_files
-from lsp_server.workspace.git import GitFailed, Repository
 
 RULES = Rules.of(Settings())
 ROOT = Path(__file__).parents[2]
@@ -148,6 +152,22 @@ def test_a_models_folder_may_have_any_name(tmp_path: Path, monkeypatch: pytest.M
     assert f"no engine is running for the model {folder}" in midspan(tmp_path, "engine", "status").stdout
 
 
+@pytest.mark.parametrize(("name", "says"), [("dreamon-7b", "midspan models pull"), ("mine", "such as ./mine")])
+def test_a_models_name_is_no_folder_of_a_stranger(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
+) -> None:
+    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
+    folder = tmp_path / "folder"
+    shutil.copytree(tiny_model, folder / name)
+    write(folder, {"a.py": "x = \n"})
+    filled = midspan(folder, "fill", "a.py", "--at", "1:5", "--model", name)
+    assert filled.returncode != 0
+    assert says in filled.stderr
+    monkeypatch.chdir(folder)
+    assert resolve_model(name) == name
+    assert resolve_model(f"./{name}") == str(folder / name)
+
+
 def test_git_that_waits_for_ever_is_ended_with_all_it_started(
     tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,8 +175,25 @@ def test_git_that_waits_for_ever_is_ended_with_all_it_started(
     os.mkfifo(folder / ".git" / "pipe")
     with (folder / ".git" / "config").open("a") as config:
         config.write(f"[include]\n\tpath = {folder}/.git/pipe\n")
-    monkeypatch.setattr(git_module, "SECONDS", 0.5)
+    monkeypatch.setattr(git_module, "GIT_S", 0.5)
     assert set(listed(folder)) == SOURCES, "the folder is walked"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/setpriv").exists(), reason="only setpriv of util-linux ends git with us")
+def test_git_that_waits_for_ever_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "folder", {"a.py": "x = 1\n"})
+    os.mkfifo(folder / ".gitignore")
+    code = "import sys; from engine.git import Repository; Repository.of(sys.argv[1]).ask('ls-files', *sys.argv[2:])"
+    arguments = [str(folder), "--others", "--exclude-standard"]
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT)
+    gits = list[psutil.Process]()
+    deadline = time.monotonic() + 30
+    while not gits and time.monotonic() < deadline:
+        gits = [child for child in psutil.Process(process.pid).children() if child.name() == "git"]
+    assert gits
+    process.kill()
+    process.wait()
+    assert psutil.wait_procs(gits, timeout=30)[1] == []
 
 
 def test_an_index_of_a_few_hundred_kilobytes_that_names_gigabytes_is_read_with_a_bound(tmp_path: Path) -> None:
@@ -168,8 +205,8 @@ def test_an_index_of_a_few_hundred_kilobytes_that_names_gigabytes_is_read_with_a
     assert listed(folder) == []
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 5 * git_module.MOST_BYTES
-    assert len(Repository.of(str(folder)).ask("ls-files", "-z", "--cached")) == git_module.MOST_BYTES
+    assert most < 5 * MOST_GIT_BYTES
+    assert len(Repository.of(str(folder)).ask("ls-files", "-z", "--cached")) == MOST_GIT_BYTES
 
 
 def index_of(folder: Path, paths: list[str], version: int = 2) -> Path:

@@ -1,11 +1,15 @@
 """Odd input of other kinds: URIs that no path has, models with numbers that are none, terminals, too little memory."""
 
 import io
+import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import numpy as np
 import psutil
 import pytest
@@ -15,7 +19,8 @@ from engine.cli.console import PlainConsole
 from engine.errors import ModelError
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.mixing_network import MIXING_FILE, MixingNetwork
-from engine.protocol.messages import plain
+from engine.models.load import load
+from engine.protocol.messages import Candidate, Cell, Origin, plain
 from hardening.language_server import LanguageServer
 from lsp_server.documents.store import path_of
 from lsp_server.workspace.memory import Folders
@@ -41,6 +46,16 @@ def test_a_mixing_network_with_numbers_that_are_none_is_refused(number: float, t
         MixingNetwork.load(tmp_path / MIXING_FILE)
 
 
+def test_a_model_without_a_token_is_refused(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    tokenizer["added_tokens"], tokenizer["model"]["vocab"], tokenizer["model"]["merges"] = [], {}, []
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    with pytest.raises(ModelError, match="the tokenizer has no tokens"):
+        load(str(folder))
+
+
 def test_the_command_line_prints_no_control_characters_of_a_text() -> None:
     out = io.StringIO()
     PlainConsole(file=out, force_terminal=True, color_system="truecolor", highlight=False).print(
@@ -50,8 +65,21 @@ def test_the_command_line_prints_no_control_characters_of_a_text() -> None:
     assert out.getvalue() == f"\x1b[1m{plain(_HIDDEN)}\x1b[0m\n"
 
 
+def test_no_number_of_a_model_is_one_that_json_cannot_say() -> None:
+    none = [math.nan, math.inf, -math.inf, 0.5]
+    origin = Origin(0, "x", "a.py", 1, 1, 1, math.nan)
+    candidate = Candidate("x", ["x"], none, "complete", math.nan, none, "model", [origin])
+    said = json.dumps([attrs.asdict(each) for each in (candidate, Cell(0, "draft", "x", math.nan, none))])
+    assert json.loads(said, parse_constant=pytest.fail)[0]["confidence"] == [0, 0, 0, 0.5]
+
+
+@pytest.mark.parametrize("character", ["\u200b", "\u2028", "\u2029", "\u2060", "\ufeff"])
+def test_what_no_editor_shows_is_cut_from_a_text(character: str) -> None:
+    assert plain(f"a{character}b") == "ab"
+
+
 def test_text_that_people_write_stays_as_it_is() -> None:
-    text = "a\tb\r\nGrüße 文 é 👩‍👩‍👧 עברית\n"
+    text = "a\tb\r\nGrüße 文 é 👩‍👩‍👧 עברית می‌خواهم\n"
     assert plain(text) == text
 
 

@@ -91,6 +91,26 @@ def test_a_run_that_is_killed_is_undone_by_the_next_one(folder: Path) -> None:
     assert texts(folder) == {**dict.fromkeys(NAMES, NEW), "f1.py": "mine = 1\n"}
 
 
+@pytest.mark.parametrize("how", ["the folder is away", "its disk is away"])
+def test_a_run_that_is_killed_is_undone_when_its_folder_is_back(folder: Path, how: str) -> None:
+    killed = run(folder, "-c", KILLED, "repeat", ".", *CODE, "--apply")
+    assert killed.returncode == -9
+    away = folder.rename(folder.parent / "away")
+    other = folder.parent / "other"
+    write(other, {"a.py": OLD})
+    if how == "its disk is away":
+        folder.mkdir()
+    for _ in range(2):
+        assert "cut off" not in run(other, "-m", "lsp_server.refactor_cli", "repeat", ".", *CODE).stderr
+    if how == "its disk is away":
+        folder.rmdir()
+    away.rename(folder)
+    again = run(other, "-m", "lsp_server.refactor_cli", "repeat", ".", *CODE)
+    assert "an earlier --apply was cut off; its 3 files are as they were before" in again.stderr
+    assert texts(folder) == dict.fromkeys(NAMES, OLD)
+    assert list((folder.parent / "data" / "unfinished-edits").iterdir()) == []
+
+
 def test_a_run_that_still_works_is_not_undone(folder: Path) -> None:
     stopped = KILLED.replace("SIGKILL", "SIGSTOP")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MIDSPAN_DATA_DIR": str(folder.parent / "data")}
@@ -147,6 +167,28 @@ def helix(home: Path, *arguments: str, most_bytes: int = -1) -> subprocess.Compl
         patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
         patch.setenv("PATH", f"{home / 'bin'}:{os.environ['PATH']}")
         return run(home / "bin", "-m", "engine.cli", "setup", *arguments, "helix", most_bytes=most_bytes)
+
+
+def test_setup_leaves_a_link_of_the_users_where_it_is(tmp_path: Path) -> None:
+    languages = tmp_path / "dotfiles" / "languages.toml"
+    languages.parent.mkdir()
+    languages.write_bytes(b"")
+    (tmp_path / ".config" / "helix").mkdir(parents=True)
+    link = tmp_path / ".config" / "helix" / "languages.toml"
+    link.symlink_to(languages)
+    assert helix(tmp_path).returncode == 0
+    assert b"midspan" in languages.read_bytes()
+    assert helix(tmp_path, "--remove").returncode == 0
+    assert link.is_symlink()
+    assert languages.read_bytes() == b""
+
+
+def test_a_folder_of_ours_is_for_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MIDSPAN_CONFIG_DIR": str(tmp_path / "a" / "config")}
+    code = "import os; os.umask(0); from engine.client.address import trust; trust('example.org')"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, cwd=tmp_path)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in sorted((tmp_path / "a").rglob("*"))]
+    assert (stat.S_IMODE((tmp_path / "a").stat().st_mode), *modes) == (0o700, 0o700, 0o644)
 
 
 def test_setup_keeps_a_users_lines_byte_for_byte_also_when_the_disk_is_full(tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Settings as editors send them, good and bad."""
 
+import json
+from pathlib import Path
+
 import attrs
 import pytest
 
 from engine.protocol.confidence import FREE, Price
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES, SECRET_FILES, why_secret, why_unfit
 from lsp_server.settings import GATES, Configuration, Settings, read_settings, setting_names
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("nothing", [(), (None,), ({},), ({"midspan": None},), ({"midspan": {}}, None)])
@@ -218,3 +223,14 @@ def test_large_and_binary_documents_are_excluded() -> None:
     assert "2 MB" in (why_unfit("ä" * (limit // 2 + 1)) or "")
     assert why_unfit("ä" * (limit // 2)) is None
     assert "binary" in (why_unfit("\x7fELF\0\0") or "")
+
+
+def test_in_vs_code_a_workspace_sets_neither_what_is_run_and_read_nor_what_it_costs() -> None:
+    """`exclude` has no scope: the extension lets a workspace only add to it (editors/vscode/src/exclusion.ts)."""
+    groups = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text("utf-8"))["contributes"]
+    settings = {name: one for group in groups["configuration"] for name, one in group["properties"].items()}
+    of_the_user = {name.removeprefix("midspan.") for name, one in settings.items() if "scope" in one}
+    machine = {"model", "server.path", "server.package", "device", "precision", "threads"}
+    assert of_the_user == machine | {"memoryMegabytes", "idleMinutes", "memory", "relatedFiles"}
+    # Of "machine" a remote window takes the remote settings, so what keeps code private is of the user alone.
+    assert settings["midspan.relatedFiles"]["scope"] == settings["midspan.memory"]["scope"] == "application"

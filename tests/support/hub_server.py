@@ -23,7 +23,7 @@ class Repository:
 
     `damaged` files arrive with their last byte changed. Each number in `drops` cuts one connection after so many bytes
     of the file; `stalls` stops sending after so many bytes, once. If `token` is set, every request needs it. `listing`
-    is sent instead of the list of files, with `listing_status`.
+    is sent instead of the list of files, with `listing_status`, for ever if `endless`. It is said to be `encoded`.
     """
 
     files: dict[str, bytes] = attrs.field(factory=dict)
@@ -37,6 +37,8 @@ class Repository:
     ranges: bool = True
     listing: bytes = b""
     listing_status: int = 200
+    endless: bool = False
+    encoded: str = "identity"
 
 
 @attrs.define
@@ -109,7 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "RevisionNotFound")
         elif listing is not None:
             listed = repository.listing or json.dumps(_listing(match[1], repository)).encode()
-            self._send(repository.listing_status, listed, {"Content-Type": "application/json"})
+            headers = {"Content-Type": "application/json", "Content-Encoding": repository.encoded}
+            self._send(repository.listing_status, listed, headers, repository.endless)
         elif match[3] not in repository.files:
             self._refuse(404, "EntryNotFound")
         elif match[3] in repository.large and not is_cdn:
@@ -150,12 +153,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self._hub.over.wait()
         self.close_connection = self.close_connection or stop < end
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str], endless: bool = False) -> None:
         self.send_response(status)
-        for header, value in {**headers, "Content-Length": str(len(body))}.items():
+        for header, value in {**headers, "Content-Length": str(len(body) if not endless else 1 << 40)}.items():
             self.send_header(header, value)
         self.end_headers()
         self.wfile.write(body)
+        with suppress(ConnectionError):
+            while endless:
+                self.wfile.write(bytes(_BLOCK))
 
     def _refuse(self, status: int, code: str) -> None:
         self._send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": "no"})

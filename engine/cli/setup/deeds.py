@@ -16,7 +16,7 @@ import cattrs
 
 from engine.errors import MidspanError
 from engine.folders import data_folder
-from engine.whole_files import write_whole
+from engine.whole_files import make_folder, write_whole
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ class Receipt:
         if not self.editors:
             path.unlink(missing_ok=True)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, json.dumps(attrs.asdict(self), indent=1).encode())
 
 
@@ -102,7 +102,7 @@ def write_files(files: Mapping[Path, bytes], earlier: Deeds) -> list[WrittenFile
     new = [path for path in files if not path.exists()]
     try:
         for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             write_whole(path, content)
     except OSError:
         # A later run would take these for files of the user's.
@@ -119,7 +119,8 @@ def remove_files(files: list[WrittenFile]) -> list[WrittenFile]:
     changed = []
     for file in files:
         path = Path(file.path)
-        if path.exists() and digest_of(path) != file.digest:
+        # A link is none of ours: the user moved the file to where it leads.
+        if path.is_symlink() or (path.exists() and digest_of(path) != file.digest):
             changed.append(file)
         else:
             path.unlink(missing_ok=True)
@@ -143,7 +144,7 @@ def add_text(path: Path, text: str) -> AddedText:
     newline = "\r\n" if "\r\n" in before else "\n"
     added = (f"\n{text}" if before.strip() else text).replace("\n", newline)
     joint = "" if not before or before.endswith("\n") else newline
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_whole(path, (before + joint + added).encode())
     return AddedText(str(path), added)
 
@@ -157,7 +158,7 @@ def remove_text(added: AddedText) -> bool:
     if text.count(added.text) != 1:
         return False
     rest = text.replace(added.text, "")
-    if rest.strip():
+    if rest.strip() or path.is_symlink():
         write_whole(path, rest.encode())
     else:
         path.unlink()

@@ -56,6 +56,8 @@ def load(
 
 def _check_tokens(card: Card, tokenizer: Tokenizer) -> None:
     """Raise ValueError for a token that the network has no row for: the kernel would read past its end."""
+    if not tokenizer.get_vocab():
+        raise ValueError("the tokenizer has no tokens")
     last = max((*attrs.astuple(card.marks), *tokenizer.get_vocab().values()))
     if last >= card.shape.vocabulary or min(attrs.astuple(card.marks)) < 0:
         raise ValueError(f"token {last} is not one of {card.shape.vocabulary}")

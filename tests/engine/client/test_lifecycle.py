@@ -183,8 +183,8 @@ def test_every_path_to_a_model_leads_to_the_same_engine(tmp_path: Path, monkeypa
     model = tmp_path / "model"
     model.mkdir()
     monkeypatch.chdir(tmp_path)
-    assert runtime_paths_of("model") == runtime_paths_of(str(model)) == runtime_paths_of(f"{model}/../model/")
-    assert runtime_paths_of("model") != runtime_paths_of("embedded")
+    assert runtime_paths_of("./model") == runtime_paths_of(str(model)) == runtime_paths_of(f"{model}/../model/")
+    assert runtime_paths_of("./model") != runtime_paths_of("embedded")
 
 
 def is_running(pid: int) -> bool:

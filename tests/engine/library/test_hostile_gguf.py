@@ -1,5 +1,6 @@
 """A GGUF that is damaged, cut short or hostile gives one clear line, quickly, and takes no memory on its word."""
 
+import os
 import random
 import struct
 import tracemalloc
@@ -9,6 +10,7 @@ import attrs
 import pytest
 from support.gguf_files import tiny_network
 
+from engine.bounds import MOST_HEADER_ITEMS
 from engine.errors import ModelError
 from engine.library.device_memory import machine_memory
 from engine.library.gguf_file import is_gguf, read_header
@@ -81,6 +83,51 @@ def test_a_header_that_promises_gigabytes_takes_no_memory(tmp_path: Path) -> Non
             read_header(path)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
         tracemalloc.stop()
+
+
+def _sparse(path: Path, *fields: bytes) -> None:
+    """Write a header, and make the file one of 16 GB that takes no room on the disk."""
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields)) + b"".join(fields))
+    os.truncate(path, 16 << 30)
+
+
+@pytest.mark.parametrize(
+    ("inner", "count"),
+    [(8, 75_000_000), (8, MOST_HEADER_ITEMS + 1), (0, 1 << 33), (12, 1 << 30), (4, MOST_HEADER_ITEMS + 1)],
+    ids=["75 million empty strings", "strings", "8 GB of bytes", "8 GB of numbers", "numbers"],
+)
+def test_a_file_that_is_large_for_nothing_is_refused_at_once(tmp_path: Path, inner: int, count: int) -> None:
+    path = tmp_path / "sparse.gguf"
+    _sparse(path, struct.pack("<Q1sIIQ", 1, b"a", 9, inner, count))
+    tracemalloc.start()
+    with pytest.raises(ModelError, match="no room"):
+        read_header(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_many_lists_and_long_names_share_one_bound(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.gguf"
+    lists = [struct.pack("<Q1sIIQ", 1, name, 9, 0, MOST_HEADER_ITEMS // 2) for name in (b"a", b"b", b"c")]
+    _sparse(path, *(one + bytes(MOST_HEADER_ITEMS // 2) for one in lists))
+    with pytest.raises(ModelError, match="no room"):
+        read_header(path)
+    _sparse(path, struct.pack("<Q", 30_000_000) + b"a" * 30_000_000)
+    with pytest.raises(ModelError, match="no room"):
+        read_header(path)
+    _sparse(path, struct.pack("<Q1sIIQQ", 1, b"a", 9, 8, 2, 64 << 20))
+    with pytest.raises(ModelError, match="its header has more than 64 MB"):
+        read_header(path)
+
+
+def test_the_largest_vocabulary_that_models_have_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.gguf"
+    token, merge = struct.pack("<Q", 7) + b"a token", struct.pack("<Q", 12) + b"merge merged"
+    tokens = struct.pack("<Q6sIIQ", 6, b"tokens", 9, 8, 262_144) + token * 262_144
+    merges = struct.pack("<Q6sIIQ", 6, b"merges", 9, 8, 600_000) + merge * 600_000
+    scores = struct.pack("<Q6sIIQ", 6, b"scores", 9, 6, 262_144) + bytes(4 * 262_144)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 3) + tokens + merges + scores)
+    assert len(read_header(path).items("merges", str)) == 600_000
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"GGML" + bytes(40), b"GGUF\x09\0\0\0" + bytes(40)])

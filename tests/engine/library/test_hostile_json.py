@@ -63,6 +63,10 @@ def test_a_pull_takes_what_a_model_needs(name: str) -> None:
         "Midspan-Pull.json",
         "memory.safetensors",
         ".json",
+        "a\0.json",
+        "a\ud800.json",
+        "a\n.json",
+        "x" * 300 + ".json",
     ],
 )
 def test_a_pull_takes_no_code_and_none_of_our_own_files(name: str) -> None:

@@ -1,10 +1,12 @@
 """`midspan models pull` from a hub on loopback: a pulled model is complete and checked, or it is not used."""
 
+import gzip
 import hashlib
 import json
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -199,6 +201,29 @@ def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
         list_files(catalog()[NAME], "main")
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("kind", ["a bomb", "endless", "many files", "many values"])
+def test_a_list_of_the_hub_costs_no_more_than_a_list(
+    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch, kind: str, status: int
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    repository = models.repository
+    repository.listing_status, repository.endless = status, kind == "endless"
+    file = {"rfilename": "a.json", "size": 1, "blobId": ""}
+    if kind == "a bomb":
+        repository.listing, repository.encoded = gzip.compress(bytes(100_000_000)), "gzip"
+    elif kind == "many values":
+        repository.listing = b"[" + b"1," * 2_000_000 + b"1]"
+    else:
+        repository.listing = json.dumps({"sha": "a" * 40, "siblings": [file] * 2_000}).encode()
+    tracemalloc.start()
+    with pytest.raises(ModelError, match=r"is HF_ENDPOINT right|answered with status"):
+        list_files(catalog()[NAME], "main")
+    assert tracemalloc.get_traced_memory()[1] < 64_000_000
+    tracemalloc.stop()
 
 
 def test_a_nested_answer_of_the_hub_ends_a_pull_in_a_line(models: ModelsCommand) -> None:

@@ -52,6 +52,10 @@ def test_another_address_than_loopback_needs_a_token(tmp_path: Path) -> None:
     open_file.write_text(_ANN)
     open_file.chmod(0o644)
     assert "chmod 600" in _serve("--host", "0.0.0.0", "--token-file", str(open_file)).stderr
+    if os.geteuid() == 0:
+        open_file.chmod(0o600)
+        os.chown(open_file, 65534, 65534)
+        assert "are another user's" in _serve("--host", "0.0.0.0", "--token-file", str(open_file)).stderr
     short = _serve("--host", "0.0.0.0", MIDSPAN_SERVE_TOKEN="short")
     assert "too short" in short.stderr
     assert "'short'" not in short.stderr

@@ -69,6 +69,29 @@ _HARD = [
     'passphrase ?= "h0rse-' + 'b4ttery"',
     f'pwd: "{_VALUE}"',
     f'twilio = "AC{_HEX}{_HEX}"',
+    f"pass: {_VALUE}1!",
+    f'pass = "{_VALUE}"',
+    f"PGPASSWORD={_VALUE} psql -h db",
+    f"sshpass -p {_VALUE} ssh me@host",
+    f"curl -s -u admin:{_VALUE} https://host/",
+    f"mysql -u root -p{_VALUE} db",
+    f"docker login -u me -p {_VALUE}",
+    f"machine api.host login me password {_VALUE}",
+    f"db:5432:app:me:{_VALUE}",
+    f'"auth": "bWU6aDByc2Vi{_KEY}"',
+    f"_auth={_KEY}9=",
+    f"https://host/x?sig={_KEY}{_KEY}",
+    "aws_session_token = q1W2e3R4t5Y6u7I8" + "o9P0aSdFgHjKlZxC",
+    f"setenv API_KEY {_KEY}9",
+    f"passwd {_VALUE}",
+    f"TOKEN?={_KEY}9",
+    f"Set-Cookie: sid={_KEY}{_KEY}; HttpOnly",
+    f"Authorization: token {_KEY}{_KEY}",
+    'hash = "$2b$12$' + "KIXQ1Vn0uXv7oX1s9cQpPu" + 'Jq8oXQ1Vn0uXv7oX1s9cQpPuJq8oXQ1"',
+    f'password := []byte("{_VALUE}")',
+    "xoxc-" + "1234567890-1234567890-abc",
+    "dckr_pat_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n",
+    "tskey-auth-" + "kA1b2C3CNTRL-A1b2C3d4E5f6G7h8I9j0",
 ]
 
 
@@ -101,6 +124,10 @@ def test_a_line_with_a_credential_becomes_empty(line: str) -> None:
         "choices.append('type=triton_BLOCK-M=128_BLOCK-K=32_numstages=4')",
         "export TOKEN=$GITHUB_TOKEN2",
         "  password: ${DB_PASSWORD_1}",
+        "assert result.passed == 12345678",
+        "curl -u $USER:$PASSWORD1 https://host/",
+        "if x: pass  # 12345678ab",
+        "set password_file to path1",
     ],
 )
 def test_ordinary_code_stays(line: str) -> None:
@@ -113,6 +140,8 @@ def test_private_keys_of_all_kinds_go_whole(kind: str) -> None:
     begin, end = (f"-----{word} {kind}PRIVATE" + f" KEY{block}-----" for word in ("BEGIN", "END"))
     assert without_credentials(f"a\n{begin}\nVersion: 1\n\nMIIE\n{end}\nb\n") == "a\n\n\n\n\n\nb\n"
     assert without_credentials(f'a = "{begin}\\nMIIE\\n{end}"\nb\n') == "\nb\n"
+    lowered = f"{begin}\nMIIE\n{end}".lower()
+    assert without_credentials(f"a\n{lowered}\nb\n") == "a\n\n\n\nb\n"
 
 
 def test_code_that_only_names_the_start_of_a_key_stays() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.git_folder import repository, write
 
+from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
@@ -15,7 +16,6 @@ from lsp_server.refactor.save import NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import Rules, learnable_files
-from lsp_server.workspace.reading import MAX_FILE_BYTES
 
 RULES = [learn([Example("foo(a)", "foo(a, t=3)")], language_for("python", ""))]
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from support.git_folder import git, repository, write
 
+from engine.bounds import MAX_FILE_BYTES
+from engine.git import Repository
+from engine.reading import is_inside, read_text
 from lsp_server.settings import Settings
 from lsp_server.workspace import files as files_module
 from lsp_server.workspace.files import Changes, Rules, examine, learnable_files, walk
-from lsp_server.workspace.git import Repository
 from lsp_server.workspace.memory import Folders
-from lsp_server.workspace.reading import MAX_FILE_BYTES, is_inside, read_text
 
 RULES = Rules.of(Settings())
 IGNORING = {

@@ -9,6 +9,7 @@ dulwich would read the index without a process. It would hold the interpreter fo
 stranger packed without a bound on memory; a process can be limited and ended.
 """
 
+import functools
 import os
 import shutil
 import signal
@@ -22,16 +23,12 @@ from typing import Literal
 
 import attrs
 
+from engine.bounds import GIT_S, MOST_GIT_BYTES, MOST_GIT_MEMORY
 from engine.errors import MidspanError
 
 if sys.platform == "linux":
     import resource
 
-SECONDS = 20.0
-MOST_BYTES = 32 * 1024 * 1024
-"""Of what git prints. An index of 3 MB can name 2 GB of paths."""
-_MOST_MEMORY = 1 << 30
-"""Bytes that git may allocate; files that it maps do not count."""
 _CHUNK = 1 << 16
 
 Command = Literal["ls-files", "ls-tree", "rev-parse", "cat-file"]
@@ -95,7 +92,7 @@ class Repository:
                 return cls(str(real), str(place))
         raise GitFailed(f"{folder} is in no git repository; name a folder that is in one")
 
-    def ask(self, command: Command, *arguments: str, stdin: bytes = b"", most_bytes: int = MOST_BYTES) -> bytes:
+    def ask(self, command: Command, *arguments: str, stdin: bytes = b"", most_bytes: int = MOST_GIT_BYTES) -> bytes:
         """Return what git prints, at most `most_bytes` of it. Raises GitFailed if it fails or takes too long.
 
         Git runs in the folder. It is ended, with all that it started, when it has printed enough or its time is over.
@@ -107,7 +104,7 @@ class Repository:
             given.seek(0)
             try:
                 process = subprocess.Popen(
-                    [_program(self.root), *settings, *options, command, *arguments],
+                    [*_ending_with_us(), _program(self.root), *settings, *options, command, *arguments],
                     cwd=self.folder,
                     env=_environment(self.root),
                     stdin=given,
@@ -128,7 +125,7 @@ def _output(process: subprocess.Popen[bytes], most_bytes: int) -> bytes:
         ended_late.set()
         _end_group(process)
 
-    timer = threading.Timer(SECONDS, end)
+    timer = threading.Timer(GIT_S, end)
     timer.daemon = True
     timer.start()
     parts, size = list[bytes](), 0
@@ -148,7 +145,7 @@ def _output(process: subprocess.Popen[bytes], most_bytes: int) -> bytes:
         status = process.wait()
         timer.cancel()
     if ended_late.is_set():
-        raise GitFailed(f"git took longer than {SECONDS:g} seconds; look at the repository with `git status`")
+        raise GitFailed(f"git took longer than {GIT_S:g} seconds; look at the repository with `git status`")
     if status and size < most_bytes:
         raise GitFailed(f"git ended with status {status}")
     return b"".join(parts)
@@ -166,7 +163,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _limit_memory(pid: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError, ValueError):  # it has ended, or has a lower limit
-            resource.prlimit(pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+            resource.prlimit(pid, resource.RLIMIT_DATA, (MOST_GIT_MEMORY, MOST_GIT_MEMORY))
 
 
 def _program(root: str) -> str:
@@ -175,6 +172,22 @@ def _program(root: str) -> str:
     if found is None or not Path(found).is_absolute() or _is_below(found, root):
         raise GitFailed("git is not installed; install it")
     return found
+
+
+@functools.cache
+def _ending_with_us() -> tuple[str, ...]:
+    """Return what runs a program so that it ends with the thread that started it, where the system has that.
+
+    A killed server would leave git behind, which waits for ever for a .gitignore that is a pipe.
+    """
+    program = "/usr/bin/setpriv"  # of util-linux; busybox has one that cannot do it
+    command = (program, "--pdeathsig", "KILL", "--")
+    if sys.platform != "linux" or not os.access(program, os.X_OK):
+        return ()
+    done = subprocess.run(
+        (*command, program, "--version"), stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S, check=False
+    )
+    return command if done.returncode == 0 else ()
 
 
 def _search_path(root: str) -> list[str]:

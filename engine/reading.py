@@ -1,22 +1,24 @@
-"""What a path in a workspace is, and how a file there is opened: without a way out of the folder.
+"""What a path in a folder is, how files there are found, and how one is opened: without a way out of the folder.
 
 Everybody who lists, reads or writes files of a workspace asks here. The names may come from an index, a tree or an
 archive that a stranger made. Processes that search start with this module, so it imports little.
 """
 
 import errno
+import itertools
 import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MAX_FILE_BYTES = 200_000
-"""Larger files are data or generated code."""
+from engine.bounds import LONGEST_PATH, MAX_FILE_BYTES, MOST_ENTRIES, WALK_S
+
 _BINARY_CHECK = 8192
-_MOST_PATH = 4096
 # O_NONBLOCK: to open a pipe must not wait for its writer. Windows has neither pipes among files nor these flags.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
@@ -32,7 +34,7 @@ def is_inside(path: str) -> bool:
 
     False for an absolute path, one with "." or "..", and one that no system or message can name.
     """
-    if not path or len(path) > _MOST_PATH or _UNNAMEABLE.search(path):
+    if not path or len(path) > LONGEST_PATH or _UNNAMEABLE.search(path):
         return False
     if sys.platform == "win32" and ("\\" in path or ":" in path):
         return False
@@ -45,6 +47,50 @@ def _is_git(part: str) -> bool:
         return False
     name = part.translate(_SKIPPED).lower().partition(":")[0].rstrip(" .")
     return name in (".git", "git~1")
+
+
+def walk(folder: str, skips: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the paths of the files below a folder, those nearest to it first, and no link.
+
+    `skips` says of a folder's path whether it is left out. The walk ends after MOST_ENTRIES and WALK_S: the folder
+    may be a whole disk. A folder that cannot be read has no files.
+    """
+    waiting = deque([""])
+    deadline, entries = time.monotonic() + WALK_S, 0
+    while waiting:
+        parent = waiting.popleft()
+        for entry in _entries(f"{folder}/{parent}"):
+            entries += 1
+            if entries > MOST_ENTRIES or time.monotonic() > deadline:
+                return
+            path = f"{parent}/{entry.name}" if parent else entry.name
+            if _is_folder(entry):
+                if not skips(path):
+                    waiting.append(path)
+            elif _is_file(entry):
+                yield path
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(itertools.islice(entries, MOST_ENTRIES), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 @contextmanager
