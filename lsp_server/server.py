@@ -7,12 +7,12 @@ import difflib
 import functools
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 from engine import __version__
 from engine.errors import describe
@@ -20,7 +20,7 @@ from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillPar
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
-from lsp_server.documents.store import Documents
+from lsp_server.documents.store import Documents, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
 from lsp_server.hole.hole import cursor_at_word, cursor_of
@@ -36,7 +36,7 @@ from lsp_server.requests.registration import (
     pulled_settings,
 )
 from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, SuggestionRequest, Suggestions
-from lsp_server.session import NOTEBOOKS, Session
+from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
 
@@ -271,7 +271,7 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
-    ls.session.memory.use_folders(path for uri in uris if (path := to_fs_path(uri)))
+    ls.session.memory.use_folders(path_of(uri) for uri in uris if is_file(uri))
 
 
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
@@ -286,11 +286,17 @@ async def _configuration_changed(ls: MidspanServer, params: types.DidChangeConfi
 
 
 def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
-    ls.session.memory.use_folders(path for uri in ls.workspace.folders if (path := to_fs_path(uri)))
+    ls.session.memory.use_folders(path_of(uri) for uri in ls.workspace.folders if is_file(uri))
 
 
 def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams) -> None:
     ls.session.memory.files_changed(change.uri for change in params.changes)
+
+
+def _lost(ls: MidspanServer, params: wire.LostParams) -> None:
+    for uri in params.uris:
+        if ls.session.lost(uri):
+            ls._warn(f"{PurePath(path_of(uri)).name} is left alone: it {OUT_OF_STEP}")
 
 
 async def _fill(ls: MidspanServer, params: FillParams) -> FillResult:
@@ -328,5 +334,6 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
+    wire.LOST: _lost,
     FILL: _fill,
 }

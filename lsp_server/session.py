@@ -98,6 +98,9 @@ SHORT_PATIENCE_S = 0.04
 """A suggestion waits so long for the syntax tree, then it goes by the lines around the cursor."""
 
 
+OUT_OF_STEP = "is not here as your editor has it, because a change could not be read; close it and open it again"
+
+
 @attrs.define
 class Session:
     """`encoding` is how the editor counts columns. `window` has the other open files, for a model with room for them.
@@ -165,6 +168,14 @@ class Session:
                 self.window.changed(document.uri, params.content_changes)
         for follow in self.on_change:
             follow(document.uri)
+
+    def lost(self, uri: str) -> bool:
+        """Leave a document alone until it is opened again: its text is not the editor's. Return whether that is new."""
+        if uri in self._unfit:
+            return False
+        self.closed(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        self._unfit[uri] = OUT_OF_STEP
+        return True
 
     def saved(self, params: types.DidSaveTextDocumentParams) -> None:
         """Have the memory learn the saved text."""

@@ -224,7 +224,7 @@ def path_of(uri: str) -> str:
     except ValueError:
         return ""
     path = unquote(parts.path).replace("\0", "\ufffd")
-    if parts.netloc and parts.scheme == "file":
+    if parts.scheme == "file" and parts.netloc.lower() not in ("", "localhost"):
         path = f"//{parts.netloc}{path}"
     if len(path) > 2 and path[0] == "/" and path[2] == ":" and path[1].isalpha():
         path = path[1:]

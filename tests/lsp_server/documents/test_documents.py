@@ -220,6 +220,9 @@ def test_a_byte_order_mark_is_a_character_of_the_first_line() -> None:
     [
         ("file:///a/b%20c.py", "/a/b c.py"),
         ("file:///c%3A/x.py", "c:/x.py"),
+        ("file://localhost/a/b.py", "/a/b.py"),
+        ("file://LOCALHOST/a/b.py", "/a/b.py"),
+        ("file://server/share/b.py", "//server/share/b.py"),
         ("untitled:Untitled-1", "Untitled-1"),
     ],
 )
