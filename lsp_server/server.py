@@ -20,7 +20,7 @@ from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillPar
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
-from lsp_server.documents.store import Documents, is_file, path_of
+from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
 from lsp_server.hole.hole import cursor_at_word, cursor_of
@@ -268,6 +268,7 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
