@@ -147,7 +147,7 @@ class Documents:
             else:
                 old = document.source.text
                 start, end, new_end = changed_part(old, change.text)
-                document.deletions = document.deletions.replaced(old, change.text, start)
+                document.deletions = document.deletions.edited(old, start, end, change.text[start:new_end])
                 document.edits = document.edits.changed(old, start, end, change.text, new_end)
                 document.source = self.source_of(change.text)
                 document.syntax.replace(document.source)
