@@ -24,6 +24,7 @@ finally:
     attrs.define = _define
 
 from engine import __version__
+from lsp_server.lifetime import end_soon
 from lsp_server.protocol import BoundedInput, log_to_stderr
 from lsp_server.server import MidspanServer
 
@@ -44,7 +45,7 @@ def _serve_stdio(server: MidspanServer) -> None:
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    server.start_io(cast(BinaryIO, BoundedInput(sys.stdin.buffer)), stdout)
+    server.start_io(cast(BinaryIO, BoundedInput(sys.stdin.buffer, end_soon)), stdout)
 
 
 def _parser() -> argparse.ArgumentParser:

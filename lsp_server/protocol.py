@@ -147,19 +147,28 @@ def _uris_in(params: object) -> list[str]:
 
 
 class BoundedInput:
-    """Standard input. A message that is too large is dropped in pieces, instead of asking for all its memory."""
+    """Standard input. A message that is too large is dropped in pieces, instead of asking for all its memory.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+    `on_end` is called at its end, in the thread that reads.
+    """
+
+    def __init__(self, stream: BinaryIO, on_end: Callable[[], None] = lambda: None) -> None:
+        self._stream, self._on_end = stream, on_end
 
     def readline(self) -> bytes:
         """Return a line of a message's head, or the beginning of a very long one."""
-        return self._stream.readline(_HEADER_BYTES)
+        line = self._stream.readline(_HEADER_BYTES)
+        if not line:
+            self._on_end()
+        return line
 
     def read(self, size: int) -> bytes:
         """Return a message of `size` bytes, that its document is lost for a large one, and b"" at the end."""
         if size <= MOST_BYTES:
-            return _in_utf8(self._stream.read(size))
+            message = self._stream.read(size)
+            if not message:
+                self._on_end()
+            return _in_utf8(message)
         _logger.error(_TOO_LARGE, size, MOST_BYTES)
         uri: re.Match[bytes] | None = None
         while size > 0 and (piece := self._stream.read(min(size, _PIECE))):

@@ -18,7 +18,7 @@ from engine import __version__
 from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
-from lsp_server import wire
+from lsp_server import lifetime, wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
@@ -268,6 +268,8 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    if params.process_id:
+        lifetime.end_with(params.process_id, functools.partial(_shutdown, ls))
     ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
@@ -315,6 +317,10 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     await ls.ledger.close()
 
 
+def _exit(*_: Any) -> None:
+    lifetime.end_soon()
+
+
 def _suggested(unknown: Iterable[str]) -> str:
     """Return the names of settings that are like unknown ones, as the end of a message."""
     names = {name.lower(): name for name in setting_names()}
@@ -332,6 +338,7 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
     types.SHUTDOWN: _shutdown,
+    types.EXIT: _exit,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
