@@ -20,7 +20,19 @@ from engine import __version__
 from engine.errors import MidspanError, describe
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
-from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of, json_object
+from engine.http.completion import (
+    NOTHING_FILLED,
+    Answer,
+    Asked,
+    Pieces,
+    Rewriting,
+    answer_of,
+    crlf,
+    has_crlf,
+    json_object,
+    with_crlf,
+    without_crlf,
+)
 from engine.http.connection import BODY_S, ClientGone, Problem, WhileThere, problem_of, read_body
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
@@ -99,6 +111,8 @@ class App:
             Route("/v1/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
             Route("/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
             Route("/api/tags", self._json(lambda: ollama.tags(links.model)), methods=["GET"]),
+            Route("/api/ps", self._json(lambda: ollama.running(links.model)), methods=["GET"]),
+            Route("/api/show", self._show, methods=["POST"]),
             Route("/api/version", self._json(lambda: {"version": __version__}), methods=["GET"]),
             Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
             Route("/v1/events", self._events, methods=["POST"]),
@@ -197,6 +211,11 @@ class App:
             return
         await Response(answer, media_type=media_type)(scope, receive, send)
 
+    async def _show(self, request: Request) -> Response:
+        body = await read_body(request.scope, request.receive)
+        served = Served(self._links.model, self._rules.workspaces)
+        return Response(to_json(ollama.shown(json_object(body), served)), media_type="application/json")
+
     async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
         """Rewrite a region: repeat the user's last edit in it, or else fill at the cursor."""
         region = await self._next_edit(rewriting)
@@ -208,7 +227,10 @@ class App:
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         owner = visit.owner
+        if converts := has_crlf(fill):
+            fill, on_progress = without_crlf(fill), on_progress and partial(_crlf_progress, on_progress)
         filled = await self._links.fill(owner, attrs.evolve(fill, scope=scope_of(owner)), on_progress)
+        filled = with_crlf(filled) if converts else filled
         visit.filled = filled
         self.metrics.filled(filled)
         return filled
@@ -287,6 +309,11 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.answer(scope, receive, send)
+
+
+def _crlf_progress(on_progress: Callable[[Progress], None], progress: Progress) -> None:
+    canvas = [token and crlf(token) for token in progress.canvas]
+    on_progress(attrs.evolve(progress, canvas=canvas))
 
 
 def refusal_of(path: str) -> Refusal:
