@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Any
 
+import attrs
 from lsprotocol import types
 from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
@@ -23,7 +24,7 @@ from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
-from lsp_server.hole.hole import cursor_at_word, cursor_of
+from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands, LateEdits
@@ -107,6 +108,7 @@ class CompletionItems:
     def __init__(self, session: Session, suggestions: Suggestions) -> None:
         self._session = session
         self._suggestions = suggestions
+        self.insertion = Insertion()
 
     async def complete(self, params: types.CompletionParams) -> types.CompletionList:
         """Return at most one item. The list is incomplete, so the editor asks again while the user types on."""
@@ -118,7 +120,41 @@ class CompletionItems:
             lambda snapshot: cursor_at_word(snapshot, params.position, self._session.encoding),
         )
         suggestions = await self._suggestions.find(request)
-        return types.CompletionList(is_incomplete=True, items=[_menu_item(each) for each in suggestions])
+        return types.CompletionList(is_incomplete=True, items=[self._item(each) for each in suggestions])
+
+    def _item(self, suggestion: Suggestion) -> types.CompletionItem:
+        item = _menu_item(suggestion)
+        source, line = suggestion.cursor.snapshot.source, suggestion.cursor.range.start.line
+        text = item.text_edit.new_text if item.text_edit is not None else ""
+        item.text_edit = types.TextEdit(suggestion.cursor.range, self.insertion.fit(text, source.line_text(line)))
+        item.insert_text_mode = self.insertion.mode
+        return item
+
+
+@attrs.frozen
+class Insertion:
+    """What the editor does to the indentation of an inserted text's lines. `mode` is None where items cannot say it."""
+
+    mode: types.InsertTextMode | None = None
+    adjusts: bool = False
+
+    @classmethod
+    def of(cls, capabilities: types.ClientCapabilities) -> "Insertion":
+        """Return the way of an editor. The lines of a suggestion are already indented, so as they are is best."""
+        completion = capabilities.text_document.completion if capabilities.text_document is not None else None
+        item = completion.completion_item if completion is not None else None
+        support = item.insert_text_mode_support if item is not None else None
+        modes = support.value_set if support is not None else ()
+        if types.InsertTextMode.AsIs in modes:
+            return cls(types.InsertTextMode.AsIs)
+        if types.InsertTextMode.AdjustIndentation in modes:
+            return cls(types.InsertTextMode.AdjustIndentation, adjusts=True)
+        default = completion.insert_text_mode if completion is not None else None
+        return cls(None, adjusts=default == types.InsertTextMode.AdjustIndentation)
+
+    def fit(self, text: str, line: str) -> str:
+        """Return a text for this line of the document, without the indentation that the editor adds."""
+        return text.replace(f"\n{indent_of(line)}", "\n") if self.adjusts else text
 
 
 def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
@@ -136,8 +172,6 @@ def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
         # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
         filter_text=text,
         insert_text_format=types.InsertTextFormat.PlainText,
-        # The lines of a suggestion are already indented.
-        insert_text_mode=types.InsertTextMode.AsIs,
         text_edit=types.TextEdit(suggestion.cursor.range, text),
         command=suggestion.tag.command(),
     )
@@ -177,8 +211,9 @@ class MidspanServer(LanguageServer):
         self.reading = ReadAhead(self.session)
         self.suggestions = Suggestions(self.session, self.reading, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)
-        completion = CompletionItems(self.session, self.suggestions)
-        self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), _COMPLETION_OPTIONS)
+        self.completion = CompletionItems(self.session, self.suggestions)
+        complete = functools.partial(self.completion.complete)
+        self.completion_switch = CompletionSwitch(self, complete, _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
         self.host_question = HostQuestion(self, link)
         self._register_features()
@@ -268,6 +303,7 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    ls.completion.insertion = Insertion.of(params.capabilities)
     if params.process_id:
         lifetime.end_with(params.process_id, functools.partial(_shutdown, ls))
     ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")
