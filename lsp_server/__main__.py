@@ -24,6 +24,7 @@ finally:
     attrs.define = _define
 
 from engine import __version__
+from engine.errors import MidspanError
 from lsp_server.lifetime import end_soon
 from lsp_server.protocol import BoundedInput, log_to_stderr
 from lsp_server.server import MidspanServer
@@ -33,7 +34,10 @@ def main() -> None:
     """Serve one editor, then exit."""
     _parser().parse_args()
     log_to_stderr()
-    server = MidspanServer()
+    try:
+        server = MidspanServer()
+    except MidspanError as error:
+        sys.exit(f"midspan-lsp: {error}")
     # Garbage is collected from now on, but the objects that exist already are never visited.
     gc.freeze()
     gc.enable()
