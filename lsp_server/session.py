@@ -328,12 +328,13 @@ class Session:
 
         A notebook gets the name of a script: models learn from scripts, and from hardly any notebook.
         """
-        file = PurePath(document.path)
+        # The memory knows the file by this path too.
+        place = self.memory.folders.place_of(document.path)
+        file = PurePath(place.path if place is not None else document.path)
         if self.notebooks.has(document.uri) and file.name and document.language.extensions:
             file = file.with_suffix(document.language.extensions[0])
-        # The memory knows the file by this path too.
-        if (place := self.memory.folders.place_of(str(file))) is not None:
-            return place.path
+        if place is not None:
+            return file.as_posix()
         for folder in self.memory.folders.names:
             if file.is_relative_to(folder):
                 return file.relative_to(folder).as_posix()
