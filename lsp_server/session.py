@@ -237,13 +237,14 @@ class Session:
         """Return what `served` does, with its tree if that is there within `seconds`; None if the text changed then."""
         snapshot = self.served(uri)
         if snapshot is None or snapshot.tree is not None or snapshot.language.grammar is None:
-            self.board.cut("")
+            self.board.note(self._left_alone(uri) if snapshot is None else "")
             return snapshot
         await self.settle(uri, seconds)
         later = self.served(uri)
         if later is None or not self.documents.is_current(snapshot):
             return None
-        self.board.cut("" if later.tree is not None else PurePath(later.path).name)
+        by_lines = f"{PurePath(later.path).name} takes too long to parse: suggestions go by its lines."
+        self.board.note("" if later.tree is not None else by_lines)
         return later
 
     async def settle(self, uri: str, seconds: float) -> None:
@@ -266,6 +267,12 @@ class Session:
                 return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
         excluded = self.why_excluded(document)
         return f"this file is left alone: it {excluded}" if excluded is not None else None
+
+    def _left_alone(self, uri: str) -> str:
+        """Return a sentence about a document that the model must not see; "" for any other."""
+        document = self.documents.find(uri)
+        reason = self._unfit.get(uri) or (self.why_excluded(document) if document is not None else None)
+        return f"{PurePath(path_of(uri)).name} is left alone: it {reason}." if reason else ""
 
     def why_unfit(self, uri: str) -> str | None:
         """Return why an open document is not kept, or None."""
