@@ -103,9 +103,12 @@ else:
     import fcntl
 
     def try_lock(descriptor: int) -> bool:
-        """Lock an open file; return False when another process holds the lock. Closing the file frees it."""
+        """Lock an open file; return False when another process holds the lock. Closing the file frees it.
+
+        Raises OSError where files cannot be locked, as on some network drives: nobody holds such a lock.
+        """
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             return False
         return True

@@ -24,6 +24,8 @@ finally:
     attrs.define = _define
 
 from engine import __version__
+from engine.errors import MidspanError
+from lsp_server.lifetime import end_soon
 from lsp_server.protocol import BoundedInput, log_to_stderr
 from lsp_server.server import MidspanServer
 
@@ -32,7 +34,10 @@ def main() -> None:
     """Serve one editor, then exit."""
     _parser().parse_args()
     log_to_stderr()
-    server = MidspanServer()
+    try:
+        server = MidspanServer()
+    except MidspanError as error:
+        sys.exit(f"midspan-lsp: {error}")
     # Garbage is collected from now on, but the objects that exist already are never visited.
     gc.freeze()
     gc.enable()
@@ -44,7 +49,7 @@ def _serve_stdio(server: MidspanServer) -> None:
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    server.start_io(cast(BinaryIO, BoundedInput(sys.stdin.buffer)), stdout)
+    server.start_io(cast(BinaryIO, BoundedInput(sys.stdin.buffer, end_soon)), stdout)
 
 
 def _parser() -> argparse.ArgumentParser:

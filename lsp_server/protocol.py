@@ -1,6 +1,8 @@
 """How messages come and go: bounded, typed, and without pygls' own copy of every document."""
 
+import codecs
 import logging
+import math
 import re
 from collections.abc import Callable, Generator
 from typing import Any, BinaryIO, TypeVar
@@ -31,8 +33,18 @@ _TOO_LARGE = "a message of %d bytes was announced; at most %d are read"
 _HEADER_BYTES = 1024
 """Of a line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
 _PIECE = 1024 * 1024
-# What no method is answers nothing, so the session goes on after a message that was too large.
-_NOTHING = b'{"jsonrpc": "2.0", "method": "$/tooLarge"}'
+_LOST_MESSAGE = b'{"jsonrpc": "2.0", "method": "%b", "params": {"uris": [%%b]}}' % wire.LOST.encode()
+_URI = re.compile(rb'"uri"\s*:\s*("(?:[^"\\]|\\.){0,4096}")')
+_MOST_NUMBER = 2**31 - 1
+"""LSP's largest number."""
+_CARRIES_TEXT = frozenset(
+    {
+        types.TEXT_DOCUMENT_DID_OPEN,
+        types.TEXT_DOCUMENT_DID_CHANGE,
+        types.NOTEBOOK_DOCUMENT_DID_OPEN,
+        types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    }
+)
 _Message = TypeVar("_Message")
 _PARAMS: dict[str, type[Any]] = {
     FILL: FillParams,
@@ -43,6 +55,7 @@ _PARAMS: dict[str, type[Any]] = {
     wire.BULK_EDIT: wire.BulkEditParams,
     wire.APPLY_BULK_EDIT: wire.ApplyParams,
     wire.NEXT_EDIT: wire.NextEditParams,
+    wire.LOST: wire.LostParams,
 }
 _ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, messages))
 """The modules whose classes are ours, and camelCase on the wire."""
@@ -92,12 +105,16 @@ class MidspanProtocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Return the typed message. A request that cannot be read is refused; pygls would never answer it.
 
-        pygls also calls this for every object inside a message; those are returned as they are.
+        A notification that carries text and cannot be read becomes one that its documents are lost. pygls also calls
+        this for every object inside a message; those are returned as they are.
         """
         if "jsonrpc" not in data:
             return data
         try:
             method = data.get("method", "")
+            if method == types.TEXT_DOCUMENT_CODE_ACTION:
+                # Those of other extensions may have any value, and no action looks at them.
+                data["params"]["context"]["diagnostics"] = []
             if method not in _PARAMS:
                 return super().structure_message(data)
             params = self._converter.structure(data["params"], _PARAMS[method])
@@ -108,27 +125,83 @@ class MidspanProtocol(LanguageServerProtocol):
             if isinstance(data.get("id"), int | str) and isinstance(data.get("method"), str):
                 refusal = JsonRpcInvalidParams(f"the params of {data['method']} are not what the protocol says")
                 self._send_response(data["id"], error=refusal.to_response_error())
+            if data.get("method") in _CARRIES_TEXT:
+                _logger.error("%s could not be read", data["method"])
+                return JsonRPCNotification(wire.LOST, "2.0", wire.LostParams(_uris_in(data.get("params"))))
             raise
 
 
-class BoundedInput:
-    """Standard input. A message that is too large is dropped in pieces, instead of asking for all its memory."""
+def _uris_in(params: object) -> list[str]:
+    """Return the URIs of the documents in a message that cannot be read."""
+    uris: dict[str, None] = {}
+    left = [params]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            if isinstance(uri := value.get("uri"), str):
+                uris[uri] = None
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+    return list(uris)
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+
+class BoundedInput:
+    """Standard input. A message that is too large is dropped in pieces, instead of asking for all its memory.
+
+    `on_end` is called at its end, in the thread that reads.
+    """
+
+    def __init__(self, stream: BinaryIO, on_end: Callable[[], None] = lambda: None) -> None:
+        self._stream, self._on_end = stream, on_end
 
     def readline(self) -> bytes:
         """Return a line of a message's head, or the beginning of a very long one."""
-        return self._stream.readline(_HEADER_BYTES)
+        line = self._stream.readline(_HEADER_BYTES)
+        if not line:
+            self._on_end()
+        return line
 
     def read(self, size: int) -> bytes:
-        """Return a message of `size` bytes, a notification that says nothing for a large one, and b"" at the end."""
+        """Return a message of `size` bytes, that its document is lost for a large one, and b"" at the end."""
         if size <= MOST_BYTES:
-            return self._stream.read(size)
+            message = self._stream.read(size)
+            if not message:
+                self._on_end()
+            return _in_utf8(message)
         _logger.error(_TOO_LARGE, size, MOST_BYTES)
+        uri: re.Match[bytes] | None = None
         while size > 0 and (piece := self._stream.read(min(size, _PIECE))):
+            uri = uri or _URI.search(piece)
             size -= len(piece)
-        return _NOTHING if size <= 0 else b""
+        return _LOST_MESSAGE % (uri[1] if uri is not None else b"") if size <= 0 else b""
+
+
+def _in_utf8(message: bytes) -> bytes:
+    """Return a message with "?" for each byte that is not UTF-8. Editors send such bytes of files as they are.
+
+    One character for a byte, of one unit in every encoding, so no column behind it differs from the editor's.
+    """
+    if message.isascii():
+        return message
+    try:
+        message.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return message.decode("utf-8", "midspan.byte").encode("utf-8", "surrogatepass")
+    return message
+
+
+def _byte_by_byte(error: UnicodeError) -> tuple[str, int]:
+    """Replace bytes that are no character of UTF-8. Half a surrogate pair is none, but JSON's reader knows it."""
+    assert isinstance(error, UnicodeDecodeError)
+    three = error.object[error.start : error.start + 3]
+    try:
+        return three.decode("utf-8", "surrogatepass"), error.start + 3
+    except UnicodeDecodeError:
+        return "?" * (error.end - error.start), error.end
+
+
+codecs.register_error("midspan.byte", _byte_by_byte)
 
 
 def converter() -> cattrs.Converter:
@@ -136,10 +209,35 @@ def converter() -> cattrs.Converter:
     ours: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
     ours.register_structure_hook(str | int, lambda value, _: value)
     ours.register_structure_hook(str | int | None, lambda value, _: value)
+    # By identity: a hook for int would also get the enumerations of numbers.
+    ours.register_structure_hook_func(lambda cls: cls is int, lambda value, _: _number(value))
+    ours.register_structure_hook(types.Position, lambda value, _: _position(value))
+    ours.register_structure_hook(
+        types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument,
+        lambda value, _: _change(value, ours),
+    )
     # Factories build each hook when its first message comes, not while the editor waits for the server to start.
     ours.register_structure_hook_factory(_is_ours, lambda cls: make_dict_structure_fn(cls, ours, **wire_names(cls)))
     ours.register_unstructure_hook_factory(_is_ours, lambda cls: make_dict_unstructure_fn(cls, ours, **wire_names(cls)))
     return ours
+
+
+def _number(value: Any) -> int:
+    """Return a number as one of LSP. For "to the end" some extensions send 2^32-1, or 1.8e308, which is infinite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return _MOST_NUMBER if value > 0 else 0
+    return max(-_MOST_NUMBER, min(int(value), _MOST_NUMBER))
+
+
+def _position(value: Any) -> types.Position:
+    return types.Position(max(_number(value["line"]), 0), max(_number(value["character"]), 0))
+
+
+def _change(value: Any, ours: cattrs.Converter) -> types.TextDocumentContentChangeEvent:
+    """Return a change of a text. What it says of the length of its range is not read: some editors count otherwise."""
+    if value.get("range") is None:
+        return types.TextDocumentContentChangeWholeDocument(value["text"])
+    return types.TextDocumentContentChangePartial(ours.structure(value["range"], types.Range), value["text"])
 
 
 def _is_ours(cls: type[Any]) -> bool:

@@ -7,23 +7,24 @@ import difflib
 import functools
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Any
 
+import attrs
 from lsprotocol import types
 from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 from engine import __version__
 from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
-from lsp_server import wire
+from lsp_server import lifetime, wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
-from lsp_server.documents.store import Documents
+from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
-from lsp_server.hole.hole import cursor_at_word, cursor_of
+from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands, LateEdits
@@ -36,7 +37,7 @@ from lsp_server.requests.registration import (
     pulled_settings,
 )
 from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, SuggestionRequest, Suggestions
-from lsp_server.session import NOTEBOOKS, Session
+from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory
 
@@ -107,6 +108,7 @@ class CompletionItems:
     def __init__(self, session: Session, suggestions: Suggestions) -> None:
         self._session = session
         self._suggestions = suggestions
+        self.insertion = Insertion()
 
     async def complete(self, params: types.CompletionParams) -> types.CompletionList:
         """Return at most one item. The list is incomplete, so the editor asks again while the user types on."""
@@ -118,7 +120,41 @@ class CompletionItems:
             lambda snapshot: cursor_at_word(snapshot, params.position, self._session.encoding),
         )
         suggestions = await self._suggestions.find(request)
-        return types.CompletionList(is_incomplete=True, items=[_menu_item(each) for each in suggestions])
+        return types.CompletionList(is_incomplete=True, items=[self._item(each) for each in suggestions])
+
+    def _item(self, suggestion: Suggestion) -> types.CompletionItem:
+        item = _menu_item(suggestion)
+        source, line = suggestion.cursor.snapshot.source, suggestion.cursor.range.start.line
+        text = item.text_edit.new_text if item.text_edit is not None else ""
+        item.text_edit = types.TextEdit(suggestion.cursor.range, self.insertion.fit(text, source.line_text(line)))
+        item.insert_text_mode = self.insertion.mode
+        return item
+
+
+@attrs.frozen
+class Insertion:
+    """What the editor does to the indentation of an inserted text's lines. `mode` is None where items cannot say it."""
+
+    mode: types.InsertTextMode | None = None
+    adjusts: bool = False
+
+    @classmethod
+    def of(cls, capabilities: types.ClientCapabilities) -> "Insertion":
+        """Return the way of an editor. The lines of a suggestion are already indented, so as they are is best."""
+        completion = capabilities.text_document.completion if capabilities.text_document is not None else None
+        item = completion.completion_item if completion is not None else None
+        support = item.insert_text_mode_support if item is not None else None
+        modes = support.value_set if support is not None else ()
+        if types.InsertTextMode.AsIs in modes:
+            return cls(types.InsertTextMode.AsIs)
+        if types.InsertTextMode.AdjustIndentation in modes:
+            return cls(types.InsertTextMode.AdjustIndentation, adjusts=True)
+        default = completion.insert_text_mode if completion is not None else None
+        return cls(None, adjusts=default == types.InsertTextMode.AdjustIndentation)
+
+    def fit(self, text: str, line: str) -> str:
+        """Return a text for this line of the document, without the indentation that the editor adds."""
+        return text.replace(f"\n{indent_of(line)}", "\n") if self.adjusts else text
 
 
 def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
@@ -136,8 +172,6 @@ def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
         # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
         filter_text=text,
         insert_text_format=types.InsertTextFormat.PlainText,
-        # The lines of a suggestion are already indented.
-        insert_text_mode=types.InsertTextMode.AsIs,
         text_edit=types.TextEdit(suggestion.cursor.range, text),
         command=suggestion.tag.command(),
     )
@@ -177,8 +211,9 @@ class MidspanServer(LanguageServer):
         self.reading = ReadAhead(self.session)
         self.suggestions = Suggestions(self.session, self.reading, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)
-        completion = CompletionItems(self.session, self.suggestions)
-        self.completion_switch = CompletionSwitch(self, functools.partial(completion.complete), _COMPLETION_OPTIONS)
+        self.completion = CompletionItems(self.session, self.suggestions)
+        complete = functools.partial(self.completion.complete)
+        self.completion_switch = CompletionSwitch(self, complete, _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
         self.host_question = HostQuestion(self, link)
         self._register_features()
@@ -268,10 +303,14 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
+    ls.completion.insertion = Insertion.of(params.capabilities)
+    if params.process_id:
+        lifetime.end_with(params.process_id, functools.partial(_shutdown, ls))
+    ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
-    ls.session.memory.use_folders(path for uri in uris if (path := to_fs_path(uri)))
+    ls.session.memory.use_folders(path_of(uri) for uri in uris if is_file(uri))
 
 
 async def _initialized(ls: MidspanServer, _: types.InitializedParams) -> None:
@@ -286,11 +325,17 @@ async def _configuration_changed(ls: MidspanServer, params: types.DidChangeConfi
 
 
 def _folders_changed(ls: MidspanServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
-    ls.session.memory.use_folders(path for uri in ls.workspace.folders if (path := to_fs_path(uri)))
+    ls.session.memory.use_folders(path_of(uri) for uri in ls.workspace.folders if is_file(uri))
 
 
 def _files_changed(ls: MidspanServer, params: types.DidChangeWatchedFilesParams) -> None:
     ls.session.memory.files_changed(change.uri for change in params.changes)
+
+
+def _lost(ls: MidspanServer, params: wire.LostParams) -> None:
+    for uri in params.uris:
+        if ls.session.lost(uri):
+            ls._warn(f"{PurePath(path_of(uri)).name} is left alone: it {OUT_OF_STEP}")
 
 
 async def _fill(ls: MidspanServer, params: FillParams) -> FillResult:
@@ -306,6 +351,10 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     await ls.session.memory.close()
     await ls.session.link.close()
     await ls.ledger.close()
+
+
+def _exit(*_: Any) -> None:
+    lifetime.end_soon()
 
 
 def _suggested(unknown: Iterable[str]) -> str:
@@ -325,8 +374,10 @@ _FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
     types.SHUTDOWN: _shutdown,
+    types.EXIT: _exit,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration_changed,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders_changed,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
+    wire.LOST: _lost,
     FILL: _fill,
 }

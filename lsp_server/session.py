@@ -98,6 +98,9 @@ SHORT_PATIENCE_S = 0.04
 """A suggestion waits so long for the syntax tree, then it goes by the lines around the cursor."""
 
 
+OUT_OF_STEP = "is not here as your editor has it, because a change could not be read; close it and open it again"
+
+
 @attrs.define
 class Session:
     """`encoding` is how the editor counts columns. `window` has the other open files, for a model with room for them.
@@ -166,6 +169,14 @@ class Session:
         for follow in self.on_change:
             follow(document.uri)
 
+    def lost(self, uri: str) -> bool:
+        """Leave a document alone until it is opened again: its text is not the editor's. Return whether that is new."""
+        if uri in self._unfit:
+            return False
+        self.closed(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        self._unfit[uri] = OUT_OF_STEP
+        return True
+
     def saved(self, params: types.DidSaveTextDocumentParams) -> None:
         """Have the memory learn the saved text."""
         self.memory.saved(params.text_document.uri)
@@ -226,13 +237,14 @@ class Session:
         """Return what `served` does, with its tree if that is there within `seconds`; None if the text changed then."""
         snapshot = self.served(uri)
         if snapshot is None or snapshot.tree is not None or snapshot.language.grammar is None:
-            self.board.cut("")
+            self.board.note(self._left_alone(uri) if snapshot is None else "")
             return snapshot
         await self.settle(uri, seconds)
         later = self.served(uri)
         if later is None or not self.documents.is_current(snapshot):
             return None
-        self.board.cut("" if later.tree is not None else PurePath(later.path).name)
+        by_lines = f"{PurePath(later.path).name} takes too long to parse: suggestions go by its lines."
+        self.board.note("" if later.tree is not None else by_lines)
         return later
 
     async def settle(self, uri: str, seconds: float) -> None:
@@ -255,6 +267,12 @@ class Session:
                 return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
         excluded = self.why_excluded(document)
         return f"this file is left alone: it {excluded}" if excluded is not None else None
+
+    def _left_alone(self, uri: str) -> str:
+        """Return a sentence about a document that the model must not see; "" for any other."""
+        document = self.documents.find(uri)
+        reason = self._unfit.get(uri) or (self.why_excluded(document) if document is not None else None)
+        return f"{PurePath(path_of(uri)).name} is left alone: it {reason}." if reason else ""
 
     def why_unfit(self, uri: str) -> str | None:
         """Return why an open document is not kept, or None."""
@@ -317,12 +335,13 @@ class Session:
 
         A notebook gets the name of a script: models learn from scripts, and from hardly any notebook.
         """
-        file = PurePath(document.path)
+        # The memory knows the file by this path too.
+        place = self.memory.folders.place_of(document.path)
+        file = PurePath(place.path if place is not None else document.path)
         if self.notebooks.has(document.uri) and file.name and document.language.extensions:
             file = file.with_suffix(document.language.extensions[0])
-        # The memory knows the file by this path too.
-        if (place := self.memory.folders.place_of(str(file))) is not None:
-            return place.path
+        if place is not None:
+            return file.as_posix()
         for folder in self.memory.folders.names:
             if file.is_relative_to(folder):
                 return file.relative_to(folder).as_posix()

@@ -21,6 +21,8 @@ from engine.protocol.editor_messages import State
 from engine.protocol.messages import SourceName
 
 CURSOR_MOVED = "midspan/cursorMoved"
+# No editor sends it: it takes the place of a message with text that cannot be read.
+LOST = "$/lost"
 WHY = "midspan/whyThisSuggestion"
 ACCEPTED = "midspan.accepted"
 # Clients of Copilot's language server send these two.
@@ -45,6 +47,13 @@ class CursorParams:
 
     text_document: types.TextDocumentIdentifier
     position: types.Position
+
+
+@attrs.frozen
+class LostParams:
+    """The text of these documents is no longer what the editor has."""
+
+    uris: list[str]
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ from engine.cli.console import FAILED, leave
 from engine.cli.setup.command import setup
 from engine.errors import MidspanError
 from engine.library.extras import TRAIN, needs_extra
+from engine.protocol.messages import plain
 
 app = typer.Typer(
     name="midspan",
@@ -82,4 +83,7 @@ def refactor(context: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line. This is the entry point of the `midspan` script."""
-    app()
+    try:
+        app()
+    except MidspanError as error:  # any command may find that the user has no home directory
+        sys.exit(plain(f"midspan: {error}"))

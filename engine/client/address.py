@@ -134,7 +134,10 @@ def runtime_folders() -> tuple[Path, Path]:
     with warnings.catch_warnings():  # platformdirs warns about its fallback directory; make_private checks that one
         warnings.simplefilter("ignore")
         directory = platformdirs.user_runtime_path(OWN_NAME)
-    return directory, platformdirs.user_log_path(OWN_NAME)
+    try:
+        return directory, platformdirs.user_log_path(OWN_NAME)
+    except RuntimeError:  # a user without a home directory
+        return directory, directory
 
 
 def make_private(directory: Path) -> None:

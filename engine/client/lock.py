@@ -73,9 +73,14 @@ class EngineLock:
             except OSError as error:
                 raise _not_writable(path, error) from None
             # An engine that ends removes the file. A lock on a removed file would not exclude the next engine.
-            if try_lock(descriptor) and _is_same_file(descriptor, path):
-                os.ftruncate(descriptor, 0)  # a killed engine may have left its record
-                return cls(path, descriptor)
+            try:
+                if try_lock(descriptor) and _is_same_file(descriptor, path):
+                    os.ftruncate(descriptor, 0)  # a killed engine may have left its record
+                    return cls(path, descriptor)
+            except OSError as error:
+                os.close(descriptor)
+                own = "set MIDSPAN_RUNTIME_DIR to a directory of yours on a disk of this machine"
+                raise EngineUnavailable(f"{path} cannot be locked: {error.strerror}; {own}") from None
             os.close(descriptor)
         return None
 
@@ -133,6 +138,8 @@ def is_held(path: Path) -> bool:
         return False
     try:
         return not try_lock(descriptor)
+    except OSError:  # an engine that starts there says so
+        return False
     finally:
         os.close(descriptor)
 

@@ -22,7 +22,18 @@ from engine.errors import MidspanError, describe
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
 from engine.http.body import in_thread, json_object, read_body
-from engine.http.completion import NOTHING_FILLED, Answer, Asked, Pieces, Rewriting, answer_of
+from engine.http.completion import (
+    NOTHING_FILLED,
+    Answer,
+    Asked,
+    Pieces,
+    Rewriting,
+    answer_of,
+    crlf,
+    has_crlf,
+    with_crlf,
+    without_crlf,
+)
 from engine.http.connection import ClientGone, Problem, WhileThere, problem_of
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
@@ -102,6 +113,8 @@ class App:
             Route("/v1/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
             Route("/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
             Route("/api/tags", self._json(lambda: ollama.tags(links.model)), methods=["GET"]),
+            Route("/api/ps", self._json(lambda: ollama.running(links.model)), methods=["GET"]),
+            Route("/api/show", self._show, methods=["POST"]),
             Route("/api/version", self._json(lambda: {"version": __version__}), methods=["GET"]),
             Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
             Route("/v1/events", self._events, methods=["POST"]),
@@ -201,6 +214,12 @@ class App:
             return
         await Response(answer, media_type=media_type)(scope, receive, send)
 
+    async def _show(self, request: Request) -> Response:
+        body = await read_body(request.scope, request.receive)
+        served = Served(self._links.model, self._rules.workspaces)
+        asked = await in_thread(json_object, body)
+        return Response(to_json(ollama.shown(asked, served)), media_type="application/json")
+
     async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
         """Rewrite a region: repeat the user's last edit in it, or else fill at the cursor."""
         region = await self._next_edit(rewriting)
@@ -212,7 +231,10 @@ class App:
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         owner = visit.owner
+        if converts := has_crlf(fill):
+            fill, on_progress = without_crlf(fill), on_progress and partial(_crlf_progress, on_progress)
         filled = await self._links.fill(owner, attrs.evolve(fill, scope=scope_of(owner)), on_progress)
+        filled = with_crlf(filled) if converts else filled
         visit.filled = filled
         self.metrics.filled(filled)
         return filled
@@ -299,6 +321,11 @@ def _opened(dialect: Dialect, body: bytes, served: Served) -> Exchange:
     if (wrong := limit_error(exchange.asked.fill)) is not None:
         raise Problem(400, wrong)
     return exchange
+
+
+def _crlf_progress(on_progress: Callable[[Progress], None], progress: Progress) -> None:
+    canvas = [token and crlf(token) for token in progress.canvas]
+    on_progress(attrs.evolve(progress, canvas=canvas))
 
 
 def refusal_of(path: str) -> Refusal:

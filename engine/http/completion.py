@@ -33,7 +33,7 @@ class Rewriting:
     """A region of a file that a client wants back, rewritten; `above` and `below` are the text around it.
 
     `cursor` is the offset of the cursor in `region`. `latest` has the hunks of the newest edit of this file, as a diff
-    without its head; "" if there was none.
+    without its head; "" if there was none. `marks` are the offsets in `region` of numbered marks that the client set.
     """
 
     path: str
@@ -42,6 +42,7 @@ class Rewriting:
     below: str
     cursor: int
     latest: str = ""
+    marks: tuple[int, ...] = ()
 
     def filled(self, text: str) -> str:
         """Return the region with a text at the cursor."""
@@ -232,7 +233,8 @@ def cut(text: str, asked: Asked) -> tuple[int, str]:
     found = [(at, stop) for stop in asked.stops if (at := text.find(stop)) >= 0]
     end, stop = min(found, default=(len(text), ""))
     dedent = _dedent(text, asked.indent)
-    return (dedent, "") if dedent < end else (end, stop)
+    end, stop = (dedent, "") if dedent < end else (end, stop)
+    return end - text.startswith("\r\n", end - 1) * (end > 0), stop
 
 
 def _dedent(text: str, indent: int) -> int:
@@ -246,6 +248,30 @@ def _dedent(text: str, indent: int) -> int:
             return at
         at = text.find("\n", at + 1)
     return len(text)
+
+
+def has_crlf(fill: Fill) -> bool:
+    """Return whether the lines around a hole end with "\\r\\n", as the files of some Windows editors do."""
+    return "\r\n" in fill.prefix or "\r\n" in fill.suffix
+
+
+def without_crlf(fill: Fill) -> Fill:
+    """Return the fill with "\\n" at the ends of lines, on which models are trained."""
+    return attrs.evolve(fill, prefix=fill.prefix.replace("\r\n", "\n"), suffix=fill.suffix.replace("\r\n", "\n"))
+
+
+def with_crlf(filled: Filled) -> Filled:
+    """Return the answer with the line ends of the client."""
+    candidates = [
+        attrs.evolve(each, text=crlf(each.text), tokens=[crlf(token) for token in each.tokens])
+        for each in filled.candidates
+    ]
+    return attrs.evolve(filled, candidates=candidates)
+
+
+def crlf(text: str) -> str:
+    """Return a text of the model with the line ends of the client."""
+    return text.replace("\n", "\r\n")
 
 
 class Pieces:

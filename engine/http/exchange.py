@@ -143,8 +143,13 @@ class Served:
     workspaces: Workspaces
 
     def check_name(self, name: str | None, *aliases: str) -> None:
-        """Raise Problem for the name of another model. `aliases` are starts of names that mean ours too."""
+        """Raise Problem for the name of another model. `aliases` are starts of names that mean ours too.
+
+        Some clients infer the form of a prompt from the name, and for them `qwen2.5-coder:midspan` means ours.
+        """
         known = ("default", *names_of(self.model))
+        if name and name.endswith(f":{NAME}"):
+            return
         if not name or name.removesuffix(":latest") in known or (aliases and name.startswith(aliases)):
             return
         raise Problem(404, f"the model {name[:80]!r} is not served here; name {NAME!r} or {self.model.name!r}")

@@ -5,15 +5,19 @@ prompt is ambiguous: the outermost tags count.
 
 Zed's zeta2 format has a region of a file, related files and the latest edits, and wants the region back. The form is
 that of zed's crates/zeta_prompt, `seed_coder`: the text below the region, then related files, the edit history and the
-file itself, in which the region has a marker where the cursor is.
+file itself, in which the region has a marker where the cursor is. In zeta2.1 (`V0318SeedMultiRegions` of its
+src/multi_region.rs) the region has numbered marks at its start, at its end and between, and the answer has the text
+between two of them.
 """
 
 import re
 from collections import deque
+from itertools import accumulate, pairwise
 
 import attrs
 
 from engine.http.completion import Asked, Rewriting, Written
+from engine.http.connection import Problem
 from engine.protocol.framing import MAX_SNIPPETS
 from engine.protocol.messages import Snippet
 from engine.remote.request import ALL_TAGS, FimTags
@@ -90,6 +94,8 @@ def _files(head: str) -> tuple[str, tuple[Snippet, ...]]:
 _SUFFIX, _PREFIX, _MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
 _FILE, _HISTORY, _CURSOR = "<filename>", "edit_history", "<|user_cursor|>"
 _BEGIN, _SEPARATOR, END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
+_MARK = re.compile(r"<\|marker_(\d{1,6})\|>")
+_CUT_OFF = Problem(400, "the region of the prompt is cut off; send all of it, with its marks and one cursor")
 _DIFF = re.compile(r"^(?:// User accepted prediction:\n)?--- a/(.*)\n\+\+\+ b/(.*)\n", re.MULTILINE)
 
 
@@ -102,15 +108,27 @@ class ZetaPrompt:
 
 
 def read_zeta(prompt: str) -> ZetaPrompt | None:
-    """Return what a prompt of this format says; None for any other prompt."""
+    """Return what a prompt of this format says; None for any other prompt.
+
+    Raises Problem for a region that is cut off: what a client would put in its place would delete the rest.
+    """
     text = prompt.rstrip("\n")
-    if not text.startswith(_SUFFIX) or not text.endswith(_MIDDLE):
+    if not text.startswith(_SUFFIX) or not (text.endswith(_MIDDLE) or _CURSOR in text):
         return None
+    if not text.endswith(_MIDDLE):
+        raise _CUT_OFF
     below, found, head = text.removeprefix(_SUFFIX).removesuffix(_MIDDLE).partition(_PREFIX)
-    head, is_marked, current = head.rpartition(_BEGIN)
-    region, ended, rest = current.rpartition(_SEPARATOR)
-    if not (found and is_marked and ended) or rest or region.count(_CURSOR) != 1:
+    if not found or head.count(_CURSOR) < 1:
         return None
+    marks: list[int] = []
+    if _BEGIN in head:
+        head, _, current = head.rpartition(_BEGIN)
+        region, ended, rest = current.rpartition(_SEPARATOR)
+    else:
+        head, region, rest, marks = _between_marks(head)
+        ended = "" if len(marks) < 2 else _MARK.pattern
+    if not ended or rest.strip("\n") or region.count(_CURSOR) != 1:
+        raise _CUT_OFF
     other_files, _, own = head.rpartition(_FILE)
     path, _, above = own.partition("\n")
     files = [file.partition("\n") for file in other_files.rsplit(_FILE, MAX_SNIPPETS + 1)[1:]]
@@ -118,7 +136,20 @@ def read_zeta(prompt: str) -> ZetaPrompt | None:
     related = tuple(Snippet(name.strip(), text) for name, _, text in files if name.strip() != _HISTORY and text.strip())
     cursor = region.index(_CURSOR)
     region = region.replace(_CURSOR, "")
-    return ZetaPrompt(Rewriting(path.strip(), above, region, below, cursor, _latest(history, path.strip())), related)
+    places = tuple(mark - (mark > cursor) * len(_CURSOR) for mark in marks)
+    latest = _latest(history, path.strip())
+    return ZetaPrompt(Rewriting(path.strip(), above, region, below, cursor, latest, places), related)
+
+
+def _between_marks(head: str) -> tuple[str, str, str, list[int]]:
+    """Return the text before the marks 1, 2, ..., that between them without marks, that after, and their offsets."""
+    start = head.rfind("<|marker_1|>", 0, head.rfind(_CURSOR))
+    found = list(_MARK.finditer(head, max(start, 0)))
+    if start < 0 or [int(mark[1]) for mark in found] != [*range(1, len(found) + 1)]:
+        return head, "", "", []
+    blocks = [head[one.end() : other.start()] for one, other in pairwise(found)]
+    offsets = [*accumulate(map(len, blocks), initial=0)]
+    return head[:start], "".join(blocks), head[found[-1].end() :], offsets
 
 
 def _latest(history: str, path: str) -> str:
@@ -131,5 +162,12 @@ def _latest(history: str, path: str) -> str:
 
 def written(asked: Asked, region: str) -> Written:
     """Return a region as the text of an answer. Zed's zeta2 reads NO_EDITS as text: no edit is the region as it was."""
-    stopped = any(END.startswith(stop) for stop in asked.stops)
-    return Written(region if stopped else region + END, [], [], "stop", END.strip() if stopped else "")
+    end, start = END, ""
+    if asked.rewriting is not None and (marks := asked.rewriting.marks):
+        # The text between two marks takes the place of what is between them; the same mark twice is no edit.
+        start, end = "<|marker_1|>", f"<|marker_{len(marks)}|>"
+        if region == asked.rewriting.region:
+            return Written(start * 2, [], [], "stop")
+    stopped = any(end.startswith(stop) for stop in asked.stops)
+    text = start + region
+    return Written(text if stopped else text + end, [], [], "stop", end.strip() if stopped else "")

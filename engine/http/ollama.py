@@ -22,6 +22,7 @@ from engine.http.markers import Parts, parts_of
 from engine.protocol.messages import ModelInfo
 
 _NS = 1_000_000
+_LONG_AGO = "1970-01-01T00:00:00Z"
 
 
 @attrs.frozen
@@ -108,11 +109,44 @@ def tags(model: ModelInfo) -> object:
     return {"models": [_tag(name, model) for name in names_of(model)]}
 
 
+def running(model: ModelInfo) -> object:
+    """Return the answer of /api/ps: the model is in memory for as long as the server runs."""
+    forever = {"expires_at": "9999-12-31T23:59:59Z", "size_vram": 0}
+    return {"models": [{**_tag(name, model), **forever} for name in names_of(model)]}
+
+
+@attrs.frozen
+class _Show:
+    model: str = ""
+    name: str = ""
+
+
+def shown(fields: dict[str, Any], served: Served) -> object:
+    """Return the answer of /api/show. Clients read there how long a context may be, and that holes are filled."""
+    request, model = read_request(fields, _Show), served.model
+    served.check_name(request.model or request.name)
+    architecture = model.family
+    return {
+        "license": model.licence,
+        "modelfile": "",
+        "parameters": "",
+        "template": "{{ .Prompt }}{{ .Suffix }}",
+        "details": _tag(model.name, model)["details"],
+        "model_info": {
+            "general.architecture": architecture,
+            "general.parameter_count": model.parameters,
+            f"{architecture}.context_length": model.context_tokens,
+        },
+        "capabilities": ["completion", "insert"],
+        "modified_at": _LONG_AGO,
+    }
+
+
 def _tag(name: str, model: ModelInfo) -> dict[str, Any]:
     return {
         "name": f"{name}:latest",
         "model": f"{name}:latest",
-        "modified_at": "1970-01-01T00:00:00Z",
+        "modified_at": _LONG_AGO,
         "size": 0,
         "digest": "",
         "details": {

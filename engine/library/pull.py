@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -202,9 +202,11 @@ def _earlier_plan(model: CatalogModel, partial: Path) -> ModelRecord | None:
 @contextmanager
 def _pull_lock(model: CatalogModel, path: Path) -> Iterator[None]:
     """Hold the lock of a model's pull. The lock file stays, because removing it could let two processes in."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor, held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600), False
     try:
-        if not try_lock(descriptor):
+        with suppress(OSError):  # a disk without locks: then nobody can hold one
+            held = not try_lock(descriptor)
+        if held:
             raise ModelError(f"another process is pulling {model.name}; wait for it or stop it")
         yield
     finally:

@@ -12,6 +12,7 @@ import attrs
 
 from engine.bounds import MOST_MANIFEST_BYTES, MOST_OTHER_MODELS
 from engine.errors import ModelError
+from engine.folders import home
 from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
@@ -48,12 +49,17 @@ def elsewhere(name: str) -> Path | None:
 
 def _ollama_folders() -> list[Path]:
     own = os.environ.get("OLLAMA_MODELS")
-    folders = [Path.home() / ".ollama" / "models", Path("/usr/share/ollama/.ollama/models")]
+    folders = [*_at_home(".ollama/models"), Path("/usr/share/ollama/.ollama/models")]
     return [Path(own).expanduser()] if own else folders
 
 
 def _lm_studio_folders() -> list[Path]:
-    return [Path.home() / ".lmstudio" / "models", Path.home() / ".cache" / "lm-studio" / "models"]
+    return _at_home(".lmstudio/models", ".cache/lm-studio/models")
+
+
+def _at_home(*paths: str) -> list[Path]:
+    at = home()
+    return [at / path for path in paths] if at is not None else []
 
 
 def _ollama(folder: Path) -> Iterator[OtherModel]:

@@ -47,7 +47,7 @@ class Listener:
         """Bind and listen. Raises EngineUnavailable in one line."""
         self._files: list[Path] = []
         try:
-            self.socket, self.address = self._unix(paths) if transport == "unix" else self._tcp(paths)
+            self.socket, self.address = self._unix_or_tcp(paths) if transport == "unix" else self._tcp(paths)
         except OSError as error:
             self.remove()
             raise EngineUnavailable(
@@ -59,6 +59,14 @@ class Listener:
         """Remove the socket and the token, so that no client finds this engine any more. Further calls do nothing."""
         while self._files:  # later, files with these names can belong to the next engine
             self._files.pop().unlink(missing_ok=True)
+
+    def _unix_or_tcp(self, paths: RuntimePaths) -> tuple[socket.socket, Address]:
+        """Listen on loopback where the file system has no Unix sockets, as some mounts of virtual machines."""
+        try:
+            return self._unix(paths)
+        except OSError as error:
+            _log.warning("no Unix socket at %s (%s); listening on loopback", paths.socket, error.strerror)
+            return self._tcp(paths)
 
     def _unix(self, paths: RuntimePaths) -> tuple[socket.socket, Address]:
         path = paths.socket

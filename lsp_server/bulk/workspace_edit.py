@@ -10,7 +10,7 @@ from lsprotocol import types
 from engine.reading import is_learnable, read_real
 from lsp_server.bulk.action import DraftFile, Narrow, NotApplied
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import OpenDocument, Snapshot, position_in
+from lsp_server.documents.store import Documents, OpenDocument, Snapshot, position_in
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES
 from lsp_server.refactor.file_edit import TextEdit, digest_of
 from lsp_server.refactor.save import BOM, is_read_only
@@ -88,17 +88,17 @@ class Ready:
     doubtful: frozenset[TextEdit] = frozenset()
 
 
-def ready(chosen: Sequence[DraftFile], narrow: Narrow, documents: Sequence[OpenDocument]) -> list[Ready]:
+def ready(chosen: Sequence[DraftFile], narrow: Narrow, documents: Documents) -> list[Ready]:
     """Return the edits of the blocks of all files. Reads the disk, so call it in a thread.
 
     Raises NotApplied, with one line about the first file that is not what it was.
     """
-    files = open_files(documents)
-    by_uri = {document.uri: document for document in documents}
-    return [_ready(file, narrow, by_uri.get(file.uri) or files.get(file.full)) for file in chosen]
+    files = open_files(documents.all())
+    by_uri = {document.uri: document for document in documents.all()}
+    return [_ready(file, narrow, documents, by_uri.get(file.uri) or files.get(file.full)) for file in chosen]
 
 
-def _ready(file: DraftFile, narrow: Narrow, document: OpenDocument | None) -> Ready:
+def _ready(file: DraftFile, narrow: Narrow, documents: Documents, document: OpenDocument | None) -> Ready:
     uri, version, full = file.uri, None, file.full
     if document is not None:
         uri, version, full = document.uri, document.version, document.full
@@ -110,7 +110,7 @@ def _ready(file: DraftFile, narrow: Narrow, document: OpenDocument | None) -> Re
         raise NotApplied(f"{file.path} has changed since its places were found; run the action again")
     edit = file.edit if file.edits_chosen == set(file.edit.edits) else narrow(file, text)
     doubtful = frozenset(one for block in file.blocks if block.doubtful for one in block.edits)
-    return Ready(uri, version, Source.of(text), edit.edits, doubtful)
+    return Ready(uri, version, documents.source_of(text), edit.edits, doubtful)
 
 
 def _read(file: DraftFile) -> str:

@@ -182,10 +182,27 @@ def _returns_to_new_lines(edit: RecentEdit, start: int) -> bool:
 
 @attrs.frozen
 class Deletion:
-    """A run of deletions at one place: the document's text before it, and the offset where it ended."""
+    """A run of deletions at one place. `typed` characters from `start` on have taken the place of the text `lost`.
 
-    text: str
-    offset: int
+    `drift` is by how much the rest of the text has grown since.
+    """
+
+    lost: str
+    start: int
+    typed: int = 0
+    drift: int = 0
+
+    def moved(self, start: int, end: int, length: int) -> "Deletion | None":
+        """Return the run after `length` characters took the place of those from `start` to `end`.
+
+        None if these were partly its own.
+        """
+        growth = length - (end - start)
+        if self.start <= start and end <= self.start + self.typed:
+            return attrs.evolve(self, typed=self.typed + growth)
+        if end <= self.start:
+            return attrs.evolve(self, start=self.start + growth, drift=self.drift + growth)
+        return attrs.evolve(self, drift=self.drift + growth) if start >= self.start + self.typed else None
 
 
 @attrs.frozen
@@ -200,8 +217,7 @@ class Lost:
 class Deletions:
     """The last runs of deletions of a document, the newest last.
 
-    They need no end: after an edit elsewhere the earlier text no longer fits around the cursor, and nothing is lost
-    there.
+    Lines stay lost when something is edited elsewhere; a part of a line may be wanted again after that.
     """
 
     _runs: tuple[Deletion, ...] = ()
@@ -209,27 +225,25 @@ class Deletions:
 
     def edited(self, text: str, start: int, end: int, new: str) -> "Deletions":
         """Return the deletions after `new` took the place of `text[start:end]`."""
-        if start == end:
-            return Deletions(self._runs) if self._under_way else self
-        continues = self._under_way and self._runs[-1].offset in (start, end)
-        before = self._runs[-1].text if continues else text
-        older = self._runs[:-1] if continues else self._runs
-        return Deletions((*older, Deletion(before, start))[-_MAX_DELETIONS:], not new)
-
-    def replaced(self, old: str, new: str, start: int) -> "Deletions":
-        """Return the deletions after `new` took the place of the whole text; both are equal up to `start`.
-
-        Only a shorter text counts as a deletion.
-        """
-        return self.edited(old, start, start + max(len(old) - len(new), 0), "")
+        newest = self._runs[-1] if self._under_way and start < end else None
+        if newest is not None and newest.start in (start, end):
+            earlier, gone = self._runs[:-1], text[start:end]
+            run = Deletion(gone + newest.lost if end == newest.start else newest.lost + gone, start, len(new))
+        else:
+            earlier, run = self._runs, Deletion(text[start:end], start, len(new))
+        runs = [moved for one in earlier if (moved := one.moved(start, end, len(new))) is not None]
+        return Deletions((*runs, run)[-_MAX_DELETIONS:], not new) if start < end else Deletions(tuple(runs))
 
     def lost_at(self, text: str, offset: int) -> Iterator[Lost]:
         """Yield what insertions at `offset` would have to be to undo a deletion, for each deletion that they can."""
         for run in self._runs:
-            fits = run.text.startswith(text[:offset]) and run.text.endswith(text[offset:])
-            end = len(run.text) - (len(text) - offset)
+            if run.drift and "\n" not in run.lost:
+                continue
+            before = text[: run.start] + run.lost + text[run.start + run.typed :]
+            fits = before.startswith(text[:offset]) and before.endswith(text[offset:])
+            end = len(before) - (len(text) - offset)
             if fits and end > offset:
-                yield Lost(run.text[offset:end], text[run.offset : offset])
+                yield Lost(before[offset:end], text[run.start : offset])
 
 
 log = logging.getLogger("midspan.documents")

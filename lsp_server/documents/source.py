@@ -38,9 +38,9 @@ def characters_in(data: bytes) -> int:
 class Lines:
     """An immutable table of a text's line starts, in characters and in UTF-8 bytes.
 
-    Lines end with "\\n", "\\r\\n" or "\\r", as in LSP. Each key press moves all lines below it. To avoid rewriting
-    thousands of entries, the lines after `pivot` have a pending shift. While the edits stay on one line, all versions
-    share the arrays.
+    Lines end with "\\n", "\\r\\n" or "\\r", as in LSP, unless `newline_only`. Each key press moves all lines
+    below it. To avoid rewriting thousands of entries, the lines after `pivot` have a pending shift. While the edits
+    stay on one line, all versions share the arrays.
     """
 
     _chars: "array[int]"
@@ -50,15 +50,17 @@ class Lines:
     _byte_shift: int = 0
     rows_differ: bool = False
     """Whether the text ever had a lone "\\r". Then tree-sitter's rows, which end only with "\\n", are not our lines."""
+    newline_only: bool = False
+    """Whether only "\\n" ends a line, as in editors for which "\\r" is a character like others."""
 
     @classmethod
-    def of(cls, text: str) -> "Lines":
+    def of(cls, text: str, newline_only: bool = False) -> "Lines":
         """Return the table of a text."""
-        chars, has_lone_cr = _line_starts(text)
+        chars, has_lone_cr = (_starts_after(text.split("\n")), False) if newline_only else _line_starts(text)
         if text.isascii():
-            return cls(chars, chars, rows_differ=has_lone_cr)
+            return cls(chars, chars, rows_differ=has_lone_cr, newline_only=newline_only)
         if not has_lone_cr:
-            return cls(chars, _starts_after(encoded(text).split(b"\n")))
+            return cls(chars, _starts_after(encoded(text).split(b"\n")), newline_only=newline_only)
         ends = accumulate(utf8_length(text[first:end]) for first, end in pairwise([*chars, len(text)]))
         return cls(chars, array("q", [0, *ends])[: len(chars)], rows_differ=True)
 
@@ -101,7 +103,7 @@ class Lines:
         char_top, byte_top = self.start(top), self.byte_start(top)
         char_end = self.start(bottom) if bottom < len(self) else len(old)
         piece = old[char_top:start] + new + old[end:char_end]
-        new_lines = Lines.of(piece)
+        new_lines = Lines.of(piece, self.newline_only)
         # If the piece ends with a line end, its table has one entry too many: the start of the line below.
         keep = len(new_lines) if bottom >= len(self) else len(new_lines) - 1
         settled = self._moved_to(top)
@@ -120,6 +122,7 @@ class Lines:
             settled._char_shift + char_growth,
             settled._byte_shift + byte_growth,
             self.rows_differ or new_lines.rows_differ,
+            self.newline_only,
         )
 
     def _shifted(self, char_growth: int, byte_growth: int) -> "Lines":
@@ -184,9 +187,9 @@ class Source:
     is_wide: bool = False
 
     @classmethod
-    def of(cls, text: str) -> "Source":
+    def of(cls, text: str, newline_only: bool = False) -> "Source":
         """Return the source of a text."""
-        return cls(text, encoded(text), Lines.of(text), is_wide=_is_wide(text))
+        return cls(text, encoded(text), Lines.of(text, newline_only), is_wide=_is_wide(text))
 
     def replaced(self, start: int, end: int, new: str) -> "Source":
         """Return the source after `text[start:end]` became `new`."""
@@ -209,6 +212,13 @@ class Source:
         if end > start and self.text[end - 1] == "\r":
             end -= 1
         return end
+
+    def last_column(self, line: int) -> int:
+        """Return the last offset that the editor may mean by a column of the line."""
+        if not self.lines.newline_only:
+            return self.line_end(line)
+        stop = self.line_stop(line)
+        return stop - (stop > self.lines.start(line) and self.text[stop - 1] == "\n")
 
     def line_stop(self, line: int) -> int:
         """Return the offset where the next line starts."""
@@ -254,9 +264,8 @@ class Source:
 
     @property
     def newline(self) -> str:
-        """The document's line end, taken from its first line."""
-        first = self.text[self.line_end(0) : self.line_stop(0)]
-        return first if first == "\r\n" else "\n"
+        """The line end that most of the lines have."""
+        return "\r\n" if 2 * self.text.count("\r\n") > self.text.count("\n") else "\n"
 
 
 def _is_wide(text: str) -> bool:

@@ -23,6 +23,7 @@ _TRIAL_SECONDS = 0.05
 _MAX_DEPTH = 1000
 """Of nested nodes. What is nested deeper is cut by lines."""
 Encoding = types.PositionEncodingKind | str
+_NEWLINE_ONLY = ("vim", "emacs", "eglot", "helix", "kak")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -112,17 +113,19 @@ class _Document:
 class Documents:
     """The open documents, by URI. A change is cheap; the text is parsed when a snapshot is requested.
 
-    A snapshot has no tree if that would take more than `parse_seconds`. Then `on_unparsed` is called with its URI, and
-    `parse_on` may give later snapshots of the same version a tree.
+    `newline_only` says how the editor counts lines. A snapshot has no tree if that would take more than
+    `parse_seconds`. Then `on_unparsed` is called with its URI, and `parse_on` may give later snapshots of the same
+    version a tree.
     """
 
     def __init__(self, parse_seconds: float = 3.0, on_unparsed: Callable[[str], None] = lambda _: None) -> None:
         self._open: dict[str, _Document] = {}
+        self.newline_only = False
         self._parse_seconds, self._on_unparsed = parse_seconds, on_unparsed
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Keep a document, in place of an earlier one with the same URI."""
-        path, source = path_of(uri), Source.of(text)
+        path, source = path_of(uri), self.source_of(text)
         language = language_for(language_id, path)
         self._open[uri] = _Document(uri, path, version, language, source, SyntaxTree(language, source))
 
@@ -144,12 +147,16 @@ class Documents:
             else:
                 old = document.source.text
                 start, end, new_end = changed_part(old, change.text)
-                document.deletions = document.deletions.replaced(old, change.text, start)
+                document.deletions = document.deletions.edited(old, start, end, change.text[start:new_end])
                 document.edits = document.edits.changed(old, start, end, change.text, new_end)
-                document.source = Source.of(change.text)
+                document.source = self.source_of(change.text)
                 document.syntax.replace(document.source)
         document.version = version
         document.snapshot = None
+
+    def source_of(self, text: str) -> Source:
+        """Return the source of a text, with lines as the editor counts them."""
+        return Source.of(text, self.newline_only)
 
     def close(self, uri: str) -> None:
         """Drop a document."""
@@ -205,6 +212,14 @@ class Documents:
         return document.syntax.may_go_on
 
 
+def counts_newlines_only(editor: str) -> bool:
+    """Return whether a lone "\\r" ends no line in an editor of this name, against LSP.
+
+    Editors that are not listed follow LSP or change such line ends when they open a file.
+    """
+    return any(name in editor.lower() for name in _NEWLINE_ONLY)
+
+
 def _unparsed(document: _Document) -> OpenDocument:
     return OpenDocument(document.uri, document.path, document.version, document.language, document.source)
 
@@ -224,7 +239,7 @@ def path_of(uri: str) -> str:
     except ValueError:
         return ""
     path = unquote(parts.path).replace("\0", "\ufffd")
-    if parts.netloc and parts.scheme == "file":
+    if parts.scheme == "file" and parts.netloc.lower() not in ("", "localhost"):
         path = f"//{parts.netloc}{path}"
     if len(path) > 2 and path[0] == "/" and path[2] == ":" and path[1].isalpha():
         path = path[1:]
@@ -249,7 +264,7 @@ def offset_in(source: Source, position: LineAndCharacter, encoding: Encoding) ->
     """
     if position.line >= len(source.lines):
         return len(source.text)
-    start, end = source.lines.start(position.line), source.line_end(position.line)
+    start, end = source.lines.start(position.line), source.last_column(position.line)
     if encoding == types.PositionEncodingKind.Utf8:
         byte = source.lines.byte_start(position.line) + position.character
         return min(source.offset_of_byte(byte), end) if byte < len(source.data) else end
@@ -262,7 +277,7 @@ def position_in(source: Source, offset: int, encoding: Encoding) -> types.Positi
     """Return the position of `offset`. It is clamped to the text and, between "\\r" and "\\n", to the line's end."""
     offset = min(max(offset, 0), len(source.text))
     line = source.lines.at(offset)
-    start, offset = source.lines.start(line), min(offset, source.line_end(line))
+    start, offset = source.lines.start(line), min(offset, source.last_column(line))
     if encoding == types.PositionEncodingKind.Utf8:
         return types.Position(line, source.byte_at(offset) - source.lines.byte_start(line))
     if not source.is_wide or encoding == types.PositionEncodingKind.Utf32:

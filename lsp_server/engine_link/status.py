@@ -54,7 +54,7 @@ class StatusBoard:
         self._recent_ms: deque[float] = deque(maxlen=_RECENT_FILLS)
         self._memory: str | None = None
         self._snoozed_until: float | None = None
-        self._by_lines = ""
+        self._note = ""
 
     @property
     def median_ms(self) -> float | None:
@@ -90,10 +90,10 @@ class StatusBoard:
         self._memory = f"memory: {memory.readable}"
         self.refresh()
 
-    def cut(self, file: str) -> None:
-        """Show that a file is cut by its lines, because to parse it takes too long; "" when none is."""
-        if file != self._by_lines:
-            self._by_lines = file
+    def note(self, sentence: str) -> None:
+        """Show a sentence about the file in which the user was last; "" when there is nothing to say."""
+        if sentence != self._note:
+            self._note = sentence
             self.refresh()
 
     def took(self, milliseconds: float) -> None:
@@ -147,8 +147,8 @@ class StatusBoard:
             state, message = "busy", self._busy
         elif state in ("idle", "ready") and until is not None:
             state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
-        if state in ("ready", "busy") and self._by_lines:
-            message = f"{message} {self._by_lines} takes too long to parse: suggestions go by its lines."
+        if state in ("idle", "ready", "busy") and self._note:
+            message = f"{message} {self._note}"
         return StatusParams(state, message, self._model, self.median_ms, self._memory, until)
 
 

@@ -12,6 +12,7 @@ from lsprotocol import types
 from engine.protocol.messages import Extent, ModelInfo, left_edge
 from lsp_server.documents.source import Source, normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
+from lsp_server.languages.indentation import Excerpt
 from lsp_server.languages.language import Language, balance
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
@@ -298,20 +299,11 @@ def empty_body(snapshot: Snapshot, offset: int) -> Body | None:
 
 def indent_unit(snapshot: Snapshot, offset: int) -> str:
     """Return one step of the file's indentation around `offset`: a tab or some spaces."""
-    source = snapshot.source
-    near = source.lines.at(offset)
-    previous: str | None = None
-    for line in range(max(0, near - _MAX_LINES), min(len(source.lines), near + _MAX_LINES)):
-        text = source.line_text(line)
-        if not text.strip():
-            continue
-        indent = indent_of(text)
-        if indent.startswith("\t"):
-            return "\t"
-        if previous is not None and len(indent) > len(previous) and len(indent) - len(previous) in (2, 3, 4, 8):
-            return indent[len(previous) :]
-        previous = indent
-    return " " * snapshot.language.indent_width
+    lines, near = snapshot.source.lines, snapshot.source.lines.at(offset)
+    first, last = max(0, near - _MAX_LINES), near + _MAX_LINES
+    data, root = snapshot.source.data, snapshot.tree.root_node if snapshot.tree is not None else None
+    end = lines.byte_start(last) if last < len(lines) else len(data)
+    return Excerpt(data, lines.byte_start(first), end, snapshot.language, root).step()
 
 
 def line_before(source: Source, offset: int) -> str:

@@ -242,8 +242,8 @@ class Opener:
 class Language:
     """One language. `strings`, `comments` and `blocks` are node types of the grammar; `quotes` come longest first.
 
-    `indentation_is_syntax` says that a body ends where its indentation does. `indent_width` is in spaces, for a file
-    that has no indented line yet.
+    `indentation_is_syntax` says that a body ends where its indentation does. `indent_width` is in spaces, also of a
+    tab.
     """
 
     id: str
@@ -257,7 +257,13 @@ class Language:
     blocks: frozenset[str] = frozenset()
     openers: tuple[Opener, ...] = ()
     indent_width: int = 4
+    indents_with_tabs: bool = False
     indentation_is_syntax: bool = False
+
+    @property
+    def indent(self) -> str:
+        """One step of the indentation, in a file that shows none yet."""
+        return "\t" if self.indents_with_tabs else " " * self.indent_width
 
     def parse(self, source: bytes, edited: tree_sitter.Tree | None, seconds: float) -> tree_sitter.Tree | None:
         """Parse UTF-8 `source`, incrementally if there is an earlier tree with its edits noted.

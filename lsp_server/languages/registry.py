@@ -59,6 +59,7 @@ LANGUAGES: tuple[Language, ...] = (
         strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
         blocks=frozenset({"block", "field_declaration_list", "interface_type", "literal_value"}),
         openers=(_BRACE, Opener(r"\b(?:import|var|const|type)\s*\($")),
+        indents_with_tabs=True,
     ),
     _BRACED(
         "rust",

@@ -89,8 +89,7 @@ def indent_edits(syntax: Syntax, start: int, end: int) -> list[ByteEdit]:
     pasted = [line for line in lines if start <= line.start + len(line.indent) and line.start < end]
     above = [line for line in lines if line.start + len(line.indent) < start]
     below = [line for line in lines if line.start >= end]
-    rest = attrs.evolve(syntax, data=syntax.data[:start] + syntax.data[end:])
-    unit = indent_unit(rest, syntax.language).encode()
+    unit = indent_unit(syntax, syntax.language, without=(start, end)).encode()
     base = _base(above, below, unit, syntax.language.indentation_is_syntax)
     if base is None or not pasted or any(syntax.in_string(line.start) for line in pasted[1:]):
         return []

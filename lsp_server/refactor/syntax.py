@@ -1,6 +1,7 @@
 """A parsed text: its tree of our own nodes, its comments and its syntax errors."""
 
 import functools
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from typing import Protocol
@@ -286,6 +287,11 @@ class Syntax:
             node = inner
         return node.kind in self.language.strings or "string" in node.kind or node.kind == "heredoc_body"
 
+    def in_comment(self, byte: int) -> bool:
+        """Return whether a byte is inside a comment."""
+        index = bisect_right(self.comments, byte, key=lambda comment: comment.start) - 1
+        return index >= 0 and byte < self.comments[index].end
+
     def line_indent(self, byte: int) -> str:
         """Return the white space at the start of the line that has `byte`."""
         first = self.data.rfind(b"\n", 0, byte) + 1
@@ -313,18 +319,24 @@ def node_of(raw: tree_sitter.Node, data: bytes, language: Language) -> Node:
     return convert(raw.walk(), data, language, [])
 
 
-def indent_unit(syntax: Syntax, language: Language) -> str:
-    """Return one step of a text's indentation: the most frequent one after a line that opens something."""
+def indent_unit(syntax: Syntax, language: Language, without: tuple[int, int] = (0, 0)) -> str:
+    """Return one step of a text's indentation: the most frequent one after a line that opens something.
+
+    Lines that begin in a comment, a string, or the bytes `without` do not count.
+    """
     steps: Counter[str] = Counter()
-    before, opens = b"", False
+    before, opens, start = b"", False, 0
     for line in syntax.data.split(b"\n"):
+        begin, start = start, start + len(line) + 1
         content = line.strip()
-        if not content:
-            continue
         indent = line[: len(line) - len(line.lstrip(b" \t"))]
+        if not content or without[0] <= begin + len(indent) < without[1] or syntax.in_comment(begin + len(indent)):
+            continue
+        if opens and syntax.in_string(begin):
+            continue
         if opens and indent.startswith(before) and len(indent) > len(before):
             steps[indent[len(before) :].decode()] += 1
         before, opens = indent, content.endswith(_OPENERS)
     if steps:
         return steps.most_common(1)[0][0]
-    return "\t" if language.id == "go" else " " * language.indent_width
+    return language.indent

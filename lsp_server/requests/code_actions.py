@@ -164,7 +164,7 @@ class BulkEdits:
 
     async def _ready(self, draft: Draft, chosen: Sequence[DraftFile]) -> list[Ready]:
         """Return the edits for the texts as they are now. Raises NotApplied if one is not what it was."""
-        files = await asyncio.to_thread(ready, chosen, draft.narrow, self._session.documents.all())
+        files = await asyncio.to_thread(ready, chosen, draft.narrow, self._session.documents)
         versions = {document.uri: document.version for document in self._session.documents.all()}
         for one in files:
             if versions.get(one.uri) != one.version:

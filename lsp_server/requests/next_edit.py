@@ -16,7 +16,6 @@ from engine.errors import MidspanError, describe
 from engine.protocol.messages import changed_part
 from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
-from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.refactor.file_edit import PendingFile, Replacement
 from lsp_server.refactor.pattern import RuleSet
@@ -265,7 +264,7 @@ class NextEdits:
             current.search.begin(snapshot)
 
     def _offer(self, current: _Round, uri: str, version: int, file: PendingFile, place: Replacement) -> NextEdit:
-        source, encoding = Source.of(file.text), self._session.encoding
+        source, encoding = self._session.documents.source_of(file.text), self._session.encoding
         start, end = (position_in(source, offset, encoding) for offset in (place.start, place.end))
         return NextEdit(
             place.text,

@@ -28,6 +28,17 @@ class Folders:
     def __init__(self) -> None:
         self._names: list[str] = []
         self._real: list[str] = []
+        self._opened: dict[str, str] = {}
+        """The real paths of open documents: each key asks for one, and a slow mount would keep the event loop."""
+
+    def opened(self, path: str) -> None:
+        """Look where the links in an opened document's path lead; that holds until it is opened again."""
+        if PurePath(path).is_absolute():
+            self._opened[path] = os.path.realpath(path)
+
+    def closed(self, path: str) -> None:
+        """Forget a closed document."""
+        self._opened.pop(path, None)
 
     @property
     def names(self) -> Sequence[str]:
@@ -52,7 +63,7 @@ class Folders:
         """Return a file as one of each folder that has it, the innermost first."""
         if not self._real or not PurePath(path).is_absolute():
             return []
-        real = os.path.realpath(path)
+        real = self._opened.get(path) or os.path.realpath(path)
         if not _is_utf8(real):
             return []
         folders = [folder for folder in self._real if real.startswith(folder.rstrip(os.sep) + os.sep)]
@@ -146,6 +157,7 @@ class WorkspaceMemory:
 
     def opened(self, uri: str) -> None:
         """Take an opened document's text instead of the file on the disk."""
+        self.folders.opened(path_of(uri))
         for place in self._places(uri):
             self._uris[place] = uri
         self._learn_buffer(uri)
@@ -164,6 +176,7 @@ class WorkspaceMemory:
     def closed(self, uri: str) -> None:
         """Learn a closed document from the disk again: the editor may have dropped changes."""
         self._cancel_delay(uri)
+        self.folders.closed(path_of(uri))
         for place in [place for place, other in self._uris.items() if other == uri]:
             del self._uris[place]
             if (learner := self._learners.get(place.workspace)) is not None:

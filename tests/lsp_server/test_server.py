@@ -139,6 +139,17 @@ async def test_a_document_that_is_not_open_gets_an_empty_list(editor: Editor) ->
     assert await editor.suggest() == []
 
 
+async def test_the_status_says_that_a_file_is_left_alone(editor: Editor) -> None:
+    await editor.start()
+    editor.open("KEY = |\n", "file:///project/secrets.py", "python")
+    await editor.suggest()
+    await eventually(lambda: "secrets.py is left alone" in editor.statuses[-1].message)
+    assert 'matches "secrets.*" of the setting midspan.exclude' in editor.statuses[-1].message
+
+    await editor.command("midspan.toggle")
+    assert "secrets.py" not in editor.statuses[-1].message
+
+
 async def test_an_impossible_fill_is_refused_in_one_line(editor: Editor) -> None:
     await editor.start(OFF)
 

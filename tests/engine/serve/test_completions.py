@@ -132,6 +132,35 @@ def test_ollamas_clients_find_the_model_and_load_it(service: HttpService) -> Non
     assert "llama9" in refused.json()["error"]
 
 
+def test_ollamas_clients_read_what_the_model_is_before_they_ask(service: HttpService) -> None:
+    shown = service.post("/api/show", {"model": "midspan"}).json()
+    architecture = shown["model_info"]["general.architecture"]
+    assert shown["model_info"][f"{architecture}.context_length"] > 0
+    assert "insert" in shown["capabilities"]
+    assert service.post("/api/show", {"name": "midspan:latest"}).json() == shown
+    assert "midspan:latest" in [one["name"] for one in service.get("/api/ps").json()["models"]]
+    refused = service.post("/api/show", {"model": "llama9"})
+    assert (refused.status_code, "llama9" in refused.json()["error"]) == (404, True)
+
+
+def test_a_name_may_tell_a_client_which_tags_to_write(service: HttpService) -> None:
+    assert _text(service, model="qwen2.5-coder:midspan", prompt=_FIM["qwen"], suffix=None) == _text(service)
+    assert service.post("/v1/completions", {**_HOLE, "model": "qwen2.5-coder:7b"}).status_code == 404
+
+
+def test_a_prompt_with_the_line_ends_of_windows_is_the_same_hole_and_keeps_them(service: HttpService) -> None:
+    prompt, suffix = PREFIX.replace("\n", "\r\n"), SUFFIX.replace("\n", "\r\n")
+    fields = {"max_tokens": 32, "temperature": 0}
+    plain = _text(service, **fields)
+    assert "\n" in plain, "else this shows nothing"
+    assert _text(service, prompt=prompt, suffix=suffix, **fields) == plain.replace("\n", "\r\n")
+    first = plain.partition("\n")[0]
+    assert _text(service, prompt=prompt, suffix=suffix, stop=["\r\n"], **fields) == first
+    body = {**_HOLE, **fields, "prompt": prompt, "suffix": suffix, "stream": True}
+    streamed = "".join(event["choices"][0]["text"] for event in _events(service.post("/v1/completions", body).text))
+    assert "\n" not in streamed.replace("\r\n", "")
+
+
 def test_tabbys_clients_are_told_apart_by_their_segments(service: HttpService) -> None:
     body = {
         "language": "python",

@@ -48,10 +48,52 @@ def test_a_prompt_is_read_into_region_cursor_files_and_the_newest_edit() -> None
 
 @pytest.mark.parametrize(
     "prompt",
-    ["", "x = 1", _prompt("no cursor\n"), _prompt(_REGION * 2), _prompt()[:-5], _prompt().replace("=======", "==")],
+    ["", "x = 1", _prompt("no cursor\n"), _prompt("no cursor\n")[:-5]],
 )
 def test_any_other_prompt_is_no_region(prompt: str) -> None:
     assert read_zeta(prompt) is None
+
+
+_FIRST, _SECOND = _REGION.splitlines(keepends=True)[:2], _REGION.splitlines(keepends=True)[2:]
+_MARKED = f"<|marker_1|>{''.join(_FIRST)}<|marker_2|>{''.join(_SECOND)}<|marker_3|>\n"
+
+
+def _prompt_of_zeta21(marked: str = _MARKED, diff: str = "") -> str:
+    return _prompt(diff=diff).partition("<<<<<<< CURRENT")[0] + marked + "<[fim-middle]>"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        _prompt(_REGION * 2),
+        _prompt()[:-5],
+        _prompt().replace("=======", "=="),
+        _prompt_of_zeta21()[:-5],
+        _prompt_of_zeta21(_MARKED.replace("<|marker_2|>", "").replace("<|marker_3|>", "")),
+        _prompt_of_zeta21(_MARKED.replace("<|marker_2|>", "")),
+    ],
+)
+def test_a_region_that_is_cut_off_is_refused_and_never_answered_with_a_part(service: HttpService, prompt: str) -> None:
+    answer = service.post("/v1/completions", {"model": "midspan", "prompt": prompt, "max_tokens": 8})
+    assert answer.status_code == 400
+    assert "cut off" in answer.json()["error"]["message"]
+
+
+def test_numbered_regions_are_read_and_come_back_between_the_first_and_the_last_mark(service: HttpService) -> None:
+    found = read_zeta(_prompt_of_zeta21(diff=_DIFF))
+    assert found is not None
+    assert (found.rewriting.above, found.rewriting.below) == (_ABOVE, _BELOW)
+    assert found.rewriting.filled("<|user_cursor|>") == _REGION
+    assert found.rewriting.marks == (0, len("".join(_FIRST)), len(_REGION) - len("<|user_cursor|>"))
+    text = _ask(service, _prompt_of_zeta21())
+    before, _, after = _REGION.partition("<|user_cursor|>")
+    if text != "<|marker_1|>" * 2:  # which is no edit
+        assert text.startswith(f"<|marker_1|>{before}")
+        assert text.endswith(f"{after}<|marker_3|>")
+    assert _ask(service, _prompt_of_zeta21(diff=_DIFF)) == (
+        '<|marker_1|>    print("one", flush=True)\n    print("two", flush=True)\n    print("three")\n    value = \n'
+        "<|marker_3|>"
+    )
 
 
 def test_a_region_comes_back_with_the_fill_at_the_cursor(service: HttpService) -> None:

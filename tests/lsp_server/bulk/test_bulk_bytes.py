@@ -75,7 +75,7 @@ def test_apply_and_undo_give_back_every_byte(
         return
     file, narrowing = drafted
     chosen = tuple(block for index, block in enumerate(file.blocks) if ticked >> index & 1) or file.blocks
-    (one,) = ready([attrs.evolve(file, blocks=chosen)], narrowing.narrow, Documents().all())
+    (one,) = ready([attrs.evolve(file, blocks=chosen)], narrowing.narrow, Documents())
     edit = EditForm(encoding, versions=True).workspace_edit([one], "Repeat")
 
     (change,) = changes_of(edit)

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from lsp_server.documents.source import Lines
-from lsp_server.documents.store import Documents, Snapshot, offset_in, path_of, position_in, with_halves_joined
+from lsp_server.documents.store import (
+    Documents,
+    Snapshot,
+    counts_newlines_only,
+    offset_in,
+    path_of,
+    position_in,
+    with_halves_joined,
+)
 
 URI = "file:///project/a.py"
 UTF8, UTF16, UTF32 = types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16, types.PositionEncodingKind.Utf32
@@ -33,8 +41,9 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 
-def opened(text: str, uri: str = URI, language_id: str = "python") -> Documents:
+def opened(text: str, uri: str = URI, language_id: str = "python", editor: str = "") -> Documents:
     documents = Documents()
+    documents.newline_only = counts_newlines_only(editor)
     documents.open(uri, language_id, 0, text)
     return documents
 
@@ -56,26 +65,28 @@ def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, ...]
     return rows
 
 
+@pytest.mark.parametrize("editor", ["Visual Studio Code", "Neovim"])
 @given(
     texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), texts), max_size=5), st.sampled_from(ENCODINGS)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_random_edits_give_the_same_text_as_naive_replacing(
-    text: str, edits: list[tuple[int, int, str]], encoding: types.PositionEncodingKind
+    editor: str, text: str, edits: list[tuple[int, int, str]], encoding: types.PositionEncodingKind
 ) -> None:
-    documents = opened(text)
+    documents = opened(text, editor=editor)
     for version, (first, second, new) in enumerate(edits, 1):
         before = current(documents)
         start, end = sorted((min(first, len(text)), min(second, len(text))))
-        # A position cannot point between "\r" and "\n", so neither may the naive edit.
-        start, end = (index - (text[index - 1 : index + 1] == "\r\n") for index in (start, end))
+        # A position of LSP cannot point between "\r" and "\n", so neither may the naive edit.
+        if editor != "Neovim":
+            start, end = (index - (text[index - 1 : index + 1] == "\r\n") for index in (start, end))
         positions = position_in(before.source, start, encoding), position_in(before.source, end, encoding)
         documents.change(URI, version, [partial(*positions, new)], encoding)
         text = text[:start] + new + text[end:]
         after = current(documents)
         assert after.text == text
         assert after.version == version
-        fresh = Lines.of(text)
+        fresh = Lines.of(text, documents.newline_only)
         kept = after.source.lines
         assert [kept.start(line) for line in range(len(kept))] == [fresh.start(line) for line in range(len(fresh))]
         assert [kept.byte_start(line) for line in range(len(kept))] == [
@@ -163,6 +174,25 @@ def test_positions_past_the_end_are_clamped(encoding: types.PositionEncodingKind
     assert offset_in(snapshot.source, types.Position(99, 0), encoding) == 6
 
 
+@pytest.mark.parametrize("editor", ["Neovim", "vim-lsp", "coc.nvim", "Eglot", "emacs", "helix"])
+def test_a_carriage_return_is_a_column_in_editors_whose_lines_end_with_newlines_only(editor: str) -> None:
+    source = current(opened("a\rb\r\nc", editor=editor)).source
+    columns = [position_in(source, offset, UTF16) for offset in range(7)]
+    assert columns == [types.Position(0, column) for column in range(5)] + [
+        types.Position(1, column) for column in (0, 1)
+    ]
+    assert [offset_in(source, column, UTF16) for column in columns] == list(range(7))
+    assert offset_in(source, types.Position(0, 99), UTF16) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "newline"),
+    [("a\nb\r\nc\r\n", "\r\n"), ("a\r\nb\nc\n", "\n"), ("a\r\nb\n", "\n"), ("a\r\n", "\r\n"), ("a", "\n")],
+)
+def test_a_new_line_ends_as_most_lines_do(text: str, newline: str) -> None:
+    assert current(opened(text)).source.newline == newline
+
+
 def test_a_position_inside_a_surrogate_pair_means_the_start_of_its_character() -> None:
     assert offset_in(current(opened("🙂x")).source, types.Position(0, 1), UTF16) == 0
 
@@ -220,6 +250,9 @@ def test_a_byte_order_mark_is_a_character_of_the_first_line() -> None:
     [
         ("file:///a/b%20c.py", "/a/b c.py"),
         ("file:///c%3A/x.py", "c:/x.py"),
+        ("file://localhost/a/b.py", "/a/b.py"),
+        ("file://LOCALHOST/a/b.py", "/a/b.py"),
+        ("file://server/share/b.py", "//server/share/b.py"),
         ("untitled:Untitled-1", "Untitled-1"),
     ],
 )

@@ -9,7 +9,7 @@ from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, offset_in
-from lsp_server.hole.hole import NEAR, context_budget_of, cut_hole
+from lsp_server.hole.hole import NEAR, context_budget_of, cut_hole, indent_unit
 
 UTF16 = types.PositionEncodingKind.Utf16
 
@@ -57,6 +57,38 @@ def test_the_syntax_tree_decides_extent_and_cursor_context(marked: str, extent: 
 )
 def test_the_indent_is_what_the_line_should_have(marked: str, indent: str) -> None:
     assert hole_at(marked).indent == indent
+
+
+LICENCE = "/*\nLicensed under the Apache License.\n\n    http://www.apache.org/licenses/LICENSE-2.0\n*/\n"
+NOTES = '"""Notes.\n\n      deep\n        deeper\n"""\n'
+PROSE = [
+    ("go", LICENCE + "package main\n\nfunc main() {\n¦\n}\n", "\t"),
+    ("go", LICENCE + "package main\n\nfunc a() {\n\tx()\n}\n\nfunc main() {\n\tif x {\n¦\n\t}\n}\n", "\t\t"),
+    ("java", LICENCE + "class A {\n  void f() {\n    x();\n  }\n\n  void g() {\n¦\n  }\n}\n", "    "),
+    ("javascript", "// a\n//    b\n/* c\n      d */\nfunction f() {\n¦\n}\n", "  "),
+    ("javascript", "const s = `\n      a\n        b\n`;\nfunction f() {\n¦\n}\n", "  "),
+    ("rust", LICENCE.replace("    ", "  ") + "fn f() {\n¦\n}\n", "    "),
+    ("c", LICENCE + "int\nf(int a,\n  int b)\n{\n\tg();\n}\n\nint h(void)\n{\n¦\n}\n", "\t"),
+    ("python", NOTES + "def f():\n    x\n\n\ndef g():\n¦\n", "    "),
+    ("python", 'def f():\n  """A.\n\n  Args:\n      x: b\n  """\n  y\n\n\ndef g():\n¦\n', "  "),
+    ("python", "x = foo(\n        1,\n)\ny = [\n        2,\n]\n\n\ndef f():\n    z\n\n\ndef g():\n¦\n", "    "),
+    ("yaml", "# a\n#     b\nc:\n  d: 1\ne:\n¦\n", "  "),
+]
+
+
+@pytest.mark.parametrize(("language", "marked", "indent"), PROSE)
+def test_no_comment_and_no_string_decides_the_indentation(language: str, marked: str, indent: str) -> None:
+    assert hole_at(marked, language).indent == indent
+
+
+def test_without_a_tree_a_licence_does_not_decide_the_indentation_either() -> None:
+    snapshot, offset = at_cursor(LICENCE.replace("\n", "\n * ") + "/\npackage a\n\nfunc f() {\n¦\n}\n", "go")
+    assert indent_unit(attrs.evolve(snapshot, tree=None), offset) == "\t"
+
+
+def test_below_a_line_with_too_many_nodes_to_look_at_the_lines_decide() -> None:
+    marked = "x = [\n" + "1, " * 5_000 + "\n]\ndef f():\n\tx\n\ndef g():\n¦\n"
+    assert indent_unit(*at_cursor(marked)) == "\t"
 
 
 def test_a_hole_has_both_sides_of_its_line() -> None:

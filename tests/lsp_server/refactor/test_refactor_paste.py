@@ -100,6 +100,14 @@ def test_a_block_without_statements_says_where_its_lines_belong() -> None:
     assert _pasted(here, pasted, "typescript") == _expected(here, right)
 
 
+def test_no_comment_and_no_docstring_decides_how_deep_a_step_is() -> None:
+    prose = "/*\n * Notes:\n *     a\n */\n// Or (\n//         b\nconst s = `\nlist:\n        c\nmore:\n        d\n`;\n"
+    here = prose + "function f(a) {\n  g(a);\n}\n\nfunction h(a) {\n@@}\n"
+    pasted = "      if (a) {\n            g(a);\n      }\n"
+    right = "  if (a) {\n    g(a);\n  }\n"
+    assert _pasted(here, pasted, "typescript") == _expected(here, right)
+
+
 def test_text_in_strings_over_several_lines_is_not_moved() -> None:
     pasted = "x = '''\n  a\n        b'''\n    print(x)"
     assert _pasted(_HERE, pasted) == _expected(_HERE, pasted)

@@ -1,9 +1,13 @@
 """Suggestions as items of the completion menu, through a real server: when there are any, and their fields."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types
-from support.lsp_editor import Editor, eventually
+from support.lsp_editor import Editor, engine_home, eventually
+from support.remote_server import ModelServer
+from support.scripted_model import writes
 
 DYNAMIC = types.TextDocumentClientCapabilities(completion=types.CompletionClientCapabilities(dynamic_registration=True))
 ON = {"completionItems": True}
@@ -123,6 +127,46 @@ async def test_there_is_no_item_while_suggestions_are_off(editor: Editor, settin
     await editor.command("midspan.toggle")
 
     assert not (await complete(editor)).items
+
+
+AS_IS, ADJUST = types.InsertTextMode.AsIs, types.InsertTextMode.AdjustIndentation
+
+
+@pytest.mark.parametrize(
+    ("modes", "default", "mode", "text"),
+    [
+        (None, None, None, "a(\n        b\n    )"),
+        (None, ADJUST, None, "a(\n    b\n)"),
+        ([AS_IS], None, AS_IS, "a(\n        b\n    )"),
+        ([AS_IS, ADJUST], ADJUST, AS_IS, "a(\n        b\n    )"),
+        ([ADJUST], None, ADJUST, "a(\n    b\n)"),
+    ],
+)
+async def test_an_item_is_indented_as_the_editor_inserts_it(
+    editor: Editor,
+    server: ModelServer,
+    tmp_path: Path,
+    modes: list[types.InsertTextMode] | None,
+    default: types.InsertTextMode | None,
+    mode: types.InsertTextMode | None,
+    text: str,
+) -> None:
+    support = types.ClientCompletionItemInsertTextModeOptions(modes) if modes else None
+    completion = types.CompletionClientCapabilities(
+        completion_item=types.ClientCompletionItemOptions(insert_text_mode_support=support), insert_text_mode=default
+    )
+    server.behaviour = writes([("a(\n", 0.99), ("        b\n", 0.99), ("    )", 0.99)])
+    with engine_home(tmp_path, server.model("openai")):
+        options = {"model": server.model("openai"), "gate": 0, "budgetMs": 5000, **ON}
+        await editor.start(options, text_document=types.TextDocumentClientCapabilities(completion=completion))
+        await editor.open_ready("def f():\n    |\n", "file:///project/a.py", "python")
+
+        (item,) = (await complete(editor)).items
+
+        assert item.insert_text_mode == mode
+        assert isinstance(item.text_edit, types.TextEdit)
+        assert item.text_edit.new_text == text
+        await editor.stop()
 
 
 async def test_inline_completion_works_beside_the_menu(editor: Editor, settings: dict[str, Any]) -> None:

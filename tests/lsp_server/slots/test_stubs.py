@@ -36,7 +36,7 @@ STUBS = {
         "function f() {\n  «»\n}\n",
     ),
     "Go panics": ("a.go", 'package a\n\nfunc F() {\n\tpanic("TODO")\n}\n', "package a\n\nfunc F() {\n\t«»\n}\n"),
-    "Go, a method": ("a.go", "package a\n\nfunc (r *R) F() {}\n", "package a\n\nfunc (r *R) F() {\n    «»\n}\n"),
+    "Go, a method": ("a.go", "package a\n\nfunc (r *R) F() {}\n", "package a\n\nfunc (r *R) F() {\n\t«»\n}\n"),
     "Rust todo": ("a.rs", "fn f() -> i32 {\n    todo!()\n}\n", "fn f() -> i32 {\n    «»\n}\n"),
     "Rust unimplemented": ("a.rs", 'fn f() {\n    unimplemented!("x");\n}\n', "fn f() {\n    «»\n}\n"),
     "Java throws": (

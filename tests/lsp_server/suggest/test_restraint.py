@@ -359,7 +359,22 @@ def test_a_deleted_character_was_a_typo() -> None:
     assert not gives_back(*edited("x = (\n", "x = ¦\n"), "(a + b)")
 
 
-def test_after_an_edit_elsewhere_the_deleted_text_is_free() -> None:
+@pytest.mark.parametrize("elsewhere", ["b\na\n{}z = 1\n", "ab\n{}z = 1\n", "\n{}z = 1\n", "a\n{}z = 123\n"])
+def test_after_an_edit_elsewhere_deleted_lines_are_still_hidden(elsewhere: str) -> None:
+    lines = "x = foo(1)\ny = bar(x)\n"
+    here = edited(f"a\n{lines}z = 1\n", "a\nz = 1\n", elsewhere.format(""), elsewhere.format("¦"))
+    assert gives_back(*here, "x = foo(1)")
+    assert gives_back(*here, "x = foo(1)\ny = bar(x)")
+    assert not gives_back(*here, "other()")
+
+
+def test_lines_that_were_deleted_one_by_one_are_all_hidden() -> None:
+    here = edited("a(1)\nb(2)\nc(3)\nd\n", "a(1)\nb(2)\nd\n", "b(2)\nd\n", "b(2)\n¦d\n")
+    assert gives_back(*here, "c(3)")
+    assert gives_back(here[0], 0, "a(1)")
+
+
+def test_after_an_edit_elsewhere_a_deleted_part_of_a_line_is_free() -> None:
     assert not gives_back(*edited("a\nx = foo\n", "a\nx = \n", "ab\nx = ¦\n"), "foo")
 
 

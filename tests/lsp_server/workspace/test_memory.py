@@ -223,3 +223,15 @@ def test_a_place_is_that_of_the_real_file(tmp_path: Path) -> None:
     assert folders.place_of(str(tmp_path / "link" / "f.py")) == expected
     assert folders.place_of(str(tmp_path / "real" / "alias.py")) == expected
     assert folders.place_of(str(tmp_path / "link" / "out.py")) is None
+
+
+def test_of_an_open_document_no_disk_is_asked_until_it_is_closed(tmp_path: Path) -> None:
+    write(tmp_path, {"real/f.py": ""})
+    link, path = tmp_path / "link", str(tmp_path / "link" / "f.py")
+    link.symlink_to(tmp_path / "real")
+    folders = folders_of(link)
+    folders.opened(path)
+    link.unlink()  # what it led to is only remembered now
+    assert folders.place_of(path) == WorkspaceFile(os.path.realpath(tmp_path / "real"), "f.py")
+    folders.closed(path)
+    assert folders.place_of(path) is None
